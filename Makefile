@@ -1,0 +1,48 @@
+# Works on a machine with Python >= 3.11 and make alone. "make PYTHON=python3.12 test" chooses another Python.
+# The second time is quick: the environment is set up again only when pyproject.toml or constraints.txt changed.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	$(BIN)/python -m pip install --quiet
+
+.PHONY: help quickstart test lint bench clean
+
+help:
+	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about six minutes)"
+	@echo "make test         set up .venv, then check style, types and behaviour"
+	@echo "make lint         style and types alone"
+	@echo "make bench        the speed claims, one JSON object a line"
+	@echo "make clean        remove caches and build products; .venv and your runs stay"
+
+quickstart: $(VENV)/.quickstart-installed
+	$(BIN)/sememekit quickstart
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev-installed
+	@set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find sememekit tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; choose another: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.quickstart-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(INSTALL) --editable ".[quickstart]"
+	@touch $@
+
+$(VENV)/.dev-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(INSTALL) --editable ".[dev,track]"
+	@touch $@

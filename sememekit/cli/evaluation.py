@@ -1,0 +1,180 @@
+"""Subcommands that ask a trained model: evaluate-ppl, eval, explain, score, generate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sememekit.cli.explanation import print_explanation
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    Dtype,
+    Errors,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Seed,
+    Split,
+    example,
+    given,
+)
+from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+
+Grouping = Literal["senses", "sememes"]
+Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these subcommands to the program."""
+    app.command("evaluate-ppl", epilog=example("sememekit evaluate-ppl runs/sdlm --by senses"))(evaluate_ppl)
+    app.command("eval", epilog=example("sememekit eval runs/sdlm --split valid --json"))(evaluate)
+    app.command(epilog=example('sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html'))(explain)
+    app.command(epilog=example("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm"))(score)
+    app.command(epilog=example('sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1'))(generate)
+
+
+def evaluate_ppl(
+    run: Run,
+    split: Split = None,
+    by: Annotated[Grouping | None, typer.Option("--by", help="Also by the number of senses or of sememes of a word.")] = None,
+    data: EvaluationData = None,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Columns the text is read in; 1 reads it from end to end.")
+    ] = None,
+    which: Which = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Perplexity under the one protocol of docs/perplexity.md, with its signature."""
+    from sememekit.commands.evaluate import evaluate_ppl as command
+
+    options = given(split=split, by=by, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype)
+    with progress_bars(quiet) as show:
+        report = command(run, progress=show, **options)
+    if json:
+        print_json(report)
+        return
+    print_fields(
+        f"Perplexity of {run} on {report.split}", report, skip=("run", "split", "graph", "signature", "grouping", "groups")
+    )
+    if report.groups is not None:
+        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in report.groups]
+        print_table(f"By {report.grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
+    print(f"signature: {report.signature}")
+
+
+def evaluate(
+    run: Run,
+    split: Split = None,
+    data: EvaluationData = None,
+    which: Which = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Whatever the metrics of the task are, by their usual names."""
+    from sememekit.commands.evaluate import evaluate as command
+
+    report = command(run, **given(split=split, data=data, which=which, device=device, dtype=dtype))
+    if json:
+        print_json(report)
+    else:
+        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split"))
+
+
+def explain(
+    run: Run,
+    context: Annotated[str, typer.Argument(metavar="CONTEXT", help="Words before the one to predict, a space between them.")],
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show.")] = None,
+    top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")] = None,
+    which: Which = None,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Why the model expects these words: senses with their share of each word, sememes with their gates."""
+    from sememekit.commands import explain as command
+
+    explanation = command.explain(run, context, **given(top=top, top_sememes=top_sememes, which=which, device=device))
+    if html is not None:
+        command.write_page(explanation, html)
+        remark(f"page: {html}", quiet)
+    if json:
+        print_json(explanation)
+    else:
+        print_explanation(explanation)
+
+
+def score(
+    run: Run,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Sentences, one a line, words apart; stdin unless given.")
+    ] = None,
+    carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
+    segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter of --segment knows.")
+    ] = None,
+    which: Which = None,
+    errors: Errors = None,
+    device: Device = None,
+    debug: Debug = False,
+) -> None:
+    """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
+
+    Nats are empty where there is nothing to predict the word from.
+    """
+    from sememekit.commands.score import score as command
+
+    lines = _lines(file, errors or "strict")
+    for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):
+        nats = "" if row.nats is None else f"{row.nats:.6f}"
+        print(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
+
+
+def generate(
+    run: Run,
+    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Words to begin with, a space between them.")] = None,
+    num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add.")] = None,
+    temperature: Annotated[float | None, typer.Option("--temperature", min=0.0, help="0 takes the likeliest word.")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw among so many likeliest words; 0 for all.")] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Let <unk> be drawn.")] = False,
+    which: Which = None,
+    seed: Seed = None,
+    device: Device = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Go on from a prompt, word by word."""
+    from sememekit.commands.generate import generate as command
+
+    options = given(num_tokens=num_tokens, temperature=temperature, top_k=top_k, which=which, seed=seed, device=device)
+    report = command(run, prompt or "", unknown=unknown, **options)
+    if json:
+        print_json(report)
+    else:
+        print(report.text)
+
+
+def _lines(path: Path | None, errors: str) -> Iterator[str]:
+    """Lines of a file, or of stdin."""
+    from sememekit.text.reading import FaultCounter, read_stream
+
+    name = "stdin" if path is None else str(path)
+    with nullcontext(sys.stdin.buffer) if path is None else path.open("rb") as file:
+        for piece in read_stream(file, lambda offset: name, FaultCounter(errors)):
+            yield piece.text

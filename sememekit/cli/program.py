@@ -1,0 +1,130 @@
+"""What happens around every subcommand: exit codes, one line for each error, a quiet end when nobody reads on.
+
+==== ==========================================================================
+0    done
+1    an error that the user can mend, or a bug of ours, which says so
+2    a command line that we do not understand
+75   stopped by a signal, with a checkpoint to resume from
+130  interrupted from the keyboard, with nothing to resume
+==== ==========================================================================
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from sememekit.errors import SememekitError
+
+FAILED = 1
+USAGE = 2
+STOPPED = 75
+INTERRUPTED = 130
+
+LONGEST_MESSAGE = 1000
+"""Characters of an error message that are shown."""
+
+
+class Program(TyperGroup):
+    """The group of all subcommands, with our exit codes."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Parse, run, and leave with an exit code; without ``standalone_mode`` return that code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        code = self._run(arguments, extra)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
+        use_utf8_in_pipes()
+        extra["prog_name"] = "sememekit"
+        debug = "--debug" in arguments
+        try:
+            if not arguments:
+                super().main(["--help"], standalone_mode=False, **extra)
+                return USAGE
+            result = super().main(arguments, standalone_mode=False, **extra)
+            sys.stdout.flush()
+            return result if isinstance(result, int) else 0
+        except BrokenPipeError:
+            return leave_the_pipe()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except typer.TyperException as error:
+            return _complain(_usage_message(error), USAGE, debug=False)
+        except SememekitError as error:
+            return _complain(str(error), FAILED, debug)
+        except OSError as error:
+            return _complain(_system_message(error), FAILED, debug)
+        except MemoryError:
+            return _complain("out of memory; use a smaller batch, a smaller model or a machine with more", FAILED, debug)
+        except Exception as error:
+            return _complain(_unexpected_message(error), FAILED, debug)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise typer.Exit(leave_the_pipe()) from None
+        return result
+
+
+def leave_the_pipe() -> int:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
+    with suppress(io.UnsupportedOperation):  # stdout is no real file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def use_utf8_in_pipes() -> None:
+    """Files and pipes get UTF-8 whatever the locale says; a terminal keeps its own, and shows ``?`` for what it lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+
+
+def fail_usage(message: str) -> NoReturn:
+    """End as for a wrong command line: for rules that one flag alone cannot state."""
+    raise typer.BadParameter(message)
+
+
+def _complain(message: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    line = " ".join(message.split())
+    if len(line) > LONGEST_MESSAGE:  # a message that quotes a broken file can be as long as the file
+        line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
+    print("sememekit: error:", line, file=sys.stderr)
+    return code
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    message = error.format_message().replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "sememekit"
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
+
+
+def _system_message(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
+
+
+def _unexpected_message(error: Exception) -> str:
+    if type(error).__name__ == "OutOfMemoryError":
+        return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"

@@ -1,0 +1,192 @@
+"""Results on stdout, human text and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ProgressCallback = Callable[[str, int, int | None], None]
+"""(stage, done, total): what a long command calls; ``total`` is None while nobody knows it."""
+
+PIPE_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
+
+
+def result_console() -> Console:
+    """The console for results. Made when it is needed, since tests and shells exchange ``sys.stdout``."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False)
+
+
+def print_json(report: BaseModel) -> None:
+    """One JSON object on one line."""
+    print(report.model_dump_json())
+
+
+def remark(text: str, quiet: bool) -> None:
+    """One line for the human, on stderr."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def hint(text: str, quiet: bool) -> None:
+    """What to type next: for a person at a terminal, not for a script."""
+    if sys.stderr.isatty():
+        remark(text, quiet)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numeric: int = 1) -> None:
+    """A table on stdout. Columns from ``numeric`` on hold numbers and are set flush right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title) or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index >= numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(format_value(value)) for value in row))
+    result_console().print(table)
+
+
+def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[str] = ()) -> None:
+    """A report as a list of names and values."""
+    fields = report if isinstance(report, dict) else report.model_dump()
+    rows = [(name.replace("_", " "), value) for name, value in fields.items() if name not in skip and value is not None]
+    print_table(title, ("", ""), rows)
+
+
+def format_value(value: object) -> str:
+    """A value as people read it: thousands apart, four significant digits behind the point."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) >= 100 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(format_value(item) for item in value)
+    return str(value)
+
+
+@contextmanager
+def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
+    """A callback that draws one bar for each stage, with rate and time left; silent when stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Task as Stage
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Units a second, once there is something to divide."""
+
+        def render(self, task: Stage) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        Rate(),
+        TimeRemainingColumn(),
+    )
+    stages: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+
+        def show(stage: str, done: int, total: int | None) -> None:
+            if stage not in stages:
+                stages[stage] = progress.add_task(stage, total=total)
+            progress.update(stages[stage], completed=done, total=total)
+
+        yield show
+
+
+@contextmanager
+def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
+    """A callback for the reports of a trainer: one bar an epoch, then one line; silent when stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda report: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    from sememekit.training import EpochReport, StepReport
+
+    columns = (TextColumn("epoch {task.fields[epoch]}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, highlight=False)) as progress:
+        bars: dict[int, TaskID] = {}
+
+        def show(report: Any) -> None:
+            match report:
+                case StepReport():
+                    if report.epoch not in bars:
+                        bars[report.epoch] = progress.add_task("", total=report.num_batches, epoch=report.epoch, state="")
+                    state = f"{report.nats:.3f} nats, {report.tokens_per_second:,.0f} tokens/s, rate {report.rate:g}"
+                    progress.update(bars[report.epoch], completed=report.batch, state=state)
+                case EpochReport():
+                    if report.epoch in bars:
+                        progress.remove_task(bars.pop(report.epoch))
+                    progress.console.print(epoch_line(report))
+                case _:
+                    pass  # a stop is told by the subcommand, with what to type next
+
+        yield show
+
+
+def epoch_line(report: Any) -> str:
+    """One finished epoch in one line."""
+    valid = ", ".join(f"{name} {format_value(value)}" for name, value in report.valid.items())
+    marks = [text for text, holds in (("best so far", report.best), ("rate cut", report.rate_cut)) if holds]
+    return "; ".join(
+        [
+            f"epoch {report.epoch}: train {report.train_nats:.3f} nats, valid {valid}",
+            f"{report.tokens_per_second:,.0f} tokens/s",
+            *marks,
+            *([report.finished] if report.finished else []),
+        ]
+    )
+
+
+def toml_text(table: dict[str, Any], path: str = "") -> str:
+    """A table of plain values as TOML, so that what ``recipes show`` prints is a recipe again."""
+    values = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = [f"[{path}]"] if path and (values or not table) else []
+    lines += [f"{key} = {_toml_value(value)}" for key, value in values.items()]
+    blocks = ["\n".join(lines)] if lines else []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            blocks.append(toml_text(value, f"{path}.{key}" if path else key))
+    return "\n\n".join(blocks)
+
+
+def _toml_value(value: object) -> str:
+    """JSON and TOML agree on plain values, except that TOML wants DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def print_checks(report: Any) -> None:
+    """The doctor's report: one line for each check, with the command that mends it."""
+    from rich.markup import escape
+
+    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    console = result_console()
+    for check in report.checks:
+        fix = f"; fix: {check.fix}" if check.fix else ""
+        line = f"[{colours[check.status]}]{check.status:<4}[/] {escape(check.name)}: {escape(check.detail)}{escape(fix)}"
+        console.print(line, soft_wrap=True)

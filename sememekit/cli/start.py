@@ -1,0 +1,75 @@
+"""Subcommands to begin with: quickstart and doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Seed, example, given
+from sememekit.cli.program import FAILED, STOPPED
+from sememekit.cli.render import print_checks, print_json, print_table, progress_bars, remark
+
+
+def register(app: typer.Typer) -> None:
+    """Add these subcommands to the program."""
+    app.command(epilog=example("sememekit quickstart", "sememekit quickstart --out tour"))(quickstart)
+    app.command(epilog=example("sememekit doctor"))(doctor)
+
+
+def quickstart(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("quickstart"),
+    share: Annotated[
+        float | None, typer.Option("--share", min=0.0, max=1.0, help="Share of the month of newspaper to learn from.")
+    ] = None,
+    overrides: Overrides = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, and delete what is in the folder.")] = False,
+    seed: Seed = None,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """The main job in minutes: data, graph, a softmax and a sememe model, both measured, three predictions explained.
+
+    Called again it shows what is finished, and goes on with what is not. --set changes both models alike.
+    """
+    from sememekit.commands.quickstart import quickstart as run
+    from sememekit.commands.quickstart_page import columns, how_it_was_made, rows, verdict
+
+    options = given(share=share, overrides=overrides, seed=seed, device=device)
+    with progress_bars(quiet) as show:
+        report = run(out, fresh=fresh, progress=show, **options)
+    if json:
+        print_json(report)
+    if report.stopped:
+        remark(f"stopped by a signal; go on with: sememekit quickstart --out {out}", quiet=False)
+        raise typer.Exit(STOPPED)
+    if report.already_done:
+        remark(f"{out} is finished already; --fresh starts over", quiet)
+    if json:
+        return
+    print_table("Test perplexity with and without sememes", columns(report.models), rows(report.models))
+    for line in (verdict(report.models), *how_it_was_made(report)):
+        print(line)
+    print(f"\nSee {report.page} for learning curves and three predictions explained. Type next:\n")
+    for command in report.next_commands:
+        print(f"  {command}")
+
+
+def doctor(
+    folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Is this machine ready? Each line that is not ok names the command that mends it."""
+    from sememekit.commands.doctor import doctor as run
+
+    report = run(folder)
+    if json:
+        print_json(report)
+    else:
+        print_checks(report)
+    if report.status == "fail":
+        raise typer.Exit(FAILED)

@@ -1,0 +1,105 @@
+"""The subcommand train: from flags to one plain table, and reports on their way out."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sememekit.cli.options import (
+    Debug,
+    Decoder,
+    Device,
+    Dtype,
+    Encoder,
+    Json,
+    Overrides,
+    Quiet,
+    Recipe,
+    Seed,
+    Task,
+    example,
+    given,
+)
+from sememekit.cli.program import STOPPED, fail_usage
+from sememekit.cli.render import hint, print_fields, print_json, remark, training_progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add these subcommands to the program."""
+    app.command(
+        epilog=example(
+            "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
+            "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
+            "sememekit train --out runs/sdlm --resume",
+        )
+    )(train)
+
+
+def train(
+    recipe: Recipe = None,
+    task: Task = None,
+    encoder: Encoder = None,
+    decoder: Decoder = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
+    overrides: Overrides = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out where it stopped.")] = False,
+    print_plan: Annotated[bool, typer.Option("--print-plan", help="Print every setting as JSON and train nothing.")] = False,
+    seed: Seed = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Train a model; the folder that it leaves is all that the other commands need.
+
+    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
+    """
+    named = given(task=task, encoder=encoder, decoder=decoder)
+    keys = given(data=data, graph=graph, seed=seed, device=device, dtype=dtype)
+    table = training_table(recipe, named, keys, overrides or [])
+    if print_plan:
+        from sememekit.build import read_plan
+
+        print(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        return
+    if out is None:
+        fail_usage("missing option '--out': the folder of the run")
+    from sememekit.commands.train import train as run
+
+    hint(f"metrics: {out}/metrics.jsonl", quiet)
+    with training_progress(quiet) as show:
+        report = run(table, out, resume=resume, on_report=show)
+    if json:
+        print_json(report)
+    else:
+        print_fields(f"Trained: {out}", report)
+    if report.stopped:
+        remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
+        raise typer.Exit(STOPPED)
+    hint(f"next: sememekit evaluate-ppl {out}", quiet)
+
+
+def training_table(recipe: str | None, variants: dict[str, str], keys: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
+    """The plain table of a run: the recipe, then the flags that name variants and things, then each override.
+
+    Args:
+        recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
+        variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
+        keys: ``data``, ``graph``, ``seed``, ``device`` and ``dtype``, as far as given.
+        overrides: ``slot.key=value``, applied last.
+    """
+    from sememekit.config import apply_overrides, choose_variant, load_recipe
+
+    table = load_recipe(recipe) if recipe is not None else {}
+    for slot, name in variants.items():
+        table = choose_variant(table, slot, name)
+    for name, value in keys.items():
+        slot, key = (name, "path") if name in {"data", "graph"} else ("run", name)
+        table[slot] = {**table.get(slot, {}), key: str(value) if isinstance(value, Path) else value}
+    return apply_overrides(table, overrides)

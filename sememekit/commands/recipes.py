@@ -1,0 +1,58 @@
+"""Are the recipes right? Each is read into the settings of the classes that it names, without building a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from sememekit.config import load_recipe, recipe_names
+from sememekit.errors import ConfigError
+
+
+class RecipeCheck(BaseModel):
+    """What came of one recipe."""
+
+    model_config = ConfigDict(frozen=True)
+
+    recipe: str
+    valid: bool
+    problem: str = ""
+    """Empty, or what is wrong: the file, the key, what was given and what is allowed."""
+
+
+class RecipesReport(BaseModel):
+    """What came of all recipes that were looked at."""
+
+    model_config = ConfigDict(frozen=True)
+
+    checks: list[RecipeCheck]
+    num_invalid: int
+
+
+def validate_recipe(name: str) -> None:
+    """Read one recipe as ``train`` would.
+
+    Args:
+        name: ``paper/row`` or the path of a ``.toml`` file.
+
+    Raises:
+        ConfigError: names the file or table, the key, what was given and what is allowed.
+    """
+    from sememekit.build import read_plan
+
+    read_plan(load_recipe(name), f"recipe {name!r}")
+
+
+def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
+    """Read the recipes named, or all that ship with sememekit; a wrong one is reported and does not end the work."""
+    checks = [_check(name) for name in names or recipe_names()]
+    return RecipesReport(checks=checks, num_invalid=sum(not check.valid for check in checks))
+
+
+def _check(name: str) -> RecipeCheck:
+    try:
+        validate_recipe(name)
+    except ConfigError as error:
+        return RecipeCheck(recipe=name, valid=False, problem=str(error))
+    return RecipeCheck(recipe=name, valid=True)

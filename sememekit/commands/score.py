@@ -1,0 +1,191 @@
+"""``sememekit score``: how surprised a model is at each word of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from sememekit.build import LoadedRun, load_run, prepare_torch
+from sememekit.commands.segment import segmenter_for
+from sememekit.encoders.base import State
+from sememekit.errors import DataError
+from sememekit.tasks.base import WordPredictor, word_predictor
+from sememekit.text import Signature, Vocabulary
+from sememekit.text.segment import Segmenter
+
+_LINES_AT_ONCE = 32
+_ROWS_AT_ONCE = 256
+
+
+class ScoredToken(NamedTuple):
+    """One word of a text under a model.
+
+    Attributes:
+        sentence: line of the input, from 1.
+        position: word of the line, from 1; an ``<eos>`` that was added comes after the last.
+        token: the word as given.
+        read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
+        nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
+    """
+
+    sentence: int
+    position: int
+    token: str
+    read_as: str
+    nats: float | None
+
+
+class _Line(NamedTuple):
+    number: int
+    tokens: list[str]
+    ids: list[int]
+
+
+def score(
+    run: Path,
+    lines: Iterable[str],
+    *,
+    carry: bool = False,
+    segment: bool = False,
+    lexicon: str | None = None,
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+) -> Iterator[ScoredToken]:
+    """Score text word by word.
+
+    A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
+    predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
+    word of a line from: its nats are None.
+
+    Args:
+        run: the run folder.
+        lines: one sentence each, words apart; empty lines give no rows and are counted.
+        carry: read the lines as one text: the state goes on from line to line, and only the very first word lacks a context.
+            The nats then add up to those of ``evaluate-ppl --batch-size 1`` on the same text.
+        segment: cut each line with the segmenter that the data of the run were cut with, instead of at white space.
+        lexicon: ``FORMAT:PATH`` or ``open``: the lexicon of that segmenter, where it has one.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+
+    Yields:
+        a row for each word, in order. Without ``carry``, 32 lines are read before the first row comes.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the task predicts no words.
+        DataError: a word that a vocabulary without ``<unk>`` lacks, or a segmenter that is not that of the run.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = word_predictor(loaded.task, "score")
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    signature = loaded.folder.data_signature()
+    segmenter = _recorded_segmenter(loaded, signature, lexicon) if segment else None
+    end = loaded.vocabulary.end_id if signature.end_of_sentence else None
+    read = _read(lines, loaded.vocabulary, segmenter, end)
+    return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
+
+
+def _read(lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None) -> Iterator[_Line]:
+    for number, line in enumerate(lines, start=1):
+        tokens = segmenter.segment(line) if segmenter is not None else line.split()
+        if not tokens:
+            continue
+        try:
+            ids = vocabulary.encode(tokens).tolist()
+        except DataError as error:
+            raise DataError(f"line {number}: {error}") from None
+        if end is not None and ids[-1] != end:
+            tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
+        yield _Line(number, tokens, ids)
+
+
+def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
+    """Each line from a fresh state; 32 lines side by side, each leaving when it is done."""
+    while group := list(islice(lines, _LINES_AT_ONCE)):
+        order = sorted(range(len(group)), key=lambda index: -len(group[index].ids))
+        streams = [_with_context(group[index].ids, end) for index in order]
+        nats = dict(zip(order, _stream_nats(task, streams), strict=True))
+        for index, line in enumerate(group):
+            yield from _rows(task.vocabulary, line, nats[index])
+
+
+def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
+    """Lines as one text: each is predicted from the last word of the one before, with the state that it left."""
+    state, before = task.encoder.start(1), end
+    for line in lines:
+        stream = [before, *line.ids] if before is not None else line.ids
+        nats, state = _one_stream(task, stream, state)
+        before = line.ids[-1]
+        yield from _rows(task.vocabulary, line, nats)
+
+
+def _with_context(ids: list[int], end: int | None) -> list[int]:
+    return [end, *ids] if end is not None else ids
+
+
+def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[ScoredToken]:
+    """Rows of a line; where one word has no nats it is the first."""
+    values: list[float | None] = [None] * (len(line.ids) - len(nats))
+    values.extend(nats)
+    for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
+        yield ScoredToken(line.number, position, token, vocabulary.token(index), value)
+
+
+@torch.no_grad()
+def _stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[float]]:
+    """Nats of all but the first id of each stream; the longest stream comes first."""
+    lengths = [len(stream) - 1 for stream in streams]
+    nats: list[list[float]] = [[] for _ in streams]
+    state = task.encoder.start(len(streams))
+    for begin in range(0, max(lengths), _ROWS_AT_ONCE):
+        alive = sum(length > begin for length in lengths)
+        state = tuple(part[:alive] for part in state)
+        rows = min(lengths[0] - begin, _ROWS_AT_ONCE)
+        ids = torch.zeros(rows + 1, alive, dtype=torch.long)
+        mask = torch.zeros(rows, alive, dtype=torch.bool)
+        for column, stream in enumerate(streams[:alive]):
+            piece = stream[begin : begin + rows + 1]
+            ids[: len(piece), column] = torch.tensor(piece)
+            mask[: len(piece) - 1, column] = True
+        ids, mask = ids.to(task.device), mask.to(task.device)
+        hidden, state = task.contexts(ids[:-1], state)
+        found = torch.zeros(rows, alive, dtype=torch.float64)
+        found[mask.cpu()] = task.decoder.nll(hidden[mask], ids[1:][mask]).double().cpu()
+        for column, length in enumerate(lengths[:alive]):
+            nats[column] += found[: min(length - begin, rows), column].tolist()
+    return nats
+
+
+@torch.no_grad()
+def _one_stream(task: WordPredictor, stream: list[int], state: State) -> tuple[list[float], State]:
+    """Nats of all but the first id, and the state before the last id is read: the next line begins with it."""
+    nats: list[float] = []
+    ids: Tensor = torch.tensor(stream, device=task.device)[:, None]
+    for begin in range(0, len(stream) - 1, _ROWS_AT_ONCE):
+        piece = ids[begin : begin + _ROWS_AT_ONCE + 1]
+        hidden, state = task.contexts(piece[:-1], state)
+        nats += task.decoder.nll(hidden, piece[1:])[:, 0].double().tolist()
+    return nats, state
+
+
+def _recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | None) -> Segmenter:
+    """The segmenter that the data were cut with.
+
+    Raises:
+        DataError: when it cannot be had again, or when it is another one by its description.
+    """
+    name, model = str(signature.options["segmenter"]), None
+    if name == "sentencepiece":
+        model = loaded.folder.file("sentencepiece.model")
+    segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model)
+    if segmenter.description != signature.segmenter:
+        raise DataError(
+            f"{loaded.folder.path} was trained on text cut by: {signature.segmenter}; here it would be cut by: "
+            f"{segmenter.description}; give the same lexicon with --lexicon FORMAT:PATH, or text with the words apart"
+        )
+    return segmenter

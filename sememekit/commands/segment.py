@@ -1,0 +1,63 @@
+"""``sememekit segment``: text in, words between blanks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from sememekit.text.reading import FaultCounter, read_stream
+from sememekit.text.segment import Segmenter, open_segmenter
+
+
+def segmenter_for(
+    name: str,
+    *,
+    lexicon: str | None = None,
+    lexicon_words: Iterable[str] | None = None,
+    hmm: bool = False,
+    model: Path | str | None = None,
+) -> Segmenter:
+    """A segmenter by name, as the command line gives it.
+
+    Args:
+        name: ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
+        lexicon: ``FORMAT:PATH`` or ``open``, for ``fmm``; ``open`` when neither this nor ``lexicon_words`` is given.
+        lexicon_words: the words themselves, in place of ``lexicon``.
+        hmm: let jieba guess words outside its dictionary.
+        model: a SentencePiece model, such as ``DIR/sentencepiece.model`` of a prepared-data folder.
+
+    Raises:
+        ConfigError: for another name, or when something that it needs is missing.
+        DataError: for a lexicon or a model that cannot be read.
+    """
+    words = frozenset(lexicon_words) if lexicon_words is not None else None
+    if name == "fmm" and words is None:
+        from sememekit.sememes import open_lexicon
+
+        words = frozenset(open_lexicon(lexicon or "open").words)
+    return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
+
+
+def segment_stream(
+    file: BinaryIO, segmenter: Segmenter, *, errors: str = "strict", name: str = "stdin", faults: FaultCounter | None = None
+) -> Iterator[str]:
+    """Segment a stream line by line; write what is yielded as it comes, line ends are in it.
+
+    A line above 1 MiB is segmented in pieces, cut at white space or sentence marks, so memory stays bounded; its output is one
+    line again. Each line of the input that is not left out gives one line of output.
+
+    Args:
+        file: open for reading bytes, such as ``sys.stdin.buffer``.
+        segmenter: see :func:`segmenter_for`.
+        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
+        name: of the stream, for messages.
+        faults: a counter to fill, in place of ``errors``.
+
+    Raises:
+        DataError: under ``strict``, for bytes that are not UTF-8 and for NUL, with the byte offset.
+    """
+    counter = faults if faults is not None else FaultCounter(errors)
+    for piece in read_stream(file, lambda offset: name, counter):
+        words = " ".join(segmenter.segment(piece.text))
+        yield words + ("\n" if piece.ends_line else " ")

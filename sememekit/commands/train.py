@@ -1,0 +1,211 @@
+"""``sememekit train``: from a recipe's table to a run folder."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sememekit.build import (
+    Plan,
+    build_task,
+    data_of,
+    graph_of,
+    load_weights,
+    prepare_torch,
+    read_plan,
+    run_files,
+    versions,
+)
+from sememekit.config import Settings
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.sememes import SememeGraph
+from sememekit.text import PreparedData, Vocabulary
+from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
+from sememekit.training.tensorboard import TensorBoardLog
+
+_MAY_CHANGE = (
+    "schedule.epochs",
+    "schedule.stop_after",
+    "run.device",
+    "run.threads",
+    "run.report_every",
+    "run.checkpoint_every",
+    "run.stall_epochs",
+    "data.path",
+)
+
+
+class TrainReport(Settings):
+    """What a training command did.
+
+    Attributes:
+        run: the run folder.
+        epochs: epochs done in all, earlier calls included.
+        best_valid: best value of the headline metric on validation.
+        best_epoch: the epoch of it.
+        tokens_per_second: predicted training tokens a second over this call.
+        parameters: how many numbers are learnt, shared ones once.
+        finished: why training ended, or an empty string.
+        stopped: whether a signal ended it, with a checkpoint to resume from.
+    """
+
+    run: str
+    epochs: int
+    best_valid: float | None
+    best_epoch: int
+    tokens_per_second: float
+    parameters: int
+    finished: str
+    stopped: bool
+
+
+def train(
+    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+) -> TrainReport:
+    """Train a model.
+
+    Args:
+        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
+        out: the run folder: absent or empty, or a run to go on with.
+        resume: continue the run in ``out`` from its last checkpoint.
+        on_report: called with each report of the trainer.
+
+    Raises:
+        ConfigError: a bad table, or parts that do not fit.
+        CheckpointError: ``out`` is taken, or there is nothing to resume.
+        TrainingError: the run is going nowhere.
+    """
+    with stop_signals() as asked_to_stop:
+        return _train(table, out, resume, on_report, asked_to_stop)
+
+
+def _train(
+    table: Mapping[str, Any],
+    out: Path,
+    resume: bool,
+    on_report: Callable[[Report], None],
+    asked_to_stop: Callable[[], bool],
+) -> TrainReport:
+    folder = RunFolder.open(out) if resume else None
+    plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
+    device = prepare_torch(plan.run)
+    if folder is None:
+        graph, data = graph_of(plan), data_of(plan)
+        vocabulary = data.vocabulary
+    else:
+        data = data_of(plan)
+        vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
+        graph = _resumed_graph(folder, table)
+        _check_data(folder, data, vocabulary)
+        folder.replace_plan(plan.table())
+    task = build_task(plan, vocabulary, graph)
+    parameters = sum(parameter.numel() for parameter in task.parameters())
+    if folder is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            files = run_files(vocabulary, graph, data, Path(scratch))
+        folder = RunFolder.create(out, plan.table(), versions(), files)
+        snapshot = None
+    else:
+        snapshot = folder.load("last", with_trainer=True) if folder.pointer() else None
+    trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
+    if snapshot is not None:
+        load_weights(task, snapshot.weights, out)
+        trainer.restore(snapshot)
+        trainer.reopen()
+    folder.forget_metrics_after(trainer.progress.step)
+    with TensorBoardLog(out / "tensorboard") as board:
+        seconds, tokens, stopped = 0.0, 0.0, False
+        for report in trainer.run(asked_to_stop):
+            folder.append_metrics({"kind": type(report).__name__, **vars(report)})
+            board.add(report)
+            if isinstance(report, EpochReport):
+                seconds += report.seconds
+                tokens += report.seconds * report.tokens_per_second
+            stopped = isinstance(report, StopReport)
+            on_report(report)
+    progress = trainer.progress
+    return TrainReport(
+        run=str(out),
+        epochs=progress.epoch if progress.finished else progress.epoch - 1,
+        best_valid=progress.best,
+        best_epoch=progress.best_epoch,
+        tokens_per_second=tokens / seconds if seconds else 0.0,
+        parameters=parameters,
+        finished=progress.finished,
+        stopped=stopped,
+    )
+
+
+def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
+    """The graph that the run keeps; another one that is given is refused."""
+    file, given = folder.file("graph.json"), table.get("graph", {}).get("path")
+    graph = SememeGraph.load(file) if file.exists() else None
+    if given and (graph is None or SememeGraph.load(Path(given)) != graph):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with another sememe graph than {given}; leave --graph out"
+        )
+    return graph
+
+
+def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
+    """Make sure that a run goes on with the words and the text that it began with."""
+    if vocabulary.fingerprint != data.vocabulary.fingerprint:
+        raise CheckpointError(
+            f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
+            f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
+        )
+    begun = folder.data_signature()
+    for split in ("train", "valid"):
+        if begun.splits[split].sha256 != data.signature.splits[split].sha256:
+            raise CheckpointError(
+                f"{folder.path} was begun with another {split} text than {data.folder} has; "
+                f"give the data it began with (--data DIR)"
+            )
+
+
+def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
+    """The plan of the run, with the few changes that a resumed run may take from ``table``.
+
+    Raises:
+        ConfigError: when the table asks for another model, data or rule of training.
+    """
+    stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
+    for slot, keys in table.items():
+        for key, value in keys.items():
+            path = f"{slot}.{key}"
+            if path in _MAY_CHANGE:
+                stored.setdefault(slot, {})[key] = value
+            elif path != "graph.path" and slot != "claim" and key != "prepare" and stored.get(slot, {}).get(key) != value:
+                raise ConfigError(
+                    f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
+                    f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                )
+    return read_plan(stored, f"{folder.path}/plan.json")
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """Inside, SIGTERM, SIGINT and SIGUSR1 set a flag that the given function reads; a second one acts as usual."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    names = [signal.SIGTERM, signal.SIGINT] + ([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])
+    before = {number: signal.getsignal(number) for number in names}
+
+    def ask(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in names:
+        signal.signal(number, ask)
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

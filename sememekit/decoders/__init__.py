@@ -1,0 +1,12 @@
+"""Output layers: one file each, found by name in ``DECODERS``."""
+
+DECODERS = {
+    "adaptive": "sememekit.decoders.adaptive:Adaptive",
+    "moc": "sememekit.decoders.moc:MoC",
+    "mos": "sememekit.decoders.mos:MoS",
+    "sdlm": "sememekit.decoders.sdlm:SDLM",
+    "softmax": "sememekit.decoders.softmax:Softmax",
+}
+"""name -> "module:Class"; ``--decoder package.module:Class`` takes a decoder of your own."""
+
+__all__ = ["DECODERS"]

@@ -1,0 +1,115 @@
+"""What every output layer promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError
+from sememekit.sememes import SememeGraph
+from sememekit.text import Vocabulary
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What an output layer may be built from. Four fields, and a fifth needs a written reason.
+
+    Attributes:
+        width: H, the size of the contexts.
+        vocabulary: the V words.
+        graph: words, senses and sememes, where the run has a graph.
+        embedding: the input embedding (V, E), to be shared by a tied output layer.
+    """
+
+    width: int
+    vocabulary: Vocabulary
+    graph: SememeGraph | None = None
+    embedding: nn.Embedding | None = None
+
+
+@dataclass(frozen=True)
+class SenseEvidence:
+    """Why a decoder gives a word its probability, for one context.
+
+    Attributes:
+        word_senses: for each word asked for, (sense number in the graph, share of the word's probability) by falling share.
+        sememe_gates: (K,) the probability of each sememe being expressed, in the order of the graph.
+    """
+
+    word_senses: tuple[tuple[tuple[int, float], ...], ...]
+    sememe_gates: tuple[float, ...]
+
+
+class Decoder(nn.Module, ABC):
+    """The output distribution over words, with its projection and its loss.
+
+    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; of a context
+    with three axes the first is time, along which locked masks are shared.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Which optional fields of ``Resources`` must be there: "graph", "embedding"."""
+
+    Settings: type[Settings]
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__()
+        for field in sorted(self.needs):
+            if getattr(resources, field) is None:
+                raise ConfigError(
+                    f"decoder {type(self).__name__!r} needs a sememe {field}; build one with 'sememekit build-sememe-graph' "
+                    f"and give it with --graph FILE"
+                    if field == "graph"
+                    else f"decoder {type(self).__name__!r} needs {field!r}, which this task does not offer"
+                )
+
+    @abstractmethod
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """Natural logarithms of the word probabilities. ``hidden``: (..., H). Returns (..., V); each row sums to one."""
+
+    @abstractmethod
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """Negative log-likelihood in nats of each target, unreduced: equal to the gathered ``log_probs``, maybe cheaper.
+
+        Args:
+            hidden: (..., H) contexts.
+            target: (...) word ids.
+
+        Returns:
+            (...) nats.
+        """
+
+    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence | None:
+        """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
+        return None
+
+
+def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:
+    """Output word vectors: the input embedding when tied, otherwise a new (V, H) one, uniform in +-0.1.
+
+    Args:
+        resources: what the decoder is built from.
+        decoder: its name, for messages.
+        tied: share the input embedding.
+        any_size: the decoder makes contexts of the embedding's size, whatever that is.
+
+    Raises:
+        ConfigError: tied, and the task has no embedding, or one of another size than the contexts.
+    """
+    if not tied:
+        words = nn.Embedding(len(resources.vocabulary), resources.width)
+        nn.init.uniform_(words.weight, -0.1, 0.1)
+        return words
+    if resources.embedding is None:
+        raise ConfigError(f"decoder {decoder!r} is tied, but this task offers no embedding; set decoder.tied=false")
+    size = resources.embedding.embedding_dim
+    if size != resources.width and not any_size:
+        raise ConfigError(
+            f"decoder {decoder!r} is tied: the embedding size ({size}) and the encoder's output size ({resources.width}) must "
+            f"be equal; set task.embedding_size={resources.width} or decoder.tied=false"
+        )
+    return resources.embedding

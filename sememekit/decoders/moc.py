@@ -1,0 +1,45 @@
+"""Mixture of contexts (Yang et al. 2018), the control of the mixture of softmaxes."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+
+
+@final
+class MoC(Decoder):
+    """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Sec. 2.4 of Yang et al. 2018.
+
+    As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(MixtureSettings):
+        """Settings of the mixture of contexts."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(resources)
+        self.words = word_vectors(resources, "moc", tied=settings.tied, any_size=True)
+        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
+        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        log_weights, contexts = self.mixture(hidden)
+        mean = (log_weights.exp().unsqueeze(-1) * contexts).sum(dim=-2)
+        return functional.linear(mean, self.words.weight, self.bias)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        return self._logits(hidden).log_softmax(dim=-1)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``."""
+        logits = self._logits(hidden.reshape(-1, hidden.shape[-1])) if hidden.ndim < 3 else self._logits(hidden).flatten(0, 1)
+        return functional.cross_entropy(logits, target.flatten(), reduction="none").view(target.shape)

@@ -1,0 +1,55 @@
+"""Mixture of softmaxes (Yang et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.layers import linear_cross_entropy
+
+
+@final
+class MoS(Decoder):
+    """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which lifts the rank of log p.
+
+    p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Eq. (5) of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
+    log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
+    no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does, too.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(MixtureSettings):
+        """Settings of the mixture of softmaxes."""
+
+        log_shift: float = Field(default=0.0, ge=0.0)
+        """Added to a probability before the logarithm, to reproduce logs of the public code (1e-8); no distribution then."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(resources)
+        self.log_shift = settings.log_shift
+        self.words = word_vectors(resources, "mos", tied=settings.tied, any_size=True)
+        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
+        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        log_weights, contexts = self.mixture(hidden)
+        logits = nn.functional.linear(contexts, self.words.weight, self.bias)
+        return self._shifted((logits.log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2))
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: K cross entropies, combined."""
+        log_weights, contexts = self.mixture(hidden)
+        rows = contexts.reshape(-1, contexts.shape[-1])
+        repeated = target.unsqueeze(-1).expand(log_weights.shape).reshape(-1)
+        entropies = linear_cross_entropy(rows, self.words.weight, self.bias, repeated).view(log_weights.shape)
+        return -self._shifted((log_weights - entropies).logsumexp(dim=-1))
+
+    def _shifted(self, log_probs: Tensor) -> Tensor:
+        return log_probs if self.log_shift == 0.0 else (log_probs.exp() + self.log_shift).log()

@@ -1,0 +1,145 @@
+"""The sememe-driven output layer: sememes as experts on the senses they belong to (Gu et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, final
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources, SenseEvidence, word_vectors
+from sememekit.decoders.sense_logits import SenseStructure, sense_logits, sense_nll
+from sememekit.layers import segment_logsumexp, shared_dropout
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"sense_bias": False, "context_tanh": False, "gate_bias": True, "start": "published"},
+    "release": {"sense_bias": True, "context_tanh": False, "gate_bias": True, "start": "published"},
+    "release-awd": {"sense_bias": True, "context_tanh": True, "gate_bias": False, "start": "published", "num_bases": 10},
+    "identity": {"sense_bias": True, "context_tanh": False, "gate_bias": True, "start": "identity"},
+}
+"""What each preset sets; a key that is given beside the preset wins."""
+
+
+@final
+class SDLM(Decoder):
+    """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
+
+    With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
+
+    - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. 6, Gu et al. 2018);
+    - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. 10);
+    - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. 8, 9), with the word vector x for all senses of a word;
+    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r alpha[k, r] a[r, s], plus the bias of the sense, where
+      C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
+    - p(s) = softmax over the senses of all words; p(w) = sum of p(s) over the senses of w.
+
+    Everything is in log space. The gates are computed once for each distinct set of sememes and the products once for each
+    word (``sense_logits``). The sense bias, tanh on g Q_r and the gate bias are switches, since paper and release differ
+    in them. Dropout stands at two sites: one mask on the coordinates of the output word vectors, the same for the whole batch
+    (``vector_dropout``), and one a sequence on those of g Q_r, shared over time and bases (``context_dropout``).
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"graph"})
+
+    class Settings(config.Settings):
+        """Settings of the sememe-driven layer."""
+
+        preset: Literal["paper", "release", "release-awd", "identity"] = "identity"
+        """``paper`` (no sense bias), ``release`` (with it), ``release-awd`` (tanh, no gate bias, R 10), ``identity`` (2 I)."""
+        num_bases: int = Field(default=5, ge=1)
+        """R, the number of matrices that transform a context."""
+        normalisation: Literal["left", "symmetric"] = "left"
+        """C[k, s]: 1 / |E(s)|, or 1 / sqrt(|E(s)| |D(k)|). All the public code runs left."""
+        sense_bias: bool = True
+        """One free number for each sense, starting at 0."""
+        context_tanh: bool = False
+        """tanh on g Q_r, as the released AWD form has it."""
+        gate_bias: bool = True
+        """A bias in the sememe gates, starting at 0."""
+        start: Literal["published", "identity"] = "identity"
+        """Q_r uniform in +-0.05, or that noise plus 2 I: with gates near one half an untrained layer is a tied softmax."""
+        tied: bool = True
+        """Share the word vectors with the input embedding."""
+        vector_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the coordinates of the output word vectors, one mask a chunk."""
+        context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the coordinates of g Q_r, one mask a sequence."""
+        tokens_per_block: int = Field(default=0, ge=0)
+        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache) and 512 elsewhere."""
+
+        @model_validator(mode="before")
+        @classmethod
+        def _expand_preset(cls, table: Any) -> Any:
+            preset = table.get("preset", cls.model_fields["preset"].default) if isinstance(table, dict) else None
+            return {**PRESETS[preset], **table} if preset in PRESETS else table
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(resources)
+        assert resources.graph is not None
+        graph, width = resources.graph, resources.width
+        graph.check_vocabulary(resources.vocabulary)
+        self.settings = settings
+        self.words = word_vectors(resources, "sdlm", tied=settings.tied)
+        self.structure = SenseStructure(graph, symmetric=settings.normalisation == "symmetric")
+        self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
+        self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
+        self.mixing = nn.Parameter(torch.empty(graph.num_sememes, settings.num_bases))
+        self.sense_bias = nn.Parameter(torch.zeros(graph.num_senses)) if settings.sense_bias else None
+        nn.init.uniform_(self.gate.weight, -0.1, 0.1)
+        if settings.gate_bias:
+            nn.init.zeros_(self.gate.bias)
+        nn.init.uniform_(self.bases, -0.05, 0.05)
+        nn.init.uniform_(self.mixing, -0.1, 0.1)
+        if settings.start == "identity":
+            with torch.no_grad():
+                self.bases.add_(2.0 * torch.eye(width))
+
+    def _experts(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Contexts in every basis (R, E, N), gates (K, N) and mixing (R, K) for ``hidden`` (..., H)."""
+        settings = self.settings
+        transformed = torch.einsum("...h,rhe->...re", hidden, self.bases)
+        if settings.context_tanh:
+            transformed = transformed.tanh()
+        shared = (0, 2) if hidden.ndim == 3 else (hidden.ndim - 1,)
+        transformed = shared_dropout(transformed, settings.context_dropout, self.training, shared)
+        every_axis_but_the_last = tuple(range(transformed.ndim - 1))
+        transformed = shared_dropout(transformed, settings.vector_dropout, self.training, every_axis_but_the_last)
+        gates = self.gate(hidden).sigmoid()
+        num_bases, width = transformed.shape[-2:]
+        return (
+            transformed.reshape(-1, num_bases, width).permute(1, 2, 0),
+            gates.reshape(-1, gates.shape[-1]).T,
+            self.mixing.softmax(dim=-1).T,
+        )
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        transformed, gates, mixing = self._experts(hidden)
+        logits = sense_logits(self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias)
+        words = segment_logsumexp(logits, self.structure.word_of_sense, self.structure.num_words)
+        return (words - logits.logsumexp(dim=0)).T.reshape(*hidden.shape[:-1], self.structure.num_words)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``; only the senses of the targets are summed, and no distribution over words is built."""
+        transformed, gates, mixing = self._experts(hidden)
+        block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
+        nats = sense_nll(
+            self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias, target.reshape(-1), block
+        )
+        return nats.reshape(target.shape)
+
+    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
+        """See ``Decoder.evidence``: the share of a sense is p(s) / p(w), the gates are q."""
+        transformed, gates, mixing = self._experts(hidden.reshape(1, -1))
+        logits = sense_logits(self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias)[:, 0]
+        by_word = []
+        for word in words.tolist():
+            first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
+            shares = logits[first:last].softmax(dim=0).tolist()
+            ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
+            by_word.append(tuple(ranked))
+        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(gates[:, 0].tolist()))

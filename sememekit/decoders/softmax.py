@@ -1,0 +1,48 @@
+"""The plain softmax over words."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+
+
+@final
+class Softmax(Decoder):
+    """Probability of a word: softmax over the vocabulary of the inner product of context and word vector, plus a bias.
+
+    log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(config.Settings):
+        """Settings of the softmax layer."""
+
+        tied: bool = True
+        """Share the word vectors with the input embedding; needs an embedding as wide as the contexts."""
+        bias: bool = True
+        """One free number for each word."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(resources)
+        size = len(resources.vocabulary)
+        self.words = word_vectors(resources, "softmax", tied=settings.tied)
+        self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        return functional.linear(hidden, self.words.weight, self.bias)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        return functional.log_softmax(self._logits(hidden), dim=-1)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``."""
+        logits = self._logits(hidden.reshape(-1, hidden.shape[-1]))
+        return functional.cross_entropy(logits, target.reshape(-1), reduction="none").reshape(target.shape)

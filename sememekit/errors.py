@@ -1,0 +1,38 @@
+"""Every error that sememekit raises on purpose.
+
+    SememekitError
+    ├── ConfigError       a recipe, a setting, a flag or a name of a variant
+    ├── DataError         a corpus, a prepared-data folder, a vocabulary, a lexicon file
+    ├── GraphError        a sememe graph, or one that does not fit its vocabulary
+    ├── CheckpointError   a run folder that is absent, torn, newer or of another kind
+    └── TrainingError     a run that ended early: non-finite loss, stall
+
+A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
+one line and exits with 1; ``--debug`` shows the traceback. Anything else that escapes is a bug of ours.
+"""
+
+from __future__ import annotations
+
+
+class SememekitError(Exception):
+    """Base of every error that a user can mend."""
+
+
+class ConfigError(SememekitError):
+    """A recipe, a setting or a name is not one that we know."""
+
+
+class DataError(SememekitError):
+    """A text, a lexicon or a prepared-data folder cannot be used as it is."""
+
+
+class GraphError(SememekitError):
+    """A sememe graph cannot be built, read, or used with this vocabulary."""
+
+
+class CheckpointError(SememekitError):
+    """A run folder cannot be read or written."""
+
+
+class TrainingError(SememekitError):
+    """Training ended early because going on would waste time: the loss is not finite, or it does not fall."""

@@ -1,0 +1,61 @@
+"""A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class Incidence(nn.Module):
+    """Which columns belong to which row, for sums over the members of a row and, transposed, over the rows of a member.
+
+    With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
+    tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
+    takes a weight for each edge.
+
+    Args:
+        offsets: (rows + 1,) where the members of each row begin and end in ``members``.
+        members: (edges,) column numbers.
+        num_columns: how many columns there are.
+    """
+
+    offsets: Tensor
+    members: Tensor
+    back_offsets: Tensor
+    back_rows: Tensor
+    back_edges: Tensor
+    row_of_edge: Tensor
+
+    def __init__(self, offsets: np.ndarray, members: np.ndarray, num_columns: int) -> None:
+        super().__init__()
+        offsets = np.asarray(offsets, dtype=np.int64)
+        members = np.asarray(members, dtype=np.int64)
+        row_of_edge = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        by_column = np.argsort(members, kind="stable")
+        back_offsets = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=num_columns))])
+        self.num_rows = len(offsets) - 1
+        self.num_columns = num_columns
+        for name, array in (
+            ("offsets", offsets),
+            ("members", members),
+            ("row_of_edge", row_of_edge),
+            ("back_offsets", back_offsets),
+            ("back_rows", row_of_edge[by_column]),
+            ("back_edges", by_column),
+        ):
+            self.register_buffer(name, torch.from_numpy(array.astype(np.int64)), persistent=False)
+
+    def forward(self, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Sum over the members of each row. ``x``: (columns, N); ``edge_weight``: (edges,). Returns (rows, N)."""
+        return functional.embedding_bag(
+            self.members, x, self.offsets, mode="sum", per_sample_weights=edge_weight, include_last_offset=True
+        )
+
+    def back(self, y: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Sum over the rows that a member belongs to. ``y``: (rows, N); ``edge_weight``: (edges,). Returns (columns, N)."""
+        weight = None if edge_weight is None else edge_weight[self.back_edges]
+        return functional.embedding_bag(
+            self.back_rows, y, self.back_offsets, mode="sum", per_sample_weights=weight, include_last_offset=True
+        )

@@ -1,0 +1,64 @@
+"""One perplexity protocol: what is divided by what, and the signature that makes two numbers comparable."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from pydantic import ConfigDict
+
+from sememekit.config import Settings
+from sememekit.measure.tally import Tally
+
+PROTOCOL_VERSION = 1
+
+
+class Perplexity(Settings):
+    """Perplexity of a text in three units; see docs/perplexity.md.
+
+    Attributes:
+        perplexity: exp(nats / tokens), by word; infinite for a model that diverged.
+        nats: total negative log-likelihood.
+        tokens: predicted tokens, the divisor.
+        per_character: exp(nats / characters of the source text), None where the text had none counted.
+        bits_per_byte: nats / ln 2 / UTF-8 bytes of the source text, None likewise.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    perplexity: float
+    nats: float
+    tokens: int
+    per_character: float | None = None
+    bits_per_byte: float | None = None
+
+
+def perplexity_of(tally: Tally, characters: int = 0, num_bytes: int = 0) -> Perplexity:
+    """Perplexity by word, by character and bits a byte from one sum of nats.
+
+    Args:
+        tally: nats and predicted tokens.
+        characters: characters of the source text without white space; 0 where unknown.
+        num_bytes: UTF-8 bytes of the same; 0 where unknown.
+    """
+    return Perplexity(
+        perplexity=tally.perplexity,
+        nats=tally.nats,
+        tokens=tally.count,
+        per_character=Tally(tally.nats, characters).perplexity if characters else None,
+        bits_per_byte=tally.nats / math.log(2) / num_bytes if num_bytes else None,
+    )
+
+
+def unigram_tally(train: np.ndarray, tokens: np.ndarray, num_words: int) -> Tally:
+    """Nats of ``tokens`` under the add-one unigram model of ``train``: what a model that learnt frequencies alone gets.
+
+    Args:
+        train: (n,) word ids.
+        tokens: (m,) word ids; the first is not predicted.
+        num_words: V.
+    """
+    counts = np.bincount(train, minlength=num_words) + 1.0
+    log_probs = np.log(counts / counts.sum())
+    predicted = tokens[1:]
+    return Tally(float(-log_probs[predicted].sum()), len(predicted))

@@ -1,0 +1,81 @@
+"""Lexicons of sememes and the graph that a model reads: words -> senses -> sememes. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sememekit.config import load_variant, read_settings
+from sememekit.errors import ConfigError
+from sememekit.sememes.building import build_graph
+from sememekit.sememes.graph import GraphStatistics, SememeGraph
+from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
+
+__all__ = [
+    "LEXICON_FORMATS",
+    "GraphStatistics",
+    "Lexicon",
+    "LexiconReader",
+    "LexiconReport",
+    "SememeGraph",
+    "Sense",
+    "Side",
+    "build_graph",
+    "lexicon_reader",
+    "open_lexicon",
+    "open_lexicons",
+]
+
+LEXICON_FORMATS: dict[str, str] = {
+    "open": "sememekit.sememes.formats.open_lexicon:OpenLexiconReader",
+    "hownet": "sememekit.sememes.formats.hownet:HowNetReader",
+    "hownet2000": "sememekit.sememes.formats.hownet2000:HowNet2000Reader",
+    "list": "sememekit.sememes.formats.word_list:WordListReader",
+    "table": "sememekit.sememes.formats.table:TableReader",
+    "openhownet": "sememekit.sememes.formats.openhownet:OpenHowNetReader",
+}
+"""Format name of ``--source`` -> "module:Class"."""
+
+
+def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
+    """The reader class of ``FORMAT:PATH`` and the path to read.
+
+    Raises:
+        ConfigError: an unknown format, or no path where the format needs one.
+    """
+    name, _, rest = spec.partition(":")
+    reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
+    path = rest or reader.default_path()
+    if path is None:
+        raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
+    return reader, Path(path).expanduser()
+
+
+def open_lexicon(spec: str, **options: object) -> Lexicon:
+    """Read a lexicon.
+
+    Args:
+        spec: ``FORMAT:PATH`` with a format of ``LEXICON_FORMATS``; ``open`` alone is the lexicon that ships with sememekit,
+            and ``openhownet`` alone the folder into which that package downloads.
+        options: settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
+
+    Raises:
+        ConfigError: an unknown format or option, or no path where the format needs one.
+        DataError: the file is absent or is not what the format says.
+    """
+    reader, path = lexicon_reader(spec)
+    return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
+
+
+def open_lexicons(specs: Sequence[str], side: Side = "chinese", yes_download: bool = False) -> list[Lexicon]:
+    """Read several lexicons. The options go to the formats that have them and are left out for the others.
+
+    Raises:
+        ConfigError, DataError: as ``open_lexicon``.
+    """
+    options: dict[str, object] = {"side": side, "yes_download": yes_download}
+    lexicons = []
+    for spec in specs:
+        known = lexicon_reader(spec)[0].Settings.model_fields
+        lexicons.append(open_lexicon(spec, **{name: value for name, value in options.items() if name in known}))
+    return lexicons

@@ -1,0 +1,83 @@
+"""From a vocabulary and lexicons to a sememe graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sememekit.errors import GraphError
+from sememekit.sememes.graph import HasTokens, SememeGraph
+from sememekit.sememes.lexicon import Lexicon, Sense
+from sememekit.sememes.special_tokens import PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
+from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
+
+_TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
+_TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
+
+
+def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon]) -> SememeGraph:
+    """Give every word of the vocabulary its senses.
+
+    For each word, the first that applies:
+
+    1. a special token has the sememes of its rule (``special_tokens``);
+    2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII;
+    3. a token of nothing but punctuation or symbols has the sememe 标点;
+    4. the one sense {``<unk>``}, and the word counts as not annotated.
+
+    Senses with equal sememes are merged; the senses of a word keep the order of the lexicon.
+
+    Args:
+        vocabulary: V words.
+        lexicons: asked in this order.
+
+    Raises:
+        GraphError: no lexicon, or an empty vocabulary.
+    """
+    if not lexicons:
+        raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
+    names = _distinct_names(lexicons)
+    special = SpecialTokens(lexicons)
+    entries = [_annotate(word, lexicons, names, special) for word in vocabulary.tokens]
+    sources = [LexiconSource(name, lexicon.sha256) for name, lexicon in zip(names, lexicons, strict=True)]
+    return SememeGraph(entries, vocabulary.fingerprint, sources)
+
+
+def spellings(word: str) -> Iterator[str]:
+    """The word as it is, then with its ASCII characters in half width and in full width, each once."""
+    forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH))
+    return iter(dict.fromkeys(forms))
+
+
+def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
+    """The senses of the first spelling that has one with sememes; empty if there is none."""
+    for form in spellings(word):
+        senses = tuple(sense for sense in lexicon.senses(form) if sense.sememes)
+        if senses:
+            return senses
+    return ()
+
+
+def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], special: SpecialTokens) -> WordEntry:
+    rule = special.sememes_of(word)
+    if rule is not None:
+        return WordEntry(word, Source.SPECIAL, (_sense(rule),))
+    for name, lexicon in zip(names, lexicons, strict=True):
+        senses = find_senses(word, lexicon)
+        if senses:
+            return WordEntry(word, name, merge_senses(senses))
+    if is_punctuation(word):
+        return WordEntry(word, Source.PUNCTUATION, (_sense((special.resolve(PUNCTUATION),)),))
+    return WordEntry(word, Source.NONE, (_sense((UNKNOWN,)),))
+
+
+def _sense(sememes: tuple[str, ...]) -> SenseEntry:
+    ordered = tuple(sorted(set(sememes)))
+    return SenseEntry(ordered, " ".join(ordered))
+
+
+def _distinct_names(lexicons: Sequence[Lexicon]) -> list[str]:
+    names: list[str] = []
+    for lexicon in lexicons:
+        same = sum(lexicon.name == other.name for other in lexicons[: len(names)])
+        names.append(f"{lexicon.name} ({same + 1})" if same else lexicon.name)
+    return names

@@ -1,0 +1,223 @@
+"""HowNet definitions (DEF) as trees: KDML, ``{human|人:domain={education|教育},{teach|教:agent={~}}}``, and the flat form of
+HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``.
+
+Grammar, one for both (blanks around a name are of no account)::
+
+    definition := item ((',' | ';' | nothing, after a bracket) item)*
+    item       := [name '='] marks (name | '{' body '}' | '(' body ')' | '"' name '"' | '<' [name] '>')
+    body       := head [':' items] | items
+    head       := marks [name]                      such as  human|人  ~  ?  $
+    name       := english '|' chinese | english | chinese
+    marks      := any of  # % $ * + & @ ? ! ~ ^     what the sememe is to the word: part, agent, place, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sememekit.errors import DataError
+from sememekit.sememes.lexicon import CHINESE_RUN
+
+MARKS = frozenset("#%$*+&@?!~^")
+MAX_DEPTH = 60
+"""Definitions in HowNet nest up to about ten deep; far deeper ones are no definitions."""
+
+_CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
+_DELIMITERS = frozenset('{}()<>"=,;:|')
+
+
+@dataclass(frozen=True)
+class DefinitionNode:
+    """One sememe of a definition with what hangs from it, or a bracket around several (then without a name)."""
+
+    english: str = ""
+    chinese: str = ""
+    relation: str = ""
+    """The role before ``=``; a node that follows another without a comma shares its relation."""
+    marks: str = ""
+    """Signs before the name; for ``{~}`` and ``{?}``, where the name is empty, they are all there is."""
+    bracket: str = ""
+    """``{``, ``(``, ``"``, ``<`` or nothing."""
+    separator: str = ""
+    """What stands before it: a comma, a semicolon, or nothing."""
+    is_group: bool = False
+    """True for a bracket without a head, such as ``{neg|否,past|昔}``: the children are all it has."""
+    children: tuple[DefinitionNode, ...] = ()
+
+    @property
+    def sememe(self) -> str:
+        """``english|中文``, or the one of the two that there is."""
+        return "|".join(side for side in (self.english, self.chinese) if side)
+
+
+def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
+    """The trees of a DEF, in order.
+
+    Raises:
+        DataError: the position (characters from 1), what stands there and what was expected.
+    """
+    parser = _Parser(text)
+    nodes = parser.items(depth=0, closing="")
+    parser.expect_end()
+    return nodes
+
+
+def format_definition(nodes: Sequence[DefinitionNode]) -> str:
+    """The DEF of the trees; ``parse_definition`` of it gives them back."""
+    return "".join(_format(node, joined=index > 0 and not node.separator) for index, node in enumerate(nodes))
+
+
+def walk(nodes: Sequence[DefinitionNode]) -> Iterator[DefinitionNode]:
+    """Every node, a parent before its children."""
+    for node in nodes:
+        yield node
+        yield from walk(node.children)
+
+
+def _format(node: DefinitionNode, joined: bool) -> str:
+    relation = f"{node.relation}=" if node.relation and not joined else ""
+    inside = format_definition(node.children)
+    if node.is_group:
+        body = node.marks + node.bracket + inside + _CLOSING[node.bracket]
+    else:
+        head = node.sememe + (f":{inside}" if node.children else "")
+        if node.bracket == "{":
+            body = "{" + node.marks + head + "}"
+        else:
+            body = node.marks + node.bracket + head + _CLOSING.get(node.bracket, "")
+    return node.separator + relation + body
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+
+    def items(self, depth: int, closing: str) -> tuple[DefinitionNode, ...]:
+        """One item or more, up to (and without) the closing bracket."""
+        nodes = [self._item("", "", depth)]
+        while True:
+            next_one = self._peek()
+            if next_one in (",", ";") and next_one:
+                self._position += 1
+                nodes.append(self._item(next_one, "", depth))
+            elif next_one and next_one in '{("<' and next_one != closing and nodes[-1].bracket:
+                nodes.append(self._item("", nodes[-1].relation, depth))
+            else:
+                return tuple(nodes)
+
+    def expect_end(self) -> None:
+        if self._peek():
+            self._fail("the end, a comma or a semicolon")
+
+    def _item(self, separator: str, shared_relation: str, depth: int) -> DefinitionNode:
+        if depth > MAX_DEPTH:
+            self._fail(f"at most {MAX_DEPTH} levels of brackets")
+        relation = shared_relation
+        start = self._position
+        if not shared_relation:
+            name = self._relation()
+            if name and name[0] not in MARKS and self._peek() == "=":
+                self._position += 1
+                relation = name
+            else:
+                self._position = start
+        marks = self._marks()
+        bracket = self._peek()
+        if bracket and bracket in _CLOSING:
+            self._position += 1
+            node = self._bracketed(bracket, marks, depth)
+            if self._peek() != _CLOSING[bracket]:
+                self._fail(f"{_CLOSING[bracket]!r}")
+            self._position += 1
+        else:
+            english, chinese = self._name(optional=False)
+            node = DefinitionNode(english, chinese, marks=marks)
+        return DefinitionNode(
+            node.english, node.chinese, relation, node.marks, node.bracket, separator, node.is_group, node.children
+        )
+
+    def _bracketed(self, bracket: str, marks: str, depth: int) -> DefinitionNode:
+        """What stands inside; ``marks`` are those before the bracket."""
+        if bracket in '"<':
+            english, chinese = self._name(optional=bracket == "<")
+            return DefinitionNode(english, chinese, marks=marks, bracket=bracket)
+        if bracket == "{" and not marks:
+            head = self._head(depth)
+            if head is not None:
+                return head
+        elif bracket == "(":
+            start = self._position
+            if self._peek() not in MARKS:
+                english, chinese = self._name(optional=True)
+                if (english or chinese) and self._peek() == ")":
+                    return DefinitionNode(english, chinese, marks=marks, bracket="(")
+            self._position = start
+        return DefinitionNode(marks=marks, bracket=bracket, is_group=True, children=self.items(depth + 1, _CLOSING[bracket]))
+
+    def _head(self, depth: int) -> DefinitionNode | None:
+        """The head after ``{`` with what hangs from it; None, and nothing read, if this bracket is a group."""
+        start = self._position
+        marks = self._marks()
+        english, chinese = self._name(optional=True)
+        if marks or english or chinese:
+            if self._peek() == "}":
+                return DefinitionNode(english, chinese, marks=marks, bracket="{")
+            if self._peek() == ":":
+                self._position += 1
+                children = self.items(depth + 1, "}")
+                return DefinitionNode(english, chinese, marks=marks, bracket="{", children=children)
+        self._position = start
+        return None
+
+    def _marks(self) -> str:
+        """All marks up to the name or bracket, blanks between them left out: ``* *a`` is ``**a``."""
+        marks = ""
+        while (sign := self._peek()) and sign in MARKS:
+            self._position += 1
+            marks += sign
+        return marks
+
+    def _name(self, optional: bool) -> tuple[str, str]:
+        first = self._word()
+        if self._peek() == "|":
+            if not first:
+                self._fail("an English name before '|'")
+            self._position += 1
+            second = self._word()
+            if not second:
+                self._fail("a Chinese name after '|'")
+            return first, second
+        if not first and not optional:
+            self._fail("a sememe")
+        return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
+
+    def _relation(self) -> str:
+        """What may turn out to be a role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
+        first = self._word()
+        if first and self._peek() == "|":
+            self._position += 1
+            return f"{first}|{self._word()}"
+        return first
+
+    def _word(self) -> str:
+        """Everything up to the next delimiter, without the blanks around it; may be empty."""
+        start = self._position
+        while self._position < len(self._text) and self._text[self._position] not in _DELIMITERS:
+            self._position += 1
+        return self._text[start : self._position].strip()
+
+    def _peek(self) -> str:
+        self._skip_blanks()
+        return self._text[self._position : self._position + 1]
+
+    def _skip_blanks(self) -> None:
+        while self._position < len(self._text) and self._text[self._position].isspace():
+            self._position += 1
+
+    def _fail(self, expected: str) -> NoReturn:
+        found = repr(self._text[self._position]) if self._position < len(self._text) else "the end"
+        before = self._text[max(0, self._position - 25) : self._position]
+        raise DataError(f"definition, character {self._position + 1}: expected {expected}, found {found} after {before!r}")

@@ -1,0 +1,142 @@
+"""The resources of the package OpenHowNet 2.0: a folder, or the zip that its publisher offers."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sememekit.errors import DataError
+from sememekit.sememes.formats.hownet import bag_of_definition
+from sememekit.sememes.formats.restricted_pickle import load_plain_pickle
+from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense, Side
+from sememekit.sememes.reading import read_bytes
+
+DICTIONARY = "HowNet_dict_complete"
+"""The pickle that OpenHowNet 2.0 itself loads: number -> {No, ch_word, ch_grammar, en_word, en_grammar, Def}."""
+
+MAX_BYTES = 512 << 20
+"""A dictionary larger than this is refused: a small zip may hide any amount."""
+
+_KEYS = {"chinese": ("ch_word", "ch_grammar", "en_word"), "english": ("en_word", "en_grammar", "ch_word")}
+
+
+class OpenHowNetReader(LexiconReader):
+    """Reads the dictionary with a restricted unpickler; members of a zip are read by name and nothing is extracted."""
+
+    format_name = "openhownet"
+
+    class Settings(LexiconReader.Settings):
+        """``side`` as for hownet. ``yes_download``: fetch the resources with OpenHowNet's downloader if they are absent."""
+
+        side: Side = "chinese"
+        yes_download: bool = False
+
+    @classmethod
+    def default_path(cls) -> str:
+        """Where OpenHowNet downloads to."""
+        return str(Path.home() / ".openhownet" / "resources")
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self._path = path
+        self._settings = settings
+
+    def read(self) -> Lexicon:
+        """See the base class. Records without a word or a Def are skipped and counted."""
+        notes: tuple[str, ...] = ()
+        if self._is_absent():
+            if not self._settings.yes_download:
+                raise DataError(
+                    f"openhownet {self._path}: no {DICTIONARY} there; give openhownet:FOLDER or openhownet:resources.zip, or "
+                    "add --yes-download to fetch it, for research use, with the package OpenHowNet"
+                )
+            notes = (self._download(),)
+        where, data = self._dictionary_bytes()
+        records = load_plain_pickle(data, where)
+        if not isinstance(records, dict) or not records:
+            raise DataError(
+                f"{where}: expected a dict of records, found {type(records).__name__} of another kind or an empty one"
+            )
+        builder = LexiconBuilder(Path(where))
+        for number, (key, record) in enumerate(records.items(), start=1):
+            self._add(builder, where, number, key, record)
+        digest = hashlib.sha256(data).hexdigest()
+        return builder.finish(f"{self.format_name}:{self._path.name}", digest, notes)
+
+    def _is_absent(self) -> bool:
+        return not self._path.exists() or (self._path.is_dir() and not (self._path / DICTIONARY).is_file())
+
+    def _dictionary_bytes(self) -> tuple[str, bytes]:
+        """(name for messages, content) of the dictionary."""
+        if self._path.is_dir():
+            path = self._path / DICTIONARY
+            if path.stat().st_size > MAX_BYTES:
+                raise DataError(f"{path}: has {path.stat().st_size} bytes, and at most {MAX_BYTES} are read")
+            return str(path), read_bytes(path)
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                members = [info for info in archive.infolist() if Path(info.filename).name == DICTIONARY]
+                if len(members) != 1:
+                    raise DataError(
+                        f"{self._path}: holds {len(members)} members called {DICTIONARY}, and exactly one is needed"
+                    )
+                where = f"{self._path}!{members[0].filename}"
+                with archive.open(members[0]) as member:
+                    data = member.read(MAX_BYTES + 1)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, ValueError) as error:
+            raise DataError(f"{self._path}: neither a folder nor an intact zip: {error}") from None
+        if len(data) > MAX_BYTES:
+            raise DataError(f"{where}: unpacks to more than {MAX_BYTES} bytes and was not read")
+        return where, data
+
+    def _add(self, builder: LexiconBuilder, where: str, number: int, key: object, record: object) -> None:
+        word_key, grammar_key, gloss_key = _KEYS[self._settings.side]
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: record {key!r:.40} is no dict but {type(record).__name__}")
+        word, grammar, gloss = (_field(record, name, where, key) for name in (word_key, grammar_key, gloss_key))
+        definition = _field(record, "Def", where, key).partition("RMK=")[0].strip()
+        if not word:
+            builder.skip(number, f"record without a word on the {self._settings.side} side")
+        elif not definition:
+            builder.skip(number, "record without a Def")
+        else:
+            bag = bag_of_definition(definition, self._settings.side)
+            builder.add(Sense(word, bag, part_of_speech=grammar, gloss=gloss, definition=definition))
+
+    def _download(self) -> str:
+        """Fetch with OpenHowNet's own downloader; returns what was fetched, with size and hash.
+
+        Raises:
+            DataError: another folder was asked for, the package is not installed, or the download failed.
+        """
+        if str(self._path) != self.default_path():
+            raise DataError(
+                f"openhownet {self._path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"
+            )
+        try:
+            from OpenHowNet import Download
+        except ImportError:
+            raise DataError(
+                "openhownet: the package that downloads is not installed; pip install 'sememekit[openhownet]'"
+            ) from None
+        url = Download.OPENHOWNET_DATA_URL
+        try:
+            Download.download()
+        except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+            raise DataError(
+                f"openhownet: the download of {url} failed: {type(error).__name__}: {error}; get resources.zip by other "
+                "means and give openhownet:resources.zip"
+            ) from None
+        if self._is_absent():
+            raise DataError(f"openhownet: {url} was fetched into {self._path}, but it holds no {DICTIONARY}")
+        data = read_bytes(self._path / DICTIONARY)
+        return f"downloaded {url}: {DICTIONARY}, {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
+
+
+def _field(record: Mapping[Any, Any], name: str, where: str, key: object) -> str:
+    value = record.get(name, "")
+    if not isinstance(value, str):
+        raise DataError(f"{where}: {name!r} of record {key!r:.40} is no text but {type(value).__name__}")
+    return value.strip()

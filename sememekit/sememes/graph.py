@@ -1,0 +1,273 @@
+"""The sememe graph: words -> senses -> sememes of one vocabulary, as immutable integer arrays.
+
+Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries of those sets together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.errors import GraphError
+from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
+from sememekit.sememes.perturbation import drop_annotation_edges
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.sememes.statistics import GraphStatistics, graph_statistics
+from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
+
+__all__ = ["GraphStatistics", "LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
+
+Integers = NDArray[np.int64]
+
+
+class HasTokens(Protocol):
+    """What a graph needs of a vocabulary."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Every word, in the order of its id."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells two vocabularies apart."""
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    sense_offsets: Integers
+    sense_set: Integers
+    set_offsets: Integers
+    set_sememes: Integers
+    word_of_sense: Integers
+    senses_per_sememe: Integers
+    annotated: NDArray[np.bool_]
+
+
+class SememeGraph:
+    """Senses and sememes of every word of a vocabulary (Sec. 3.1, Gu et al. 2018).
+
+    Every word has at least one sense, every sense at least one sememe, and the senses of a word differ in their sememes.
+    A word that no lexicon or rule knows has the one sense {``<unk>``} and ``annotated`` False.
+
+    Attributes:
+        words: V words in the order of the vocabulary.
+        vocabulary_fingerprint: of the vocabulary that the graph was built for.
+        sememes: K names, sorted; only those that some sense of this vocabulary has.
+        sense_offsets: (V+1,) int64; the senses of word w are rows ``sense_offsets[w]:sense_offsets[w+1]``.
+        sense_set: (S,) int64; which distinct sememe set a sense has.
+        set_offsets: (U+1,) int64; the sememes of set u are ``set_sememes[set_offsets[u]:set_offsets[u+1]]``.
+        set_sememes: (nnz,) int64 ids of sememes, rising within a set. Sets are numbered as they first occur.
+        word_of_sense: (S,) int64, rising.
+        annotated: (V,) bool; False where no lexicon and no rule knows the word.
+        senses_per_sememe: (K,) int64, |D(e)|: senses of words of this vocabulary that have the sememe.
+        sense_labels: S short texts for people: part of speech and gloss where known, else the sememes.
+        word_sources: V texts: the lexicon that gave the senses, or one of ``Source``.
+        lexicons: name and hash of each lexicon that was asked, in order.
+        history: what was done to the graph after it was built, one line each.
+        fingerprint: SHA-256 over all of the above.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[WordEntry],
+        vocabulary_fingerprint: str,
+        lexicons: Sequence[LexiconSource] = (),
+        history: Sequence[str] = (),
+    ) -> None:
+        """Number the senses, sets and sememes of ``entries``; one entry for each word, in the order of the vocabulary.
+
+        Raises:
+            GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
+        """
+        self._entries = tuple(entries)
+        _check_entries(self._entries)
+        self.words: tuple[str, ...] = tuple(entry.word for entry in self._entries)
+        self.vocabulary_fingerprint = vocabulary_fingerprint
+        self.lexicons = tuple(lexicons)
+        self.history = tuple(history)
+        self.sememes: tuple[str, ...] = tuple(sorted({name for entry in self._entries for name in entry.sememes()}))
+        self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
+        self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
+        arrays = _number(self._entries, self.sememes)
+        self.sense_offsets = arrays.sense_offsets
+        self.sense_set = arrays.sense_set
+        self.set_offsets = arrays.set_offsets
+        self.set_sememes = arrays.set_sememes
+        self.word_of_sense = arrays.word_of_sense
+        self.senses_per_sememe = arrays.senses_per_sememe
+        self.annotated = arrays.annotated
+        self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def num_words(self) -> int:
+        """V."""
+        return len(self.words)
+
+    @property
+    def num_senses(self) -> int:
+        """S, over all words."""
+        return len(self.sense_set)
+
+    @property
+    def num_sememes(self) -> int:
+        """K."""
+        return len(self.sememes)
+
+    @property
+    def num_sets(self) -> int:
+        """U, distinct sememe sets."""
+        return len(self.set_offsets) - 1
+
+    def entries(self) -> Iterator[WordEntry]:
+        """The words with their senses by name, in the order of the vocabulary."""
+        return iter(self._entries)
+
+    def entry(self, word_id: int) -> WordEntry:
+        """One word with its senses by name. Sense i of it is row ``sense_offsets[word_id] + i``."""
+        return self._entries[word_id]
+
+    def statistics(self, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
+        """Coverage and averages.
+
+        Args:
+            counts: (V,) occurrences of each word, in the order of ``words``.
+
+        Raises:
+            GraphError: when the counts are not V.
+        """
+        return graph_statistics(self, np.asarray(counts, dtype=np.int64))
+
+    def drop_edges(self, rate: float, seed: int) -> SememeGraph:
+        """A graph with annotations removed at random, for the robustness test of Sec. 4.1, Gu et al. 2018.
+
+        See ``perturbation.drop_annotation_edges`` for what counts as an edge and what becomes of senses that lose all.
+
+        Raises:
+            GraphError: a rate outside 0 to 1.
+        """
+        if not 0.0 <= rate <= 1.0:
+            raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
+        entries, record = drop_annotation_edges(self._entries, rate, seed)
+        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
+
+    def check_vocabulary(self, vocabulary: HasTokens) -> None:
+        """Make sure that ids of this graph and ids of the vocabulary mean the same words.
+
+        Raises:
+            GraphError: names both fingerprints and the command that rebuilds the graph.
+        """
+        if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:
+            return
+        raise GraphError(
+            f"the sememe graph was built for the vocabulary {self.vocabulary_fingerprint} ({self.num_words} words), but the "
+            f"data have the vocabulary {vocabulary.fingerprint} ({len(vocabulary.tokens)} words); build it again: "
+            "sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all.
+
+        Raises:
+            GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
+        """
+        path = Path(path)
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
+            partial.write_bytes(data)
+            os.replace(partial, path)
+        except UnicodeEncodeError as error:
+            raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, path: Path | str) -> SememeGraph:
+        """Read what ``save`` wrote.
+
+        Raises:
+            GraphError: absent, torn, edited, newer than this program, or another kind of file; says which.
+        """
+        path = Path(path)
+        records, fingerprint = parse_graph(path)
+        try:
+            graph = cls(records.entries, records.vocabulary_fingerprint, records.lexicons, records.history)
+        except GraphError as error:
+            raise GraphError(f"sememe graph {path}: {error}") from None
+        if graph.fingerprint != fingerprint:
+            raise GraphError(
+                f"sememe graph {path}: its content has the fingerprint {graph.fingerprint}, but it names {fingerprint!r}; it "
+                "was changed after it was written. Change the lexicon instead and run: sememekit build-sememe-graph"
+            )
+        return graph
+
+    def _render(self) -> str:
+        return render_graph(GraphRecords(self._entries, self.vocabulary_fingerprint, self.lexicons, self.history))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SememeGraph) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"SememeGraph({self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes, {self.num_sets} sets)"
+        )
+
+
+def _check_entries(entries: Sequence[WordEntry]) -> None:
+    if not entries:
+        raise GraphError("a sememe graph needs at least one word, and was given none")
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.word in seen:
+            raise GraphError(f"word {entry.word!r} occurs twice")
+        seen.add(entry.word)
+        if not entry.senses:
+            raise GraphError(f"word {entry.word!r} has no sense; a word without annotation has the one sense {{{UNKNOWN}}}")
+        if not all(sense.sememes for sense in entry.senses):
+            raise GraphError(f"word {entry.word!r} has a sense without a sememe")
+        if len({sense.sememes for sense in entry.senses}) < len(entry.senses):
+            raise GraphError(f"word {entry.word!r} has two senses with the same sememes; merge them")
+
+
+def _number(entries: Sequence[WordEntry], sememes: Sequence[str]) -> _Arrays:
+    sememe_id = {name: number for number, name in enumerate(sememes)}
+    set_id: dict[tuple[int, ...], int] = {}
+    sense_set: list[int] = []
+    senses_of_word: list[int] = []
+    senses_per_sememe = np.zeros(len(sememes), dtype=np.int64)
+    for entry in entries:
+        senses_of_word.append(len(entry.senses))
+        for sense in entry.senses:
+            ids = tuple(sorted(sememe_id[name] for name in sense.sememes))
+            sense_set.append(set_id.setdefault(ids, len(set_id)))
+            senses_per_sememe[list(ids)] += 1
+    sizes = [len(ids) for ids in set_id]
+    return _Arrays(
+        sense_offsets=_frozen(_offsets(senses_of_word)),
+        sense_set=_frozen(np.array(sense_set, dtype=np.int64)),
+        set_offsets=_frozen(_offsets(sizes)),
+        set_sememes=_frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64)),
+        word_of_sense=_frozen(np.repeat(np.arange(len(entries), dtype=np.int64), senses_of_word)),
+        senses_per_sememe=_frozen(senses_per_sememe),
+        annotated=_frozen(np.array([entry.is_annotated for entry in entries], dtype=np.bool_)),
+    )
+
+
+def _offsets(lengths: Sequence[int]) -> Integers:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.asarray(lengths, dtype=np.int64))])
+
+
+def _frozen(array: NDArray) -> NDArray:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,121 @@
+"""The file of a sememe graph: one JSON document, written a word a line so that grep and diff can work on it.
+
+::
+
+    {"format": "sememekit sememe graph", "version": 1,
+    "vocabulary": "<fingerprint>",
+    "lexicons": [{"name": "open:lexicon", "sha256": "..."}],
+    "history": [],
+    "words": [
+    {"word": "数", "source": "open:lexicon", "senses": [{"label": "n number", "sememes": ["number|数"]}]}
+    ],
+    "fingerprint": "<SHA-256 of all bytes before this line>"
+    }
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sememekit.errors import GraphError
+from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
+
+FORMAT = "sememekit sememe graph"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class GraphRecords:
+    """All that a graph file says, the fingerprint aside."""
+
+    entries: tuple[WordEntry, ...]
+    vocabulary_fingerprint: str
+    lexicons: tuple[LexiconSource, ...]
+    history: tuple[str, ...]
+
+
+def render_graph(records: GraphRecords) -> str:
+    """The text of the file up to its fingerprint, which is the hash of this text."""
+    lexicons = [{"name": lexicon.name, "sha256": lexicon.sha256} for lexicon in records.lexicons]
+    lines = ",\n".join(_dump(_entry_to_json(entry)) for entry in records.entries)
+    return (
+        f'{{"format": {_dump(FORMAT)}, "version": {VERSION},\n'
+        f'"vocabulary": {_dump(records.vocabulary_fingerprint)},\n'
+        f'"lexicons": {_dump(lexicons)},\n'
+        f'"history": {_dump(list(records.history))},\n'
+        f'"words": [\n{lines}\n],\n'
+    )
+
+
+def parse_graph(path: Path) -> tuple[GraphRecords, str]:
+    """What the file holds, and the fingerprint that it names.
+
+    Raises:
+        GraphError: absent, torn, newer than this program, or another kind of file.
+    """
+    again = "build it again: sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise GraphError(f"sememe graph {path}: there is no such file; {again}") from None
+    except OSError as error:
+        raise GraphError(f"sememe graph {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise GraphError(f"sememe graph {path}: not a sememe graph, byte {error.start} is not UTF-8; {again}") from None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise GraphError(f"sememe graph {path}{place}: torn, or no sememe graph: {error}; {again}") from None
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise GraphError(f'sememe graph {path}: another kind of JSON file, without "format": "{FORMAT}"; {again}')
+    version = document.get("version")
+    if version != VERSION:
+        raise GraphError(
+            f"sememe graph {path}: has format version {version!r}, and this program reads version {VERSION}; "
+            f"use the sememekit that wrote it, or {again}"
+        )
+    try:
+        records = GraphRecords(
+            entries=tuple(_entry_from_json(entry) for entry in _list(document["words"])),
+            vocabulary_fingerprint=_text(document["vocabulary"]),
+            lexicons=tuple(LexiconSource(_text(one["name"]), _text(one["sha256"])) for one in _list(document["lexicons"])),
+            history=tuple(_text(one) for one in _list(document["history"])),
+        )
+        fingerprint = _text(document["fingerprint"])
+    except (KeyError, TypeError) as error:
+        raise GraphError(f"sememe graph {path}: a part is missing or of the wrong kind: {error}; {again}") from None
+    return records, fingerprint
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _entry_to_json(entry: WordEntry) -> dict[str, Any]:
+    senses = [{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses]
+    return {"word": entry.word, "source": entry.source, "senses": senses}
+
+
+def _entry_from_json(value: Any) -> WordEntry:
+    senses = tuple(
+        SenseEntry(tuple(_text(name) for name in _list(sense["sememes"])), _text(sense["label"]))
+        for sense in _list(value["senses"])
+    )
+    return WordEntry(_text(value["word"]), _text(value["source"]), senses)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, found {value!r:.40}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, found {value!r:.40}")
+    return value

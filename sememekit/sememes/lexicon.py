@@ -1,0 +1,180 @@
+"""What every lexicon gives, whatever file it came from: words, their senses, and the sememes of each sense."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import KeysView, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from sememekit import config
+
+CHINESE_RUN = re.compile("[\u4e00-\u9fa5]+")
+"""The released code takes every maximal run of these characters in a DEF as one sememe (LM/hownet.py of SDLM)."""
+
+PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e00-\u9fa5]+)")
+"""``english|中文`` inside a DEF."""
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One sense of one word.
+
+    ``sememes`` is a bag without order or repeats, held sorted. It may be empty: HowNet has definitions in English only,
+    such as ``{partner}``. Such a sense can be looked up, but a graph leaves it out.
+    """
+
+    word: str
+    sememes: tuple[str, ...]
+    part_of_speech: str = ""
+    gloss: str = ""
+    definition: str = ""
+    """The DEF as the file gives it, or an empty string."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sememes", tuple(sorted(set(self.sememes))))
+
+
+Side = Literal["chinese", "english"]
+"""Whose words are read from a lexicon that has both."""
+
+
+class LexiconReport(config.Settings):
+    """What a file held, oddities counted; nothing is left out silently."""
+
+    records: int
+    """Entries in the file, those skipped included."""
+    words: int
+    senses: int
+    sememes: int
+    """Distinct sememes over all senses."""
+    skipped: dict[str, int] = Field(default_factory=dict)
+    """Entries that gave no sense, by reason."""
+    empty_bags: int = 0
+    """Senses without a sememe; a graph drops them."""
+    duplicates: int = 0
+    """Senses that repeat word, part of speech, gloss and definition of another; a graph merges them."""
+    examples: tuple[str, ...] = ()
+    """The first few skipped entries, as ``file:line: reason``."""
+    notes: tuple[str, ...] = ()
+    """Encoding, download and the like."""
+
+
+class Lexicon:
+    """An immutable dictionary: word -> senses, in the order of the file."""
+
+    def __init__(
+        self,
+        name: str,
+        sha256: str,
+        senses: Mapping[str, tuple[Sense, ...]],
+        report: LexiconReport,
+        inventory: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        """``format:file``, for reports."""
+        self.sha256 = sha256
+        self.report = report
+        self.inventory = tuple(inventory)
+        """Sememes that the lexicon declares, whether a sense uses them or not; empty where it declares none."""
+        self._senses = dict(senses)
+
+    @property
+    def words(self) -> KeysView[str]:
+        """Every word, in the order of the file."""
+        return self._senses.keys()
+
+    @property
+    def num_senses(self) -> int:
+        """Senses of all words together."""
+        return self.report.senses
+
+    def senses(self, word: str) -> tuple[Sense, ...]:
+        """The senses of a word in the order of the file; empty for a word that is not here."""
+        return self._senses.get(word, ())
+
+    def __len__(self) -> int:
+        return len(self._senses)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._senses
+
+    def __repr__(self) -> str:
+        return f"Lexicon({self.name!r}, {len(self)} words, {self.num_senses} senses)"
+
+
+class LexiconBuilder:
+    """Collects the senses of one file and counts its oddities."""
+
+    num_examples = 5
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._senses: dict[str, list[Sense]] = {}
+        self._skipped: dict[str, int] = {}
+        self._examples: list[str] = []
+        self._num_records = 0
+
+    def add(self, sense: Sense) -> None:
+        """Take one entry."""
+        self._num_records += 1
+        self._senses.setdefault(sense.word, []).append(sense)
+
+    def skip(self, line: int, reason: str) -> None:
+        """Leave one entry out, and say why."""
+        self._num_records += 1
+        self._skipped[reason] = self._skipped.get(reason, 0) + 1
+        if len(self._examples) < self.num_examples:
+            self._examples.append(f"{self._path}:{line}: {reason}")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no entry was taken so far."""
+        return not self._senses
+
+    def finish(self, name: str, sha256: str, notes: tuple[str, ...] = (), inventory: Sequence[str] = ()) -> Lexicon:
+        """The lexicon with its report."""
+        senses = {word: tuple(entries) for word, entries in self._senses.items()}
+        every = [sense for entries in senses.values() for sense in entries]
+        report = LexiconReport(
+            records=self._num_records,
+            words=len(senses),
+            senses=len(every),
+            sememes=len({sememe for sense in every for sememe in sense.sememes}),
+            skipped=self._skipped,
+            empty_bags=sum(not sense.sememes for sense in every),
+            duplicates=len(every) - len(set(every)),
+            examples=tuple(self._examples),
+            notes=notes,
+        )
+        return Lexicon(name, sha256, senses, report, inventory)
+
+
+class LexiconReader(ABC):
+    """Reads one format. A new format is one file with a subclass and one line in ``LEXICON_FORMATS``."""
+
+    class Settings(config.Settings):
+        """Options of the format; most have none."""
+
+    format_name: str
+
+    @classmethod
+    def default_path(cls) -> str | None:
+        """Read when the format is named without a path; None where a path must be given."""
+        return None
+
+    @abstractmethod
+    def __init__(self, path: Path, settings: Settings) -> None:
+        """Remember where to read; nothing is opened yet."""
+
+    @abstractmethod
+    def read(self) -> Lexicon:
+        """Read it all.
+
+        Raises:
+            DataError: names the file, the line where there is one, what was found and what was expected.
+        """

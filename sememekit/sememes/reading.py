@@ -1,0 +1,96 @@
+"""Reading a lexicon file whole: ``.xz`` is unpacked, the encoding is found by strict decoding, the bytes are hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+from sememekit.errors import DataError
+
+MAX_BYTES = 1 << 30
+"""A lexicon larger than this once unpacked is refused: HowNet has 60 MB, and a packed file may hide any amount."""
+
+
+@dataclass(frozen=True)
+class LexiconText:
+    """The text of one file and what identifies it."""
+
+    path: Path
+    text: str
+    sha256: str
+    """Of the bytes on disk, before unpacking."""
+    encoding: str
+
+    def lines(self) -> list[str]:
+        """Lines without their ends; ``\\n`` and ``\\r\\n`` end a line, nothing else does."""
+        lines = self.text.split("\n")
+        if lines and lines[-1] == "":
+            lines.pop()
+        return [line.removesuffix("\r") for line in lines]
+
+    def place(self, line: int) -> str:
+        """``file:line`` for a message; lines count from 1."""
+        return f"{self.path}:{line}"
+
+
+def read_bytes(path: Path) -> bytes:
+    """All bytes of a file on disk.
+
+    Raises:
+        DataError: absent, a folder, unreadable, or empty.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"lexicon {path}: there is no such file; give --source FORMAT:PATH with a path that exists") from None
+    except OSError as error:
+        raise DataError(f"lexicon {path}: cannot be read as a file: {error.strerror}") from None
+    if not data:
+        raise DataError(f"lexicon {path}: the file is empty")
+    return data
+
+
+def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -> LexiconText:
+    """Read and decode a file; the first encoding that fits every byte is taken.
+
+    Args:
+        path: a text file, or one packed with xz if its name ends in ``.xz``.
+        encodings: tried in this order, strictly.
+
+    Raises:
+        DataError: absent, empty, broken or oversized xz, not text in any of the encodings (with the place of the first
+            bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all).
+    """
+    packed = read_bytes(path)
+    data = _unpack(path, packed) if path.suffix == ".xz" else packed
+    digest = hashlib.sha256(packed).hexdigest()
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise DataError(f"{path}:{line}: holds a NUL byte, so it is not {' or '.join(encodings)} text; convert it to UTF-8")
+    first_fault = ""
+    for encoding in encodings:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            first_fault = first_fault or f"{path}:{line}: byte {error.start} (0x{data[error.start]:02x}) is not {encoding}"
+            continue
+        if not text.strip():
+            raise DataError(f"lexicon {path}: the file holds nothing but blanks")
+        return LexiconText(path=path, text=text, sha256=digest, encoding=encoding)
+    others = f"; nor is the file {' or '.join(encodings[1:])}" if len(encodings) > 1 else ""
+    raise DataError(f"{first_fault}{others}; convert the file to UTF-8")
+
+
+def _unpack(path: Path, packed: bytes) -> bytes:
+    decompressor = lzma.LZMADecompressor(memlimit=MAX_BYTES)
+    try:
+        data = decompressor.decompress(packed, max_length=MAX_BYTES)
+    except lzma.LZMAError as error:
+        raise DataError(f"lexicon {path}: not an intact xz file: {error}") from None
+    if not decompressor.eof:
+        reason = "holds more than 1 GiB" if len(data) == MAX_BYTES else "is cut off: the end of the xz stream is missing"
+        raise DataError(f"lexicon {path}: {reason}")
+    return data

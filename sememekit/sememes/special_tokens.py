@@ -1,0 +1,117 @@
+"""Sememes of the tokens that no lexicon holds: ``<unk>``, ``<eos>``, numbers, dates and punctuation.
+
+The table follows the dictionary entries of the released language-model code (LM/hownet.py of SDLM, Gu et al. 2018), where
+sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal|基数``), or split the world otherwise
+(``基`` for ``基数``), so a rule names its sememe in both languages and ``resolve`` finds the lexicon's own name for it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sememekit.sememes.lexicon import Lexicon
+from sememekit.text.vocabulary import END, UNKNOWN
+
+__all__ = ["END", "MARKS", "PRIVATE", "PUNCTUATION", "RULES", "UNKNOWN", "SpecialTokens", "chinese_side", "is_punctuation"]
+
+PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
+"""Tokens that own one sememe of their own name. Words without annotation share that of ``<unk>``, as in the released headline
+code. The last four are not in the released table; later tasks use them."""
+
+
+@dataclass(frozen=True)
+class RuleSememe:
+    """A sememe that a rule asks for, and the other Chinese names under which a lexicon may hold it, best first."""
+
+    english: str
+    chinese: str
+    others: tuple[str, ...] = ()
+
+
+CARDINAL = RuleSememe("cardinal", "基数", ("基", "数词", "数目", "数字", "数"))
+PUNCTUATION = RuleSememe("punctuation", "标点", ("标点符号", "符号"))
+TIME = RuleSememe("time", "时间")
+YEAR = RuleSememe("year", "年", ("年份",))
+MONTH = RuleSememe("month", "月", ("月份",))
+HOUR = RuleSememe("hour", "时", ("小时", "钟点", "时间单位"))
+SPECIFIC = RuleSememe("specific", "特定")
+
+MARKS = ("（", "『", "……", "●", "《", "—", "———", "』", "》", "△", "、", "）", "℃", "▲")
+"""The 14 marks that the released code adds because its HowNet lacks them."""
+
+RULES: dict[str, tuple[RuleSememe, ...]] = {
+    "<N>": (CARDINAL,),
+    "<year>": (TIME, YEAR, SPECIFIC),
+    "<date>": (TIME, MONTH, SPECIFIC),
+    "<time>": (TIME, HOUR, SPECIFIC),
+    "<hour>": (TIME, HOUR, SPECIFIC),
+    **dict.fromkeys(MARKS, (PUNCTUATION,)),
+}
+"""Token -> sememes. ``<hour>`` is the released data's name for what the paper calls ``<time>``."""
+
+
+def is_punctuation(token: str) -> bool:
+    """Whether every character is a punctuation mark or a symbol by its Unicode category (P or S)."""
+    return bool(token) and all(unicodedata.category(character)[0] in "PS" for character in token)
+
+
+def chinese_side(sememe: str) -> str:
+    """``基数`` of both ``cardinal|基数`` and ``基数``."""
+    return sememe.rpartition("|")[2]
+
+
+class SpecialTokens:
+    """The rules in the words of the lexicons in use.
+
+    A rule's sememe becomes, in this order: the lexicons' sememe with that Chinese name; theirs with one of its other
+    names; a new one, written as the first lexicon writes its own. Of several with one name (``year|年``, ``age|年``) the
+    one with most senses in the first lexicon that has any is taken, then the first by spelling.
+    """
+
+    def __init__(self, lexicons: Sequence[Lexicon]) -> None:
+        wanted = {name for rule in RULES.values() for sememe in rule for name in (sememe.chinese, *sememe.others)}
+        self._own_names: dict[str, str] = {}
+        for lexicon in lexicons:
+            found = _count_by_chinese_name(lexicon, wanted)
+            for chinese, counts in found.items():
+                self._own_names.setdefault(chinese, min(counts, key=lambda name: (-counts[name], name)))
+        self._pairs = bool(lexicons) and _writes_pairs(lexicons[0])
+
+    def sememes_of(self, token: str) -> tuple[str, ...] | None:
+        """The sememes that a rule gives to this token, or None if no rule of the table covers it."""
+        if token in PRIVATE:
+            return (token,)
+        if token in RULES:
+            return tuple(self.resolve(sememe) for sememe in RULES[token])
+        return None
+
+    def resolve(self, sememe: RuleSememe) -> str:
+        """The lexicons' name for a rule's sememe."""
+        for chinese in (sememe.chinese, *sememe.others):
+            if chinese in self._own_names:
+                return self._own_names[chinese]
+        return f"{sememe.english}|{sememe.chinese}" if self._pairs else sememe.chinese
+
+
+def _sememes(lexicon: Lexicon) -> Iterator[str]:
+    """Every sememe as often as a sense has it, and once for standing in the inventory."""
+    yield from lexicon.inventory
+    for word in lexicon.words:
+        for sense in lexicon.senses(word):
+            yield from sense.sememes
+
+
+def _count_by_chinese_name(lexicon: Lexicon, wanted: set[str]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for sememe in _sememes(lexicon):
+        chinese = chinese_side(sememe)
+        if chinese in wanted:
+            found.setdefault(chinese, Counter())[sememe] += 1
+    return found
+
+
+def _writes_pairs(lexicon: Lexicon) -> bool:
+    return any("|" in sememe for sememe in _sememes(lexicon))

@@ -1,0 +1,75 @@
+"""Words and senses by name: what a graph is built from, what its file holds, and what a random removal works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sememekit.sememes.lexicon import Sense
+
+
+class Source:
+    """Where the senses of a word come from if not from a lexicon."""
+
+    SPECIAL = "special token"
+    PUNCTUATION = "punctuation rule"
+    NONE = "none"
+    RULES = (SPECIAL, PUNCTUATION)
+
+
+@dataclass(frozen=True)
+class SenseEntry:
+    """One sense: its sememes, sorted and distinct, and a short text for people."""
+
+    sememes: tuple[str, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class WordEntry:
+    """One word with its senses, which differ in their sememes."""
+
+    word: str
+    source: str
+    """Name of a lexicon, or one of ``Source``."""
+    senses: tuple[SenseEntry, ...]
+
+    @property
+    def is_annotated(self) -> bool:
+        """Whether a lexicon or a rule knows the word."""
+        return self.source != Source.NONE
+
+    @property
+    def is_from_lexicon(self) -> bool:
+        """Whether a lexicon, and not a rule, gave the senses."""
+        return self.is_annotated and self.source not in Source.RULES
+
+    def sememes(self) -> set[str]:
+        """The distinct sememes of all its senses."""
+        return {name for sense in self.senses for name in sense.sememes}
+
+
+@dataclass(frozen=True)
+class LexiconSource:
+    """A lexicon that was asked for senses."""
+
+    name: str
+    sha256: str
+
+
+def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
+    """Senses of one word, those without sememes left out and those with equal sememes made one, in the order given.
+
+    A merged sense is labelled with the distinct parts of speech of its parts and their distinct glosses.
+    """
+    groups: dict[tuple[str, ...], list[Sense]] = {}
+    for sense in senses:
+        if sense.sememes:
+            groups.setdefault(sense.sememes, []).append(sense)
+    return tuple(SenseEntry(sememes, _label(group)) for sememes, group in groups.items())
+
+
+def _label(group: list[Sense]) -> str:
+    parts_of_speech = "/".join(dict.fromkeys(sense.part_of_speech for sense in group if sense.part_of_speech))
+    glosses = "; ".join(dict.fromkeys(sense.gloss for sense in group if sense.gloss))
+    return f"{parts_of_speech} {glosses or ' '.join(group[0].sememes)}".strip()

@@ -1,0 +1,155 @@
+"""What every task promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sememekit.config import Settings
+from sememekit.decoders.base import Decoder
+from sememekit.encoders.base import Encoder, State
+from sememekit.errors import ConfigError
+from sememekit.text import PreparedData, Vocabulary
+
+Carry = tuple[Tensor, ...]
+"""What one batch hands to the next: tensors, so that a checkpoint can hold them."""
+
+
+@dataclass(frozen=True)
+class BatchLoss:
+    """The loss of one batch.
+
+    Attributes:
+        nats: scalar tensor, the summed negative log-likelihood.
+        count: how many predictions the sum holds.
+        penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
+        carry: for the next batch.
+    """
+
+    nats: Tensor
+    count: int
+    penalty: Tensor | None
+    carry: Carry
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The one metric that chooses the best weights."""
+
+    name: str
+    lower_is_better: bool
+
+    def improves(self, new: float, best: float | None, threshold: float = 0.0) -> bool:
+        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; NaN never is."""
+        if best is None:
+            return new == new
+        margin = threshold * abs(best)
+        return new < best - margin if self.lower_is_better else new > best + margin
+
+
+class Task(nn.Module, ABC):
+    """A model together with what it is trained and judged on. The trainer knows nothing but this."""
+
+    Settings: type[Settings]
+    headline: ClassVar[Headline]
+
+    @abstractmethod
+    def num_batches(self, data: PreparedData) -> int:
+        """Batches in one epoch of training."""
+
+    @abstractmethod
+    def batches(self, data: PreparedData, first: int) -> Iterator[Any]:
+        """Training batches of one epoch from number ``first`` on, on the device of the parameters."""
+
+    @abstractmethod
+    def start(self, data: PreparedData) -> Carry:
+        """What the first batch of an epoch is handed."""
+
+    @abstractmethod
+    def loss(self, batch: Any, carry: Carry) -> BatchLoss:
+        """Loss of one batch in nats, summed."""
+
+    @abstractmethod
+    def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
+        """Metrics on a split, the headline among them. Dropout is off inside and as before afterwards."""
+
+    @abstractmethod
+    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+        """The headline metric of a model that has learnt nothing but frequencies: a run that stays near it is stuck."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A chunk of scored text.
+
+    Attributes:
+        targets: (T, B) word ids that were predicted.
+        nats: (T, B) negative log-likelihood of each.
+        mask: (T, B) which of them count; the rest is padding.
+    """
+
+    targets: Tensor
+    nats: Tensor
+    mask: Tensor
+
+
+class WordPredictor(Task):
+    """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
+
+    vocabulary: Vocabulary
+    encoder: Encoder
+    decoder: Decoder
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+
+    @property
+    @abstractmethod
+    def evaluation_batch_size(self) -> int:
+        """Columns that a stream is cut into for evaluation, unless ``score`` is told otherwise."""
+
+    @abstractmethod
+    def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Contexts (T, B, H) after each of ``tokens`` (T, B), and the state after the last; ``encoder.start(B)`` begins."""
+
+    @abstractmethod
+    def score(
+        self,
+        tokens: np.ndarray,
+        *,
+        batch_size: int | None = None,
+        chunk_length: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Scored]:
+        """Score a stream by the evaluation protocol: every token but the first is predicted once, without dropout.
+
+        Args:
+            tokens: (n,) word ids.
+            batch_size: columns; None for ``evaluation_batch_size``.
+            chunk_length: rows read at once; it decides memory and speed, never the value.
+            progress: called with predicted tokens so far and in all.
+
+        Yields:
+            chunks of at most ``chunk_length`` rows.
+        """
+
+
+def word_predictor(task: Task, command: str) -> WordPredictor:
+    """The task, where it predicts words.
+
+    Raises:
+        ConfigError: where it does not, naming ``command``.
+    """
+    if not isinstance(task, WordPredictor):
+        raise ConfigError(
+            f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; see 'sememekit eval'"
+        )
+    return task

@@ -1,0 +1,58 @@
+"""From one stream of tokens to columns and chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.errors import DataError
+
+
+def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.NDArray[np.integer]:
+    """Cut a stream into equal columns of contiguous text; the remainder, at most B - 1 tokens, is dropped.
+
+    Args:
+        tokens: (n,) word ids.
+        batch_size: B.
+
+    Returns:
+        (n // B, B), a view: row t holds word t of every column.
+
+    Raises:
+        DataError: when a column would have fewer than two words, so that nothing could be predicted.
+    """
+    rows = len(tokens) // batch_size
+    if rows < 2:
+        raise DataError(
+            f"{len(tokens):,} tokens make no batch of {batch_size} columns with two words each; "
+            f"use more text or a smaller batch (--set task.batch_size={max(1, len(tokens) // 2)})"
+        )
+    return tokens[: rows * batch_size].reshape(batch_size, rows).T
+
+
+def evaluation_columns(
+    tokens: npt.NDArray[np.integer], batch_size: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Cut a stream so that every token but the very first is predicted exactly once, whatever the batch size.
+
+    Column b begins with the last word of column b - 1 as its first input; the tail of the last columns is masked.
+
+    Args:
+        tokens: (n,) word ids, n >= 2.
+        batch_size: B; no more columns than predicted tokens are made.
+
+    Returns:
+        inputs, targets (T, B) word ids and the mask (T, B) of targets that count; the mask sums to n - 1.
+
+    Raises:
+        DataError: for fewer than two tokens.
+    """
+    predicted = len(tokens) - 1
+    if predicted < 1:
+        raise DataError(f"a text of {len(tokens)} tokens has nothing to predict; at least 2 are needed")
+    batch_size = min(batch_size, predicted)
+    rows = -(-predicted // batch_size)
+    position = np.arange(rows)[:, None] + np.arange(batch_size)[None, :] * rows
+    mask = position < predicted
+    position = np.minimum(position, predicted - 1)
+    return tokens[position].astype(np.int64), tokens[position + 1].astype(np.int64), mask

@@ -1,0 +1,130 @@
+"""What every reader of a corpus promises, and the promise kept for text that is segmented already."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError
+from sememekit.text.segment import Segmenter
+from sememekit.text.sources import Source
+
+
+class CorpusOptions(Settings):
+    """What a person may choose about a corpus; None leaves the choice to the reader of the data set.
+
+    Attributes:
+        segmenter: ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
+        hmm: let jieba guess words outside its dictionary.
+        pieces: size of a SentencePiece model.
+        min_count: words that occur less often, over all splits, become ``<unk>``.
+        max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
+        end_of_sentence: whether a sentence ends with ``<eos>``.
+        seed: of the shuffle and the division into splits.
+    """
+
+    segmenter: str | None = None
+    hmm: bool = False
+    pieces: int = 8000
+    min_count: int | None = None
+    max_vocabulary: int | None = None
+    end_of_sentence: bool | None = None
+    seed: int = 1
+
+
+class Unit(NamedTuple):
+    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space."""
+
+    words: list[str]
+    characters: int
+    bytes: int
+
+
+class Corpus(ABC):
+    """A reader. It names its files, says how text becomes words, and what the data set's customs are.
+
+    A reader is pickled to every worker, so it holds plain values only; :meth:`units` gets the segmenter.
+
+    Attributes:
+        normalisation: what is done to the text before segmentation, in words.
+        segmenters: the segmenters that make sense; the first is the default.
+        size_of: ``source`` or ``tokens``, as in the signature.
+        min_count, max_vocabulary, end_of_sentence: the customs of the data set.
+        keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
+        default_lexicon: the lexicon when none is named; None for no lexicon.
+        proportions: of train, valid and test, for text that comes undivided.
+        shuffle: whether undivided text is shuffled, or divided in its order.
+    """
+
+    normalisation: ClassVar[str] = "none"
+    segmenters: ClassVar[tuple[str, ...]] = ("none",)
+    size_of: ClassVar[str] = "tokens"
+    min_count: ClassVar[int] = 1
+    max_vocabulary: ClassVar[int | None] = None
+    end_of_sentence: ClassVar[bool] = False
+    keeps_blank_lines: ClassVar[bool] = False
+    default_lexicon: ClassVar[str | None] = None
+    proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
+    shuffle: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def open(cls, source: Path | None) -> Corpus:
+        """The reader for what lies at ``source``.
+
+        Raises:
+            DataError: when it is not there, or not of the right kind.
+        """
+
+    @abstractmethod
+    def sources(self) -> list[Source]:
+        """The files to read, in order."""
+
+    def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
+        """Parts of an unpacked file as (split, first byte, last byte + 1): the whole unless a reader says otherwise."""
+        return [(split, 0, size)]
+
+    @abstractmethod
+    def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
+        """The sentences of a line.
+
+        Raises:
+            DataError: for a line of another form; the caller adds file and line.
+        """
+
+    def stands_alone(self, word: str) -> bool:
+        """Whether a word is kept although the lexicon does not know it."""
+        return False
+
+    def lexicon_limits_words(self) -> bool:
+        """Whether words outside the lexicon become ``<unk>``."""
+        return False
+
+
+class SegmentedCorpus(Corpus):
+    """Text whose words stand between white space already, one sentence a line."""
+
+    def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
+        """The words as they are."""
+        words = segmenter.segment(text)
+        yield Unit(words, *text_size(words))
+
+
+def text_size(words: Iterable[str]) -> tuple[int, int]:
+    """Characters and UTF-8 bytes of words without what stands between them."""
+    text = "".join(words)
+    return len(text), len(text) if text.isascii() else len(text.encode())
+
+
+def require_source(dataset: str, source: Path | None, wanted: str) -> Path:
+    """The source, when one was given.
+
+    Raises:
+        ConfigError: when none was.
+    """
+    if source is None:
+        raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {wanted}")
+    return source

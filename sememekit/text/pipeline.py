@@ -1,0 +1,230 @@
+"""From a corpus to a prepared-data folder, in bounded memory, resumable and written whole or not at all.
+
+1. Sources are hashed and, when packed, unpacked into the work folder ``.NAME.partial`` beside the output.
+2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.
+3. The sorted word lists of the shards are merged into one vocabulary.
+4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
+5. The finished folder is renamed to its place and the work folder is removed.
+
+A run that is killed leaves the work folder; the next run with the same input and options goes on from the last finished shard.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.corpora.base import Corpus, CorpusOptions
+from sememekit.text.encode import Encoder
+from sememekit.text.merge import merge_vocabulary
+from sememekit.text.pool import Task, run_shards
+from sememekit.text.prepared import FORMAT, SIGNATURE, VOCABULARY, PreparedData, Signature, SourceFile, write_signature
+from sememekit.text.reading import FaultCounter, Span, cut_spans
+from sememekit.text.segment import Segmenter, WhiteSpace
+from sememekit.text.shards import SHARD_BYTES, ShardResult, shard_key
+from sememekit.text.sources import Source, Unpacked, unpack
+from sememekit.text.vocabulary import END, UNKNOWN, Vocabulary
+
+Progress = Callable[[str, int, int], None]
+"""Called as (stage, done, total)."""
+
+OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
+
+MODEL: Final = "sentencepiece.model"
+
+
+class Lexicon(NamedTuple):
+    """The words of a lexicon and the SHA-256 over them, sorted, one a line."""
+
+    words: frozenset[str]
+    sha256: str
+
+
+@final
+class Pipeline:
+    """One run of ``preprocess``; call :meth:`run` once."""
+
+    def __init__(
+        self,
+        dataset: str,
+        corpus: Corpus,
+        options: CorpusOptions,
+        lexicon: Lexicon | None,
+        out: Path,
+        *,
+        errors: str = "strict",
+        workers: int = 1,
+        shard_bytes: int = SHARD_BYTES,
+        progress: Progress | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ConfigError(f"--workers {workers}: 1 or more is needed")
+        self._dataset = dataset
+        self._corpus = corpus
+        self._options = options
+        self._lexicon = lexicon
+        self._out = out.absolute()
+        self._work = self._out.parent / f".{self._out.name}.partial"
+        self._faults = FaultCounter(errors)
+        self._workers = workers
+        self._shard_bytes = shard_bytes
+        self._progress: Progress = progress or (lambda stage, done, total: None)
+        given = options.end_of_sentence
+        self._end_of_sentence = corpus.end_of_sentence if given is None else given
+        self._min_count = corpus.min_count if options.min_count is None else options.min_count
+        self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
+
+    def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
+        """Do all of it.
+
+        Args:
+            open_segmenter: makes the segmenter; gets (split, span) for all of the text, should it learn from it, and a path for
+                its model.
+
+        Raises:
+            DataError: for sources or an output folder that cannot be used.
+        """
+        _check_out(self._out)
+        sources = self._corpus.sources()
+        self._work.mkdir(parents=True, exist_ok=True)
+        with _sole_writer(self._work, self._out):
+            try:
+                return self._run(sources, open_segmenter)
+            except BaseException:
+                if not any(self._work.glob("*.done")):  # nothing to go on from
+                    shutil.rmtree(self._work, ignore_errors=True)
+                raise
+
+    def _run(self, sources: Sequence[Source], open_segmenter: OpenSegmenter) -> PreparedData:
+        unpacked = []
+        for number, source in enumerate(sources):
+            self._progress("hash", number, len(sources))
+            unpacked.append(unpack(source, self._work, self._faults))
+        self._progress("hash", len(sources), len(sources))
+        parts = self._cut(sources, unpacked)
+        segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
+        results = self._run_shards(parts, segmenter)
+        merged = merge_vocabulary(
+            results,
+            known=self._known(),
+            stands_alone=self._corpus.stands_alone,
+            min_count=self._min_count,
+            max_vocabulary=self._max_vocabulary,
+            specials=(UNKNOWN, END) if self._end_of_sentence else (UNKNOWN,),
+            folder=self._work,
+        )
+        target = self._work / "finished"
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        with Encoder(target, merged.vocabulary, self._progress) as encoder:
+            splits = encoder.encode(
+                [(split, result) for (split, _, _), result in zip(parts, results, strict=True)],
+                proportions=self._corpus.proportions,
+                shuffle=self._corpus.shuffle,
+                seed=self._options.seed,
+            )
+        for result in results:
+            for name, amount in result.faults.items():
+                self._faults.add(name, amount)
+        signature = Signature(
+            format=FORMAT,
+            dataset=self._dataset,
+            options=self._effective_options(segmenter),
+            sources=tuple(
+                SourceFile(split=source.split or "all", name=source.path.name, bytes=found.bytes, sha256=found.sha256)
+                for source, found in zip(sources, unpacked, strict=True)
+            ),
+            normalisation=self._corpus.normalisation,
+            segmenter=segmenter.description,
+            lexicon=self._lexicon.sha256 if self._lexicon else None,
+            lexicon_words=len(self._lexicon.words) if self._lexicon else None,
+            lexicon_coverage=merged.coverage,
+            faults=self._faults.report(),
+            end_of_sentence=self._end_of_sentence,
+            vocabulary=merged.vocabulary.fingerprint,
+            vocabulary_size=len(merged.vocabulary),
+            size_of=self._corpus.size_of,
+            splits=splits,
+        )
+        return self._finish(target, merged.vocabulary, signature)
+
+    def _cut(self, sources: Sequence[Source], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
+        """(split, span, SHA-256 of the source) for every shard, in order."""
+        parts = []
+        for source, found in zip(sources, unpacked, strict=True):
+            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
+                for span in cut_spans(found.path, str(source.path), start, end, self._shard_bytes):
+                    parts.append((split, span, found.sha256))
+        return parts
+
+    def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:
+        errors = self._faults.policy
+        task = Task(self._work, self._corpus, segmenter, self._end_of_sentence, errors)
+        keys = [
+            shard_key(span, sha256, self._corpus, segmenter.description, self._end_of_sentence, errors)
+            for _, span, sha256 in parts
+        ]
+        return run_shards(task, [span for _, span, _ in parts], keys, self._workers, self._progress)
+
+    def _known(self) -> frozenset[str] | None:
+        limited = self._lexicon is not None and self._corpus.lexicon_limits_words()
+        return self._lexicon.words if limited and self._lexicon else None
+
+    def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
+        """The options that decide the result, after the customs of the data set have filled what was left open."""
+        options = self._options.model_dump()
+        options.update(
+            segmenter=self._options.segmenter or self._corpus.segmenters[0],
+            min_count=self._min_count,
+            max_vocabulary=self._max_vocabulary,
+            end_of_sentence=self._end_of_sentence,
+        )
+        if isinstance(segmenter, WhiteSpace):
+            options["segmenter"] = "none"
+        return options
+
+    def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
+        """Write the rest, move the folder to its place and check it once more there."""
+        vocabulary.save(target / VOCABULARY)
+        if (self._work / MODEL).is_file():
+            shutil.copyfile(self._work / MODEL, target / MODEL)
+        write_signature(target / SIGNATURE, signature)
+        PreparedData.open(target)
+        for path in target.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        if self._out.exists():
+            _check_out(self._out)
+            os.replace(self._out, self._work / "replaced")
+        os.replace(target, self._out)
+        shutil.rmtree(self._work)
+        return PreparedData.open(self._out)
+
+
+@contextmanager
+def _sole_writer(work: Path, out: Path) -> Iterator[None]:
+    """Hold the work folder for this process; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs into one folder are not noticed there
+        yield
+        return
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"--out {out}: another preprocess is writing this folder; wait for it, or give another") from None
+        yield
+
+
+def _check_out(out: Path) -> None:
+    """Raise DataError when ``out`` holds something that preprocess did not write."""
+    if out.exists() and not out.is_dir():
+        raise DataError(f"--out {out}: a file is there already; give a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / SIGNATURE).is_file():
+        raise DataError(f"--out {out}: the folder holds other files and no {SIGNATURE}; give another, or empty it")

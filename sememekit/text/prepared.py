@@ -1,0 +1,216 @@
+"""The prepared-data folder: what ``preprocess`` writes and everything else reads.
+
+    FOLDER/
+    ├── vocabulary.tsv                        word TAB count, by id
+    ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
+    ├── signature.json                        where the text came from and what was done to it
+    └── sentencepiece.model                   only with that segmenter
+
+The folder has no dates and no absolute paths: same input, same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from sememekit.config import Settings
+from sememekit.errors import DataError
+from sememekit.text.vocabulary import Vocabulary
+
+FORMAT: Final = 1
+SIGNATURE: Final = "signature.json"
+VOCABULARY: Final = "vocabulary.tsv"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --out"
+
+
+class SourceFile(Settings):
+    """One file that was read: its name without folders, and the size in bytes and SHA-256 of what lies on the disk."""
+
+    split: str
+    name: str
+    bytes: int
+    sha256: str
+
+
+class TextFaults(Settings):
+    """What was met in the bytes of the sources and what was done about it.
+
+    Attributes:
+        policy: ``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out).
+        invalid_utf8: lines with bytes that are not UTF-8, met under ``replace`` or ``skip``.
+        nul: lines with NUL, met under ``replace`` or ``skip``.
+        skipped_lines: lines left out under ``skip``.
+        long_lines: lines above the cap, which were read in pieces cut at white space or sentence marks and not lost.
+        cut_words: such cuts where there was neither, between two characters.
+        byte_order_marks: byte order marks taken off the beginning of a file.
+        carriage_returns: lines that ended with CR LF.
+        truncated_archives: compressed files that end before their end mark; read up to there.
+    """
+
+    policy: str
+    invalid_utf8: int = 0
+    nul: int = 0
+    skipped_lines: int = 0
+    long_lines: int = 0
+    cut_words: int = 0
+    byte_order_marks: int = 0
+    carriage_returns: int = 0
+    truncated_archives: int = 0
+
+
+class SplitSummary(Settings):
+    """Counts of one split.
+
+    Attributes:
+        tokens: number of ids in the file, ``<eos>`` included.
+        types: distinct ids among them.
+        unknown: how many are ``<unk>``.
+        unknown_rate: unknown / tokens, rounded to 6 decimals.
+        sentences: lines or sentences.
+        characters: characters of the text without white space (see ``Signature.size_of``).
+        bytes: the same text in UTF-8.
+        sha256: of the file of ids.
+    """
+
+    tokens: int
+    types: int
+    unknown: int
+    unknown_rate: float
+    sentences: int
+    characters: int
+    bytes: int
+    sha256: str
+
+
+class Signature(Settings):
+    """Where a prepared-data folder came from.
+
+    Attributes:
+        format: version of the folder's layout.
+        dataset: name of the data set.
+        options: the options of the command that decide the result.
+        sources: the files read, in order.
+        normalisation: the rule applied to the text before segmentation, in words.
+        segmenter: how text was cut into words, in words.
+        lexicon: SHA-256 over the sorted words of the lexicon, or None without one.
+        lexicon_words: how many words that lexicon has, or None.
+        lexicon_coverage: share of the running tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
+        faults: the policy for bad bytes and what it met.
+        end_of_sentence: whether each sentence ends with ``<eos>``.
+        vocabulary: fingerprint of the vocabulary.
+        vocabulary_size: V.
+        size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
+            and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
+        splits: counts of each split.
+    """
+
+    format: int
+    dataset: str
+    options: dict[str, str | int | float | bool | None]
+    sources: tuple[SourceFile, ...]
+    normalisation: str
+    segmenter: str
+    lexicon: str | None
+    lexicon_words: int | None
+    lexicon_coverage: float | None
+    faults: TextFaults
+    end_of_sentence: bool
+    vocabulary: str
+    vocabulary_size: int
+    size_of: str
+    splits: dict[str, SplitSummary]
+
+
+@final
+class PreparedData:
+    """A prepared-data folder, opened; use :meth:`open`."""
+
+    def __init__(self, folder: Path, vocabulary: Vocabulary, signature: Signature) -> None:
+        self.folder = folder
+        self.vocabulary = vocabulary
+        self.signature = signature
+
+    @classmethod
+    def open(cls, folder: Path | str) -> PreparedData:
+        """Open a folder and check that its parts belong together.
+
+        Raises:
+            DataError: when it is no prepared-data folder, has another version, is torn, or its parts do not fit.
+        """
+        folder = Path(folder)
+        signature = _read_signature(folder)
+        vocabulary = Vocabulary.load(folder / VOCABULARY)
+        if vocabulary.fingerprint != signature.vocabulary:
+            raise DataError(
+                f"{folder}: {VOCABULARY} has the fingerprint {vocabulary.fingerprint}, but {SIGNATURE} names "
+                f"{signature.vocabulary}; the parts are of different runs; {_REMEDY} {folder}"
+            )
+        for split, summary in signature.splits.items():
+            path = folder / f"{split}.bin"
+            expected = summary.tokens * token_type(len(vocabulary)).itemsize
+            size = path.stat().st_size if path.is_file() else None
+            if size != expected:
+                found = "is missing" if size is None else f"has {size} bytes"
+                raise DataError(f"{path}: {found}, {SIGNATURE} asks for {expected}; the folder is torn; {_REMEDY} {folder}")
+        return cls(folder, vocabulary, signature)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits that the folder has, such as ``('train', 'valid', 'test')``."""
+        return tuple(self.signature.splits)
+
+    def tokens(self, split: str) -> npt.NDArray[np.unsignedinteger]:
+        """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536 and uint32 otherwise.
+
+        Raises:
+            DataError: for a split that the folder does not have.
+        """
+        if split not in self.signature.splits:
+            raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
+        if self.signature.splits[split].tokens == 0:  # a file without bytes cannot be mapped
+            return np.zeros(0, dtype=token_type(len(self.vocabulary)))
+        return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
+
+
+def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:
+    """The integer type of the id files: little-endian, two bytes when V <= 65536, otherwise four."""
+    return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<u4")
+
+
+def _read_signature(folder: Path) -> Signature:
+    if not folder.exists():
+        raise DataError(f"{folder}: no such folder; {_REMEDY} {folder}")
+    if not folder.is_dir():
+        raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_REMEDY} DIR")
+    path = folder / SIGNATURE
+    if not path.is_file():
+        raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_REMEDY} DIR")
+    try:
+        table = json.loads(path.read_bytes().decode())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{path}: torn or not JSON ({error}); {_REMEDY} {folder}") from None
+    version = table.get("format") if isinstance(table, dict) else None
+    if version != FORMAT:
+        raise DataError(f"{path}: the folder has version {version!r}, this sememekit reads {FORMAT}; {_REMEDY} {folder}")
+    try:
+        signature = Signature.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: key {place!r}: {first['msg']}; {_REMEDY} {folder}") from None
+    for split in signature.splits:
+        if not split.isidentifier():
+            raise DataError(f"{path}: {split!r} cannot be the name of a split; {_REMEDY} {folder}")
+    return signature
+
+
+def write_signature(path: Path, signature: Signature) -> None:
+    """Write the signature as JSON; the same signature gives the same bytes."""
+    text = json.dumps(signature.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    path.write_bytes(text.encode() + b"\n")

@@ -1,0 +1,198 @@
+"""Lines out of bytes that may be broken, in bounded memory, with every oddity counted or refused.
+
+Only LF ends a line; CR before it is taken off. Every other kind of white space (U+2028, U+0085, a lone CR, ...) stays inside
+the line, where readers treat it as white space. A line longer than the cap comes in pieces, cut at white space or, where there
+is none, after a sentence mark or, at the worst, between two characters.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.prepared import TextFaults
+
+POLICIES: Final = ("strict", "replace", "skip")
+LINE_CAP: Final = 1 << 20
+_BOM: Final = b"\xef\xbb\xbf"
+_MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
+_REPLACEMENT: Final = "\ufffd"
+
+
+class Span(NamedTuple):
+    """A part of a file: bytes ``start`` to ``end``, and whether both ends fall together with ends of lines."""
+
+    path: Path
+    name: str
+    start: int
+    end: int
+    starts_line: bool = True
+    ends_line: bool = True
+
+
+class Piece(NamedTuple):
+    """A line, or a part of a line above the cap; ``offset`` is its byte offset in the file."""
+
+    text: str
+    ends_line: bool
+    offset: int
+
+
+class FaultCounter:
+    """Counts what was met, by the names of :class:`~sememekit.text.prepared.TextFaults`."""
+
+    def __init__(self, policy: str) -> None:
+        if policy not in POLICIES:
+            raise ConfigError(f"--errors {policy!r}: allowed are {', '.join(POLICIES)}")
+        self.policy = policy
+        self.counts: dict[str, int] = {}
+
+    def add(self, name: str, amount: int = 1) -> None:
+        """Count ``amount`` more of ``name``."""
+        self.counts[name] = self.counts.get(name, 0) + amount
+
+    def report(self) -> TextFaults:
+        """The counts as they stand in the signature."""
+        return TextFaults(policy=self.policy, **self.counts)
+
+
+def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterator[Piece]:
+    """The lines of a span, a long one in pieces of at most ``cap`` bytes.
+
+    Raises:
+        DataError: under the policy ``strict``, for bytes that are not UTF-8 and for NUL, with file, line and byte offset.
+    """
+    with span.path.open("rb", buffering=1 << 18) as file:
+        file.seek(span.start)
+        yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
+
+
+def read_stream(
+    file: BinaryIO, where: Callable[[int], str], faults: FaultCounter, cap: int = LINE_CAP, span: Span | None = None
+) -> Iterator[Piece]:
+    """The lines of an open file from where it stands, to its end or that of ``span``; ``where`` names a byte offset.
+
+    Raises:
+        DataError: as :func:`read_pieces`.
+    """
+    position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
+    if span is not None:
+        position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
+    carried = b""
+    while position < end or carried:
+        asked = min(cap - len(carried), end - position)
+        got = file.readline(asked)
+        offset = position - len(carried)
+        chunk = carried + got
+        if position == 0 and chunk.startswith(_BOM):
+            faults.add("byte_order_marks")
+            chunk, offset = chunk[len(_BOM) :], len(_BOM)
+        position += len(got)
+        carried = b""
+        at_end = position >= end or (len(got) < asked and not got.endswith(b"\n"))
+        ends_line = chunk.endswith(b"\n") or (at_end and last_is_whole)
+        if not ends_line:
+            if not inside_long:
+                faults.add("long_lines")
+            if not at_end:
+                cut = _last_cut(chunk, faults)
+                chunk, carried = chunk[:cut], chunk[cut:]
+        inside_long = not ends_line
+        if chunk.endswith(b"\r\n"):
+            faults.add("carriage_returns")
+        if chunk:
+            text = _decode(chunk.rstrip(b"\r\n") if ends_line else chunk, offset, where, faults)
+            if text is not None:
+                yield Piece(text, ends_line, offset)
+        if at_end:
+            return
+
+
+def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
+    """Where to cut a chunk that has no line end: after its last white space, else mark, else whole character."""
+    cut = max(chunk.rfind(b" "), chunk.rfind(b"\t")) + 1
+    if cut:
+        return cut
+    cut = max(end + len(mark) if (end := chunk.rfind(mark)) >= 0 else 0 for mark in _MARKS)
+    if cut:
+        return cut
+    faults.add("cut_words")
+    cut = len(chunk)
+    while cut > 1 and len(chunk) - cut < 3 and chunk[cut - 1] & 0xC0 == 0x80:
+        cut -= 1
+    if cut > 1 and chunk[cut - 1] >= 0xC0:  # the lead byte of a character whose end may not be here yet
+        cut -= 1
+    return cut
+
+
+def cut_spans(path: Path, name: str, start: int, end: int, target: int, cap: int = LINE_CAP) -> list[Span]:
+    """Cut a range of a file into spans of about ``target`` bytes, at line ends where lines are shorter than ``cap``."""
+    spans = []
+    starts_line = True
+    with path.open("rb") as file:
+        while end - start > target:
+            file.seek(start + target)
+            ahead = file.readline(min(cap, end - start - target))
+            ends_line = ahead.endswith(b"\n")
+            stop = start + target + (len(ahead) if ends_line else _first_cut(ahead))
+            if stop >= end:
+                break
+            spans.append(Span(path, name, start, stop, starts_line, ends_line))
+            start, starts_line = stop, ends_line
+    spans.append(Span(path, name, start, end, starts_line, True))
+    return spans
+
+
+def _first_cut(ahead: bytes) -> int:
+    spaces = [found + 1 for found in (ahead.find(b" "), ahead.find(b"\t")) if found >= 0]
+    if spaces:
+        return min(spaces)
+    marks = [found + len(mark) for mark in _MARKS if (found := ahead.find(mark)) >= 0]
+    if marks:
+        return min(marks)
+    return next((index for index, byte in enumerate(ahead) if byte & 0xC0 != 0x80), len(ahead))
+
+
+def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: FaultCounter) -> str | None:
+    """Text of a chunk, or None where the policy leaves it out."""
+    try:
+        text = chunk.decode()
+    except UnicodeDecodeError as error:
+        if faults.policy == "strict":
+            at = offset + error.start
+            raise DataError(f"{where(at)}: {_explain(at, chunk, error)}") from None
+        faults.add("invalid_utf8")
+        if faults.policy == "skip":
+            faults.add("skipped_lines")
+            return None
+        text = chunk.decode(errors="replace")
+    if "\0" not in text:
+        return text
+    if faults.policy == "strict":
+        at = offset + chunk.find(b"\0")
+        raise DataError(f"{where(at)}: a NUL at byte {at}; clean the file, or pass --errors replace or --errors skip")
+    faults.add("nul")
+    if faults.policy == "skip":
+        faults.add("skipped_lines")
+        return None
+    return text.replace("\0", _REPLACEMENT)
+
+
+def _explain(at: int, chunk: bytes, error: UnicodeDecodeError) -> str:
+    bad = chunk[error.start : error.end].hex(" ")
+    hint = "; the file begins like UTF-16" if at == 0 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+    return f"not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8, or pass --errors replace or --errors skip"
+
+
+def place(span: Span, offset: int) -> str:
+    """``file:line`` of a byte offset; counts the lines before it, so it is for messages only."""
+    line = 1
+    left = offset
+    with span.path.open("rb") as file:
+        while left > 0 and (block := file.read(min(left, 1 << 20))):
+            line += block.count(b"\n")
+            left -= len(block)
+    return f"{span.name}:{line}"

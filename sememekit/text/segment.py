@@ -1,0 +1,219 @@
+"""Cutting text into words: forward maximum matching, jieba, SentencePiece, white space."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, Protocol, final
+
+from sememekit.config import load_variant
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.vocabulary import UNKNOWN
+
+_PATTERN: Final = itemgetter(2)
+
+SEGMENTERS: Final = {
+    "fmm": "sememekit.text.segment:MaximumMatcher",
+    "jieba": "sememekit.text.segment:JiebaSegmenter",
+    "none": "sememekit.text.segment:WhiteSpace",
+    "sentencepiece": "sememekit.text.segment:SentencePieces",
+}
+
+
+class Segmenter(Protocol):
+    """Cuts a text into words. No word is empty or holds white space."""
+
+    @property
+    def description(self) -> str:
+        """One line for the signature; it changes whenever the result may change."""
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+
+
+@final
+class WhiteSpace:
+    """Words are what stands between white space (every Unicode kind of it)."""
+
+    description = "white space"
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        return text.split()
+
+
+@final
+class MaximumMatcher:
+    """Forward maximum matching: at each place the longest word of the list; a character that begins none stands alone.
+
+    Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass over the text: a match found further
+    to the right can start only where no word started before it. White space is never part of a word.
+
+    To spare the filling of gaps, every character of the usual blocks is a pattern of its own. That changes nothing, as a
+    character that begins no word would stand alone anyway.
+    """
+
+    _SINGLES: Final = tuple(
+        chr(code)
+        for first, last in ((0x21, 0x7E), (0x2010, 0x2027), (0x3001, 0x303F), (0x4E00, 0x9FFF), (0xFF01, 0xFF5E))
+        for code in range(first, last + 1)
+    )
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """Build the automaton; words that are empty or hold white space can never match and are left out.
+
+        Raises:
+            DataError: when no word is left.
+        """
+        import daachorse
+
+        kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
+        if not kept:
+            raise DataError("forward maximum matching needs a list of words, and this one is empty")
+        self.description = f"forward maximum matching, {len(kept)} words, {_hash_words(kept)[:16]}"
+        self._words = kept
+        self._patterns = sorted({*kept, *self._SINGLES})
+        self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        chunks = text.split()
+        if len(chunks) == 1:
+            return self._segment_chunk(chunks[0])
+        words: list[str] = []
+        for chunk in chunks:
+            words += self._segment_chunk(chunk)
+        return words
+
+    def __reduce__(self) -> tuple[type[MaximumMatcher], tuple[list[str]]]:
+        return MaximumMatcher, (self._words,)
+
+    def _segment_chunk(self, chunk: str) -> list[str]:
+        matches = self._find(chunk)  # (start, end, number of the pattern)
+        words = list(map(self._patterns.__getitem__, map(_PATTERN, matches)))
+        if sum(map(len, words)) == len(chunk):
+            return words
+        words = []
+        last = 0
+        for start, end, _ in matches:
+            words += chunk[last:start]
+            words.append(chunk[start:end])
+            last = end
+        words += chunk[last:]
+        return words
+
+
+@final
+class JiebaSegmenter:
+    """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for."""
+
+    def __init__(self, hmm: bool = False) -> None:
+        import logging
+
+        import jieba
+
+        jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
+        self._cut = jieba.Tokenizer().lcut
+        self._hmm = hmm
+        self.description: str = f"jieba {jieba.__version__}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
+
+    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool]]:
+        return JiebaSegmenter, (self._hmm,)
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        words: list[str] = []
+        for chunk in text.split():
+            words += self._cut(chunk, HMM=self._hmm)
+        return words
+
+
+@final
+class SentencePieces:
+    """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
+
+    def __init__(self, model: Path | str) -> None:
+        """Load a model.
+
+        Raises:
+            DataError: when the file is absent or no SentencePiece model.
+        """
+        import sentencepiece
+
+        try:
+            content = Path(model).read_bytes()
+            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{model}: no SentencePiece model: {error}") from None
+        pieces = [self._model.id_to_piece(index) for index in range(len(self._model))]
+        pieces[self._model.unk_id()] = UNKNOWN
+        self._pieces: list[str] = pieces
+        self.description = f"SentencePiece, {len(pieces)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
+
+    def segment(self, text: str) -> list[str]:
+        """Pieces of a text, in order; ``▁`` stands for the white space before a word."""
+        return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
+
+
+def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int) -> bytes:
+    """Train a unigram SentencePiece model and return its file.
+
+    One thread and a fixed seed: the same sentences give the same bytes.
+
+    Raises:
+        DataError: when the text is too small for so many pieces, with the library's own words.
+    """
+    import io
+
+    import sentencepiece
+
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            vocab_size=pieces,
+            num_threads=1,
+            character_coverage=0.9995,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(f"--pieces {pieces}: SentencePiece cannot train on this text: {str(error).strip()}") from None
+    return model.getvalue()
+
+
+def open_segmenter(
+    name: str, *, words: Collection[str] | None = None, hmm: bool = False, model: Path | None = None
+) -> Segmenter:
+    """A segmenter by name.
+
+    Args:
+        name: ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece`` (needs ``model``), or ``package.module:Class``
+            for a class of your own without arguments.
+        words: the words of a lexicon.
+        hmm: let jieba guess words outside its dictionary.
+        model: a SentencePiece model file.
+
+    Raises:
+        ConfigError: for another name, or when what it needs is not given.
+    """
+    kind = load_variant("segmenter", name, SEGMENTERS)
+    if kind is MaximumMatcher:
+        if words is None:
+            raise ConfigError("--segmenter fmm needs the words of a lexicon; pass --lexicon FORMAT:PATH, or --lexicon open")
+        return MaximumMatcher(words)
+    if kind is JiebaSegmenter:
+        return JiebaSegmenter(hmm)
+    if kind is SentencePieces:
+        if model is None:
+            raise ConfigError("--segmenter sentencepiece needs a model; pass --model FILE")
+        return SentencePieces(model)
+    opened: Segmenter = kind()
+    return opened
+
+
+def _hash_words(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode(errors="surrogatepass")).hexdigest()

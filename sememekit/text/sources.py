@@ -1,0 +1,142 @@
+"""Files on the disk: finding the splits of a folder, hashing, unpacking."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sememekit.errors import DataError
+from sememekit.text.reading import FaultCounter
+
+SPLITS: Final = ("train", "valid", "test")
+_BLOCK: Final = 1 << 20
+
+_UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
+    ".xz": lzma.LZMADecompressor,
+    ".bz2": bz2.BZ2Decompressor,
+    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
+}
+
+
+class Source(NamedTuple):
+    """A file to read, and the split it holds; None for text that is to be divided into splits."""
+
+    split: str | None
+    path: Path
+
+
+class Unpacked(NamedTuple):
+    """A source ready to be read by byte ranges: the plain file, size and SHA-256 of the file as given, size of the text."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    text_bytes: int
+
+
+def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[Source]:
+    """The files of a folder with one file for each split.
+
+    Args:
+        folder: where to look.
+        patterns: file names with ``{}`` for the name of the split; a packed file (.xz, .gz, .bz2) serves as well.
+        required: splits that must be there.
+
+    Raises:
+        DataError: when a file is missing, with the names that were tried.
+    """
+    if not folder.is_dir():
+        kind = "is a file" if folder.exists() else "does not exist"
+        raise DataError(f"{folder}: {kind}; a folder with {', '.join(patterns[0].format(split) for split in SPLITS)} is needed")
+    found = []
+    for split in SPLITS:
+        tried = [pattern.format(split) + ending for pattern in patterns for ending in ("", *_UNPACKERS)]
+        path = next((folder / name for name in tried if (folder / name).is_file()), None)
+        if path is not None:
+            found.append(Source(split, path))
+        elif split in required:
+            names = ", ".join(pattern.format(split) for pattern in patterns)
+            raise DataError(f"{folder}: no file for the split {split!r}; looked for {names} (also as .xz, .gz, .bz2)")
+    return found
+
+
+def require_file(path: Path) -> Path:
+    """The path again, when it is a file.
+
+    Raises:
+        DataError: when it is a folder or absent.
+    """
+    if path.is_dir():
+        raise DataError(f"{path}: a folder, where a text file is needed")
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    return path
+
+
+def unpack(source: Source, folder: Path, faults: FaultCounter) -> Unpacked:
+    """Hash a source and, when it is packed, write its text into ``folder``, block by block.
+
+    Raises:
+        DataError: for a file that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early.
+    """
+    try:
+        make = _UNPACKERS.get(source.path.suffix)
+        if make is None:
+            return _hash_plain(source.path)
+        target = folder / f"{source.split or 'text'}.unpacked"
+        return _unpack(source.path, target, make, faults)
+    except OSError as error:
+        raise DataError(f"{source.path}: cannot be read: {error.strerror or error}") from None
+
+
+def _hash_plain(path: Path) -> Unpacked:
+    digest = hashlib.sha256()
+    size = 0
+    for block in _blocks(path):
+        digest.update(block)
+        size += len(block)
+    if size == 0:
+        raise DataError(f"{path}: the file is empty")
+    return Unpacked(path, size, digest.hexdigest(), size)
+
+
+def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCounter) -> Unpacked:
+    digest = hashlib.sha256()
+    size = text_size = 0
+    decoder = make()
+    with target.open("wb") as out:
+        for block in _blocks(path):
+            digest.update(block)
+            size += len(block)
+            data = block
+            while data:
+                if decoder.eof:  # several archives one after the other make one text
+                    decoder = make()
+                try:
+                    plain = decoder.decompress(data)
+                except (lzma.LZMAError, zlib.error, OSError, EOFError) as error:
+                    raise DataError(f"{path}: damaged after {text_size} bytes of text: {error}") from None
+                out.write(plain)
+                text_size += len(plain)
+                data = decoder.unused_data
+    if size == 0 or text_size == 0:
+        raise DataError(f"{path}: the file is empty")
+    if not decoder.eof:
+        if faults.policy == "strict":
+            raise DataError(
+                f"{path}: ends before its end mark, after {text_size} bytes of text; fetch it again, "
+                "or pass --errors replace to read up to there"
+            )
+        faults.add("truncated_archives")
+    return Unpacked(target, size, digest.hexdigest(), text_size)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block

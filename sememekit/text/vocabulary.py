@@ -1,0 +1,203 @@
+"""The vocabulary: which word has which id, and how often it was counted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.errors import DataError
+
+UNKNOWN: Final = "<unk>"
+END: Final = "<eos>"
+
+_FORBIDDEN: Final = frozenset("\t\n\r\0")
+
+
+@final
+class Vocabulary:
+    """Immutable: V words with ids 0..V-1 by falling count, then by spelling (code points).
+
+    Attributes:
+        tokens: the V words in the order of their ids.
+        counts: (V,) int64, read-only: how often each word was counted over all splits of the corpus.
+        unknown_id: the id of ``<unk>``, or None where the vocabulary is closed.
+        end_id: the id of ``<eos>``, or None where sentences have no end mark.
+        fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts. It travels into graphs and checkpoints.
+    """
+
+    __slots__ = ("_ids", "counts", "end_id", "fingerprint", "tokens", "unknown_id")
+
+    tokens: tuple[str, ...]
+    counts: npt.NDArray[np.int64]
+    unknown_id: int | None
+    end_id: int | None
+    fingerprint: str
+
+    def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
+        """Take words that are in order already; use :meth:`from_counts` for words that are not.
+
+        Args:
+            tokens: V words, by falling count, then spelling.
+            counts: V counts, not negative.
+            where: the place that the user knows; it opens each message.
+
+        Raises:
+            DataError: for no words, a word twice, a word that holds a tab or a line end, a wrong order.
+        """
+        words = tuple(tokens)
+        numbers = np.array(counts, dtype=np.int64)
+        _check(words, numbers, where)
+        numbers.setflags(write=False)
+        ids = {token: index for index, token in enumerate(words)}
+        assign = object.__setattr__
+        assign(self, "tokens", words)
+        assign(self, "counts", numbers)
+        assign(self, "_ids", ids)
+        assign(self, "unknown_id", ids.get(UNKNOWN))
+        assign(self, "end_id", ids.get(END))
+        assign(self, "fingerprint", hashlib.sha256(self._as_bytes()).hexdigest()[:16])
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], specials: Sequence[str] = ()) -> Vocabulary:
+        """Order words by falling count, then spelling.
+
+        Args:
+            counts: word -> how often it occurs.
+            specials: words that the vocabulary must hold, such as ``<unk>``; one without a count gets the count 0.
+
+        Raises:
+            DataError: as the constructor.
+        """
+        merged = {**dict.fromkeys(specials, 0), **counts}
+        ordered = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
+        return cls([token for token, _ in ordered], [count for _, count in ordered])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Vocabulary is immutable; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Vocabulary is immutable; {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[tuple[str, ...], list[int]]]:
+        return Vocabulary, (self.tokens, self.counts.tolist())
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._ids  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} words, fingerprint {self.fingerprint})"
+
+    def id(self, token: str) -> int:
+        """The id of a word; the id of ``<unk>`` for an unknown word.
+
+        Raises:
+            DataError: for an unknown word when the vocabulary has no ``<unk>``.
+        """
+        found: int | None = self._ids.get(token, self.unknown_id)  # type: ignore[attr-defined]
+        if found is None:
+            raise DataError(f"the word {token!r} is not among the {len(self)} of the vocabulary, which has no {UNKNOWN!r}")
+        return found
+
+    def token(self, id: int) -> str:
+        """The word behind an id.
+
+        Raises:
+            DataError: for an id outside 0..V-1.
+        """
+        if not 0 <= id < len(self.tokens):
+            raise DataError(f"id {id} is outside the vocabulary: allowed are 0 to {len(self) - 1}")
+        return self.tokens[id]
+
+    def encode(self, tokens: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Words to ids, (N,) int64.
+
+        Raises:
+            DataError: as :meth:`id`.
+        """
+        return np.fromiter((self.id(token) for token in tokens), dtype=np.int64)
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Ids to words.
+
+        Raises:
+            DataError: as :meth:`token`.
+        """
+        return [self.token(int(index)) for index in ids]
+
+    def save(self, path: Path | str) -> None:
+        """Write ``token TAB count`` lines, UTF-8 with LF."""
+        Path(path).write_bytes(self._as_bytes())
+
+    @classmethod
+    def load(cls, path: Path | str) -> Vocabulary:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            DataError: for a file that is absent, not UTF-8 or malformed, with ``file:line``.
+        """
+        tokens: list[str] = []
+        counts: list[int] = []
+        for number, line in enumerate(_read_lines(Path(path)), start=1):
+            token, tab, count = line.partition("\t")
+            if not tab or not count.isascii() or not count.isdigit():
+                raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}")
+            tokens.append(token)
+            counts.append(int(count))
+        return cls(tokens, counts, where=str(path))
+
+    def _as_bytes(self) -> bytes:
+        return "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True)).encode()
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}:{line}: not UTF-8 at byte {error.start}") from None
+    if not text:
+        raise DataError(f"{path}: the vocabulary is empty")
+    if not text.endswith("\n"):
+        raise DataError(f"{path}: the last line has no line end, so the file is cut short")
+    return text[:-1].split("\n")
+
+
+def _check(tokens: tuple[str, ...], counts: npt.NDArray[np.int64], where: str) -> None:
+    if not tokens:
+        raise DataError(f"{where}: no words")
+    if counts.shape != (len(tokens),):
+        raise DataError(f"{where}: {len(tokens)} words but counts of shape {counts.shape}")
+    seen: dict[str, int] = {}
+    previous: tuple[int, str] | None = None
+    for number, (token, count) in enumerate(zip(tokens, counts.tolist(), strict=True), start=1):
+        if not token or not _FORBIDDEN.isdisjoint(token):
+            raise DataError(f"{where}:{number}: {token!r} cannot be a word: it is empty, or holds a tab, a line end or NUL")
+        if not token.isascii() and any("\ud800" <= character <= "\udfff" for character in token):
+            raise DataError(f"{where}:{number}: {token!r} holds half a surrogate pair, which UTF-8 cannot store")
+        if count < 0:
+            raise DataError(f"{where}:{number}: {token!r} has the count {count}; allowed are 0 and more")
+        if token in seen:
+            raise DataError(f"{where}:{number}: {token!r} stands on line {seen[token]} already")
+        key = (-count, token)
+        if previous is not None and key < previous:
+            raise DataError(f"{where}:{number}: {token!r} with count {count} is out of order: by falling count, then spelling")
+        seen[token] = number
+        previous = key

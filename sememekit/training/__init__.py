@@ -1,0 +1,20 @@
+"""The trainer, its settings and the run folder. Nothing here knows a concrete task, encoder or decoder."""
+
+from sememekit.training.checkpoint import RunFolder, Snapshot
+from sememekit.training.reports import EpochReport, Report, StepReport, StopReport
+from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.trainer import Trainer, autocast
+
+__all__ = [
+    "EpochReport",
+    "OptimizerSettings",
+    "Report",
+    "RunFolder",
+    "RunSettings",
+    "ScheduleSettings",
+    "Snapshot",
+    "StepReport",
+    "StopReport",
+    "Trainer",
+    "autocast",
+]

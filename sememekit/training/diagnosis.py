@@ -1,0 +1,63 @@
+"""Naming what went wrong when a number is no longer finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.tasks.base import Carry, Task
+
+
+def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
+    """Name the first part of a task that gives a non-finite number on a batch.
+
+    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients.
+
+    Returns:
+        a clause such as "parameter 'decoder.gate.weight' holds non-finite numbers".
+    """
+    for name, parameter in task.named_parameters():
+        if not _finite(parameter):
+            return f"parameter {name!r} holds non-finite numbers"
+    found: list[str] = []
+    handles = []
+    for name, module in task.named_modules():
+        if name:
+            handles.append(module.register_forward_hook(_watch(name, found)))
+    try:
+        loss = task.loss(batch, carry)
+        if not found and not _finite(loss.nats):
+            found.append("the output layer's loss (its 'nll')")
+        if not found:
+            task.zero_grad(set_to_none=True)
+            loss.nats.backward()
+            found += [
+                f"the gradient of {name!r}" for name, p in task.named_parameters() if p.grad is not None and not _finite(p.grad)
+            ]
+    finally:
+        for handle in handles:
+            handle.remove()
+        task.zero_grad(set_to_none=True)
+    return f"the first non-finite number comes from {found[0]}" if found else "it did not appear again on the same batch"
+
+
+def _watch(name: str, found: list[str]) -> Any:
+    def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+        if not all(_finite(part) for part in _tensors(output)):
+            found.append(f"module {name!r} ({type(module).__name__})")
+
+    return hook
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for part in value for tensor in _tensors(part)]
+    return []
+
+
+def _finite(tensor: Tensor) -> bool:
+    return bool(torch.isfinite(tensor).all())

@@ -1,0 +1,68 @@
+"""What a trainer says while it works: plain records, no printing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """Progress inside an epoch.
+
+    Attributes:
+        epoch: from 1.
+        batch: batches of this epoch done, of ``num_batches``.
+        step: optimiser steps of the whole run.
+        nats: mean training loss in nats a token since the last report.
+        rate: learning rate.
+        tokens_per_second: predicted tokens a second since the last report.
+    """
+
+    epoch: int
+    batch: int
+    num_batches: int
+    step: int
+    nats: float
+    rate: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """The end of an epoch.
+
+    Attributes:
+        epoch: from 1.
+        step: optimiser steps of the whole run.
+        train_nats: mean training loss of the epoch in nats a token, dropout on.
+        valid: metrics on the validation split.
+        rate: learning rate that the epoch was trained with.
+        best: whether these are the best weights so far.
+        rate_cut: whether the rate was cut after this epoch.
+        finished: why the run ends here, or an empty string.
+        seconds: wall time of the training part of the epoch.
+        tokens_per_second: predicted training tokens a second in it.
+    """
+
+    epoch: int
+    step: int
+    train_nats: float
+    valid: dict[str, float]
+    rate: float
+    best: bool
+    rate_cut: bool
+    finished: str
+    seconds: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class StopReport:
+    """The run was asked to stop and wrote a checkpoint to resume from."""
+
+    epoch: int
+    step: int
+    checkpoint: str
+
+
+Report = StepReport | EpochReport | StopReport

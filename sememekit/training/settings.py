@@ -1,0 +1,62 @@
+"""Settings of training: optimiser, schedule, run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sememekit.config import Settings
+
+
+class OptimizerSettings(Settings):
+    """How a gradient becomes a step."""
+
+    name: Literal["sgd", "adam"] = "sgd"
+    """Plain stochastic gradient descent (all word language models of the papers), or Adam."""
+    learning_rate: float = Field(default=20.0, gt=0.0)
+    """Rate of the mean loss in nats a token."""
+    clip: float = Field(default=0.25, gt=0.0)
+    """Largest norm of the whole gradient."""
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    """L2 penalty added to the gradient."""
+
+
+class ScheduleSettings(Settings):
+    """How long to train and when to slow down. One schedule serves every model of a comparison."""
+
+    epochs: int = Field(default=40, ge=1)
+    """Passes over the training text at most."""
+    factor: float = Field(default=0.25, gt=0.0, le=1.0)
+    """The rate is multiplied by this when validation did not improve; 1 keeps it."""
+    grace: int = Field(default=0, ge=0)
+    """Epochs at the start in which the rate is never cut (the released SDLM script: 14)."""
+    reload_best: bool = False
+    """Go back to the best weights when the rate is cut. The papers' codes do not."""
+    threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """An epoch counts as an improvement when it beats the best value by this share of it; 0: by anything."""
+    stop_after: int = Field(default=0, ge=0)
+    """Stop after this many epochs in a row without an improvement; 0 never does."""
+    minimum_rate: float = Field(default=0.0, ge=0.0)
+    """Stop once a cut brings the rate below this."""
+
+
+class RunSettings(Settings):
+    """Where and how a run goes; nothing here changes what is learnt, except the seed, the device and the dtype."""
+
+    seed: int = Field(default=1, ge=0)
+    """Seed of initialisation and dropout."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """``auto`` takes CUDA where it is there."""
+    dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
+    """Of matrix products only; reductions are float32 always."""
+    threads: int = Field(default=0, ge=0)
+    """CPU threads; 0 leaves torch's choice. The bits of a result depend on it."""
+    report_every: int = Field(default=50, ge=1)
+    """Steps between progress reports; losses are read back from the device then."""
+    checkpoint_every: int = Field(default=0, ge=0)
+    """Steps between checkpoints inside an epoch; 0 writes one at the end of each epoch (and when a signal stops the run)."""
+    stall_epochs: int = Field(default=4, ge=0)
+    """End the run after this many epochs at the start whose validation stays near unigram frequencies; 0 never does."""
+    stall_ratio: float = Field(default=0.97, gt=0.0)
+    """"Near": validation perplexity above this share of the unigram model's."""

@@ -1,0 +1,55 @@
+"""Nested state as JSON plus named tensors, so that no pickle is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+_TENSOR = "__tensor__"
+_TUPLE = "__tuple__"
+_INTEGER_KEYS = "__integer_keys__"
+
+
+def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
+    """The tree with every tensor replaced by a reference; the tensors themselves go into ``tensors`` under their paths.
+
+    Args:
+        tree: dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None.
+        tensors: filled with path -> tensor.
+        path: name of the root.
+
+    Raises:
+        TypeError: for anything else in the tree, which is a bug of ours.
+    """
+    if isinstance(tree, Tensor):
+        tensors[path] = tree.detach().cpu().contiguous()
+        return {_TENSOR: path}
+    if isinstance(tree, dict):
+        plain = {str(key): flatten(value, tensors, f"{path}.{key}") for key, value in tree.items()}
+        if tree and all(isinstance(key, int) for key in tree):
+            return {_INTEGER_KEYS: plain}
+        return plain
+    if isinstance(tree, list):
+        return [flatten(value, tensors, f"{path}.{number}") for number, value in enumerate(tree)]
+    if isinstance(tree, tuple):
+        return {_TUPLE: flatten(list(tree), tensors, path)}
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    raise TypeError(f"{path}: a {type(tree).__name__} cannot be stored in a checkpoint")
+
+
+def unflatten(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """The inverse of ``flatten``."""
+    if isinstance(plain, dict):
+        if set(plain) == {_TENSOR}:
+            return tensors[plain[_TENSOR]]
+        if set(plain) == {_TUPLE}:
+            return tuple(unflatten(plain[_TUPLE], tensors))
+        if set(plain) == {_INTEGER_KEYS}:
+            return {int(key): unflatten(value, tensors) for key, value in plain[_INTEGER_KEYS].items()}
+        return {key: unflatten(value, tensors) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [unflatten(value, tensors) for value in plain]
+    return plain

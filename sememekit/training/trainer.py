@@ -1,0 +1,298 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sememekit.errors import TrainingError
+from sememekit.tasks.base import Carry, Task
+from sememekit.text import PreparedData
+from sememekit.training.checkpoint import RunFolder, Snapshot
+from sememekit.training.diagnosis import first_bad_module
+from sememekit.training.optimizers import make_optimizer
+from sememekit.training.reports import EpochReport, Report, StepReport, StopReport
+from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+
+
+@dataclass
+class Progress:
+    """Where a run stands, apart from tensors. Plain numbers, stored as they are.
+
+    Attributes:
+        epoch: the epoch at hand, from 1.
+        batch: batches of it done.
+        step: optimiser steps of the run.
+        rate: learning rate.
+        best: best headline metric on validation so far, and the epoch of it.
+        since_best: epochs since the last improvement.
+        stalled: epochs from the start in which validation stayed near unigram frequencies.
+        nats, count: training loss of the epoch so far.
+        seconds: training time of the epoch so far.
+        finished: why the run is over, or an empty string.
+    """
+
+    epoch: int = 1
+    batch: int = 0
+    step: int = 0
+    rate: float = 0.0
+    best: float | None = None
+    best_epoch: int = 0
+    since_best: int = 0
+    stalled: int = 0
+    nats: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
+    finished: str = ""
+
+
+@dataclass
+class _Window:
+    """Losses since the last report, left on the device so that a step never waits for it."""
+
+    nats: list[Tensor] = field(default_factory=list)
+    norms: list[Tensor] = field(default_factory=list)
+    count: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+
+@final
+class Trainer:
+    """Trains a task: clipped steps, validation after each epoch, one schedule, checkpoints that resume bit by bit.
+
+    The loss that is differentiated is the mean over the predictions of a batch plus the task's penalty; the rate is cut by
+    ``factor`` after an epoch whose validation did not beat the best one (after ``grace`` epochs). A trainer never prints: it
+    yields reports.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        data: PreparedData,
+        folder: RunFolder,
+        optimizer: OptimizerSettings,
+        schedule: ScheduleSettings,
+        run: RunSettings,
+    ) -> None:
+        self.task, self.data, self.folder = task, data, folder
+        self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
+        self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
+        self.optimizer = make_optimizer(optimizer, self.parameters)
+        self.progress = Progress(rate=optimizer.learning_rate)
+        self.device = self.parameters[0].device
+        self.carry: Carry = ()
+
+    def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
+        """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
+
+        Yields:
+            a ``StepReport`` every ``report_every`` steps, an ``EpochReport`` after each epoch, a ``StopReport`` when stopped.
+
+        Raises:
+            TrainingError: the loss is not finite, or validation does not leave the unigram model behind.
+        """
+        progress = self.progress
+        num_batches = self.task.num_batches(self.data)
+        ignorant = self.task.ignorant(self.data, "valid")[self.task.headline.name]
+        while not progress.finished:
+            if progress.batch == 0:
+                self.carry = self.task.start(self.data)
+                progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
+            self.task.train()
+            window = _Window()
+            for batch in self.task.batches(self.data, progress.batch):
+                self._step(batch, window)
+                at_end = progress.batch == num_batches
+                if progress.step % self.run_settings.report_every == 0 or at_end or self.device.type == "cpu":
+                    self._check(window, batch)
+                if progress.step % self.run_settings.report_every == 0 or at_end:
+                    yield self._close(window, num_batches)
+                    window = _Window()
+                stop = should_stop()
+                due = self.run_settings.checkpoint_every and progress.step % self.run_settings.checkpoint_every == 0
+                if stop or (due and not at_end):
+                    if window.count:
+                        self._check(window, batch)
+                        yield self._close(window, num_batches)
+                        window = _Window()
+                    name = self.folder.save(progress.step, self.task, self.state(), best=False)
+                    if stop:
+                        yield StopReport(progress.epoch, progress.step, name)
+                        return
+            yield from self._end_epoch(ignorant)
+            if should_stop() and not progress.finished:
+                yield StopReport(progress.epoch, progress.step, self.folder.pointer()["last"])
+                return
+
+    def _step(self, batch: Any, window: _Window) -> None:
+        """One clipped step of the optimiser; nothing is read back from the device."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.rate
+        self.optimizer.zero_grad(set_to_none=True)
+        self._replay = (batch, self.carry, _random_state(self.device) if self.device.type == "cpu" else None)
+        with autocast(self.device, self.run_settings.dtype):
+            loss = self.task.loss(batch, self.carry)
+        objective = loss.nats / loss.count
+        if loss.penalty is not None:
+            objective = objective + loss.penalty
+        objective.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.optimizer_settings.clip)
+        if self.device.type == "cpu" and not math.isfinite(float(norm) + float(loss.nats.detach())):
+            self._fail(batch)
+        self.optimizer.step()
+        self.carry = loss.carry
+        window.nats.append(loss.nats.detach())
+        window.norms.append(norm.detach())
+        window.count += loss.count
+        self.progress.batch += 1
+        self.progress.step += 1
+
+    def _check(self, window: _Window, batch: Any) -> None:
+        """Fail where a loss or a gradient of the window is not finite."""
+        if self.device.type != "cpu" and not bool(torch.isfinite(torch.stack(window.nats + window.norms)).all()):
+            self._fail(batch)
+
+    def _fail(self, batch: Any) -> None:
+        _, carry, random_state = self._replay
+        if random_state is not None:
+            torch.set_rng_state(random_state["cpu"])
+        with autocast(self.device, self.run_settings.dtype):
+            culprit = first_bad_module(self.task, batch, carry)
+        settings = self.optimizer_settings
+        raise TrainingError(
+            f"the loss or its gradient is not finite at epoch {self.progress.epoch}, batch {self.progress.batch + 1}, step "
+            f"{self.progress.step + 1}: {culprit}; start again with a lower rate "
+            f"(--set optimizer.learning_rate={self.progress.rate / 4:g}) or a tighter clip "
+            f"(--set optimizer.clip={settings.clip / 2:g}); checkpoints written so far are whole"
+        )
+
+    def _close(self, window: _Window, num_batches: int) -> StepReport:
+        """Read the window's losses back and report them."""
+        progress = self.progress
+        values = torch.stack(window.nats).double().tolist()
+        seconds = time.perf_counter() - window.began
+        nats = sum(values)
+        for value in values:  # one by one, so that the sum does not depend on when reports were due
+            progress.nats += value
+        progress.count += window.count
+        progress.seconds += seconds
+        return StepReport(
+            progress.epoch,
+            progress.batch,
+            num_batches,
+            progress.step,
+            nats / window.count,
+            progress.rate,
+            window.count / seconds,
+        )
+
+    def _end_epoch(self, ignorant: float) -> Iterator[EpochReport]:
+        """Validate, move the schedule on, write a checkpoint.
+
+        The report comes before the checkpoint: a run killed in between takes the epoch again and forgets the report, and none
+        is ever missing.
+        """
+        progress, schedule, headline = self.progress, self.schedule, self.task.headline
+        with autocast(self.device, self.run_settings.dtype):
+            valid = self.task.evaluate(self.data, "valid")
+        value = valid[headline.name]
+        best = headline.improves(value, progress.best)
+        report_rate, cut = progress.rate, False
+        improved = headline.improves(value, progress.best, schedule.threshold)
+        if best:
+            progress.best, progress.best_epoch = value, progress.epoch
+        if improved:
+            progress.since_best = 0
+        else:
+            progress.since_best += 1
+            cut = progress.epoch > schedule.grace and schedule.factor < 1.0
+        if cut:
+            progress.rate *= schedule.factor
+            if schedule.reload_best and not best and progress.best is not None:
+                self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
+        stuck = self._watch_for_stall(value, ignorant)
+        if progress.epoch >= schedule.epochs:
+            progress.finished = f"{schedule.epochs} epochs done"
+        elif schedule.stop_after and progress.since_best >= schedule.stop_after:
+            progress.finished = f"no better validation for {progress.since_best} epochs"
+        elif cut and progress.rate < schedule.minimum_rate:
+            progress.finished = f"the rate fell below {schedule.minimum_rate:g}"
+        train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
+        epoch = progress.epoch
+        progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
+        self.carry = ()
+        yield EpochReport(epoch, progress.step, train_nats, valid, report_rate, best, cut, progress.finished, seconds, speed)
+        self.folder.save(progress.step, self.task, self.state(), best=best)
+        if stuck:
+            raise TrainingError(stuck)
+
+    def _watch_for_stall(self, value: float, ignorant: float) -> str:
+        """Why a run has to end whose validation never left the model behind that knows frequencies only; or nothing."""
+        progress, run = self.progress, self.run_settings
+        if not run.stall_epochs or progress.stalled < 0:
+            return ""
+        share = ignorant / value if not self.task.headline.lower_is_better else value / ignorant
+        if share < run.stall_ratio:
+            progress.stalled = -1
+            return ""
+        progress.stalled += 1
+        if progress.stalled >= run.stall_epochs:
+            return (
+                f"training is stuck: after {progress.epoch} epochs validation {self.task.headline.name} is {value:.1f}, and a "
+                f"model that knows word frequencies only has {ignorant:.1f}; change the rate "
+                f"(--set optimizer.learning_rate={self.progress.rate / 4:g}), check that the data are not shuffled word by "
+                f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
+            )
+        return ""
+
+    def state(self) -> dict[str, Any]:
+        """All that resuming needs beside the weights."""
+        return {
+            "progress": dict(vars(self.progress)),
+            "optimizer": self.optimizer.state_dict(),
+            "carry": self.carry,
+            "random": _random_state(self.device),
+        }
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best so far."""
+        self.task.load_state_dict(snapshot.weights)
+        state = snapshot.trainer
+        self.progress = Progress(**state["progress"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.carry = tuple(part.to(self.device) for part in state["carry"])
+        torch.set_rng_state(state["random"]["cpu"])
+        if self.device.type == "cuda" and "cuda" in state["random"]:
+            torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
+
+    def reopen(self) -> None:
+        """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
+        progress, schedule = self.progress, self.schedule
+        more_epochs = progress.finished.endswith("epochs done") and progress.epoch < schedule.epochs
+        waits_longer = progress.finished.startswith("no better") and (
+            not schedule.stop_after or progress.since_best < schedule.stop_after
+        )
+        if more_epochs or waits_longer:
+            progress.finished = ""
+            progress.epoch += 1
+
+
+def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
+    """Matrix products in bfloat16 where the run asks for it; nothing otherwise."""
+    if dtype == "bfloat16":
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return nullcontext()
+
+
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states

@@ -1,0 +1,73 @@
+"""The command from lexicons and a prepared-data folder to a graph file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.build_sememe_graph import build_sememe_graph
+from sememekit.commands.preprocess import preprocess
+from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.sememes import SememeGraph
+from sememekit.text.prepared import PreparedData
+
+HOWNET = "NO.=1\nW_C=苹果\nW_E=apple\nDEF={fruit|水果}\nNO.=2\nW_C=吃\nW_E=eat\nDEF={eat|吃:patient={food|食品}}\n"
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    text = tmp_path / "text.txt"
+    text.write_text("我 吃 苹果\n" * 30 + "apple 吃\n" * 10, encoding="utf-8")
+    preprocess("plain", text, tmp_path / "data", segmenter="none", min_count=1)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> list[str]:
+    (tmp_path / "hownet.txt").write_text(HOWNET, encoding="utf-8")
+    (tmp_path / "list.txt").write_text("吃\n饮食\n我\n人\n", encoding="utf-8")
+    return [f"hownet:{tmp_path / 'hownet.txt'}", f"list:{tmp_path / 'list.txt'}"]
+
+
+def test_report_and_file(prepared: Path, sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = build_sememe_graph(sources, prepared, tmp_path / "graph.json")
+    graph = SememeGraph.load(tmp_path / "graph.json")
+    graph.check_vocabulary(PreparedData.open(prepared).vocabulary)
+    assert report.fingerprint == graph.fingerprint
+    assert [(use.name, use.words_used) for use in report.lexicons] == [("hownet:hownet.txt", 2), ("list:list.txt", 1)]
+    assert report.lexicons[0].tokens_used == 70
+    assert report.statistics.words_without_annotation == ("apple",)
+    assert report.history == ()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_english_side_goes_to_the_formats_that_have_one(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+    report = build_sememe_graph(sources, prepared, tmp_path / "graph.json", side="english")
+    assert [use.words_used for use in report.lexicons] == [1, 2]
+    assert report.statistics.words_without_annotation == ("苹果",)
+
+
+def test_edges_dropped_are_told(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+    report = build_sememe_graph(sources, prepared, tmp_path / "graph.json", drop_edges=0.5, seed=3)
+    again = build_sememe_graph(sources, prepared, tmp_path / "again.json", drop_edges=0.5, seed=3)
+    assert "2 of 4 annotations removed" in report.history[0]
+    assert again.fingerprint == report.fingerprint
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "graph.json").read_bytes()
+
+
+def test_the_same_lexicon_name_twice(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+    report = build_sememe_graph([sources[1], sources[1]], prepared, tmp_path / "graph.json")
+    assert [(use.name, use.words_used) for use in report.lexicons] == [("list:list.txt", 2), ("list:list.txt (2)", 0)]
+
+
+def test_wrong_calls(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least one lexicon"):
+        build_sememe_graph([], prepared, tmp_path / "graph.json")
+    with pytest.raises(DataError):
+        build_sememe_graph(sources, tmp_path / "absent", tmp_path / "graph.json")
+    with pytest.raises(GraphError, match="between 0 and 1"):
+        build_sememe_graph(sources, prepared, tmp_path / "graph.json", drop_edges=1.5)
+    with pytest.raises(GraphError, match="cannot be written"):
+        build_sememe_graph(sources, prepared, tmp_path / "absent" / "graph.json")
+    assert not (tmp_path / "graph.json").exists()

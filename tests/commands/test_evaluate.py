@@ -1,0 +1,215 @@
+"""evaluate-ppl and eval: the number, what it can be compared with, and the paper's Tables 2 and 3."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sememekit.build import load_run
+from sememekit.commands.evaluate import GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
+from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
+from sememekit.sememes import SememeGraph
+from sememekit.training import RunFolder
+from tests.small import small_graph
+from tests.small_run import Place
+
+
+def test_the_number_is_that_of_the_protocol(place: Place, sdlm: Path) -> None:
+    report = evaluate_ppl(sdlm, device="cpu")
+    predicted = len(place.data.tokens("test")) - 1
+    assert report.tokens == predicted
+    assert report.perplexity == pytest.approx(math.exp(report.nats / predicted))
+    size = place.data.signature.splits["test"]
+    assert report.per_character == pytest.approx(math.exp(report.nats / size.characters))
+    assert report.bits_per_byte == pytest.approx(report.nats / math.log(2) / size.bytes)
+    assert report.size_of == place.data.signature.size_of
+    assert report.graph == SememeGraph.load(place.graph).fingerprint
+    assert report.checkpoint == RunFolder.open(sdlm).pointer()["best"]
+    assert (report.grouping, report.groups) == (None, None)
+    assert report.dtype == "float32"
+
+
+def test_it_is_the_number_that_training_saw(sdlm: Path) -> None:
+    best = min(record["valid"]["perplexity"] for record in RunFolder.open(sdlm).metrics() if record["kind"] == "EpochReport")
+    assert evaluate_ppl(sdlm, split="valid", device="cpu").perplexity == pytest.approx(best, rel=1e-9)
+    assert evaluate(sdlm, split="valid", device="cpu").model_dump()["perplexity"] == pytest.approx(best, rel=1e-9)
+
+
+def test_metrics_have_their_usual_names(softmax: Path) -> None:
+    report = json.loads(evaluate(softmax, device="cpu").model_dump_json())
+    assert set(report) == {"run", "checkpoint", "split", "perplexity", "nats", "tokens"}
+
+
+def test_the_last_weights_are_scored_when_asked_for(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sememekit.commands.train import train
+
+    train(place.table(schedule__epochs=3, optimizer__learning_rate=200.0, optimizer__clip=9.0), tmp_path / "run")
+    best, last = (evaluate_ppl(tmp_path / "run", which=which, device="cpu") for which in ("best", "last"))
+    pointer = RunFolder.open(tmp_path / "run").pointer()
+    assert (best.checkpoint, last.checkpoint) == (pointer["best"], pointer["last"])
+
+
+def test_the_batch_size_stands_in_the_signature_and_changes_little(sdlm: Path) -> None:
+    three, one = evaluate_ppl(sdlm, device="cpu"), evaluate_ppl(sdlm, batch_size=1, device="cpu")
+    assert "|columns:3|" in three.signature
+    assert one.signature == three.signature.replace("columns:3", "columns:1")
+    assert one.tokens == three.tokens
+    assert one.perplexity == pytest.approx(three.perplexity, rel=0.05)
+    huge = evaluate_ppl(sdlm, batch_size=10**6, device="cpu")
+    assert f"|columns:{huge.tokens}|" in huge.signature, "never more columns than predictions"
+
+
+def test_the_signature_names_all_that_must_agree(place: Place, sdlm: Path, ending: Path) -> None:
+    signature = evaluate_ppl(sdlm, device="cpu").signature
+    fields = dict(part.split(":", 1) for part in signature.split("|"))
+    assert fields == {
+        "protocol": "1",
+        "data": "plain",
+        "split": "test",
+        "text": place.data.signature.splits["test"].sha256[:12],
+        "tokens": str(len(place.data.tokens("test")) - 1),
+        "vocabulary": f"{place.data.vocabulary.fingerprint}/{len(place.data.vocabulary)}",
+        "unk": "0.0000",
+        "segmenter": "white space",
+        "lexicon": "none",
+        "eos": "none",
+        "columns": "3",
+        "state": "carried",
+        "chunk": "any",
+        "log_shift": "none",
+    }
+    assert "\n" not in signature
+    assert "|eos:predicted|" in evaluate_ppl(ending, device="cpu").signature
+
+
+@pytest.mark.parametrize("by", ["senses", "sememes"])
+def test_groups_share_out_the_whole(sdlm: Path, by: str) -> None:
+    report = evaluate_ppl(sdlm, by=by, device="cpu")
+    assert report.grouping == by
+    assert report.groups is not None
+    parts = [group for group in report.groups if not group.of_which]
+    assert sum(group.tokens for group in parts) == report.tokens
+    assert sum(group.nats for group in parts) == pytest.approx(report.nats)
+    assert sum(group.share for group in parts) == pytest.approx(1.0)
+    for group in report.groups:
+        if group.tokens:
+            assert group.perplexity == pytest.approx(math.exp(group.nats / group.tokens))
+        else:
+            assert group.perplexity is None
+    assert PerplexityReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_the_two_tables_sort_words_as_the_paper_does() -> None:
+    """The words of tests/small.py: 苹果 has three senses of 2, 2 and 1 sememes, 吃 two of 1, 我 one of 2, 无名 is unknown."""
+    graph = small_graph()
+    words = {word: index for index, word in enumerate(graph.words)}
+    nats, counts = np.zeros(graph.num_words), np.zeros(graph.num_words, dtype=np.int64)
+    for word, number in (("苹果", 4), ("吃", 3), ("我", 2), ("人", 1), ("无名", 5), ("<unk>", 6), ("。", 7)):
+        counts[words[word]], nats[words[word]] = number, 10.0 * number
+
+    def rows(by: str) -> dict[str, GroupPerplexity]:
+        return {group.name: group for group in _groups(graph, by, nats, counts)}
+
+    senses = rows("senses")
+    assert {name: group.tokens for name, group in senses.items()} == {
+        "one sense": 2 + 1 + 6 + 7,
+        "several senses": 4 + 3,
+        "no annotation": 5,
+        "special tokens and punctuation by rule (counted above)": 6 + 7,
+    }
+    assert all(group.perplexity == pytest.approx(math.exp(10)) for group in senses.values())
+    sememes = rows("sememes")
+    assert {name: group.tokens for name, group in sememes.items()} == {
+        "[1, 2) sememes": 4 + 3 + 1 + 6 + 7,  # 苹果 has 5 / 3 on average
+        "[2, 4) sememes": 2,
+        "[4, 7) sememes": 0,
+        "[7, 14) sememes": 0,
+        "no annotation": 5,
+        "special tokens and punctuation by rule (counted above)": 6 + 7,
+    }
+    assert sememes["[4, 7) sememes"].perplexity is None
+
+
+def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> None:
+    from sememekit.sememes import Sense, build_graph
+    from sememekit.sememes.lexicon import LexiconBuilder
+
+    builder = LexiconBuilder(Path("rich"))
+    builder.add(Sense("吃", tuple(f"s{number}" for number in range(20))))
+    graph = build_graph(place.data.vocabulary, [builder.finish("list:rich", "0" * 64, ())])
+    counts = np.ones(graph.num_words, dtype=np.int64)
+    groups = list(_groups(graph, "sememes", counts.astype(float), counts))
+    assert [group.tokens for group in groups if group.name == "14 sememes or more"] == [1]
+    assert sum(group.tokens for group in groups if not group.of_which) == graph.num_words
+
+
+def test_a_softmax_is_grouped_by_a_graph_that_is_given(place: Place, softmax: Path, sdlm: Path) -> None:
+    with pytest.raises(GraphError, match=r"--by senses needs a sememe graph.*--graph FILE"):
+        evaluate_ppl(softmax, by="senses", device="cpu")
+    ours = evaluate_ppl(softmax, by="senses", graph=place.graph, device="cpu")
+    theirs = evaluate_ppl(sdlm, by="senses", device="cpu")
+    assert [(group.name, group.tokens) for group in ours.groups] == [(group.name, group.tokens) for group in theirs.groups]
+    assert ours.signature == theirs.signature, "the two can stand in one table"
+
+
+def test_a_graph_of_other_words_is_refused(softmax: Path, tmp_path: Path) -> None:
+    small_graph().save(tmp_path / "other.graph")
+    with pytest.raises(GraphError, match="was built for the vocabulary"):
+        evaluate_ppl(softmax, by="senses", graph=tmp_path / "other.graph", device="cpu")
+
+
+def test_other_data_must_have_the_same_words(softmax: Path, place: Place, tmp_path: Path) -> None:
+    other = Place(tmp_path / "other", max_vocabulary=5)
+    for command in (evaluate_ppl, evaluate):
+        with pytest.raises(DataError, match=rf"vocabulary {place.data.vocabulary.fingerprint}.*--data DIR"):
+            command(softmax, data=other.data.folder, device="cpu")
+    shutil.copytree(place.data.folder, tmp_path / "moved")
+    assert evaluate_ppl(softmax, data=tmp_path / "moved", device="cpu").data == str(tmp_path / "moved")
+
+
+def test_data_that_went_away_are_asked_for(softmax: Path, tmp_path: Path) -> None:
+    shutil.copytree(softmax, tmp_path / "run")
+    plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
+    plan["data"]["path"] = str(tmp_path / "gone")
+    (tmp_path / "run" / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    with pytest.raises(DataError, match=r"gone, which is not there; say where it is with --data DIR"):
+        evaluate_ppl(tmp_path / "run", device="cpu")
+
+
+def test_what_cannot_be_asked_is_said(softmax: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no split 'dev'; allowed: train, valid, test"):
+        evaluate_ppl(softmax, split="dev", device="cpu")
+    with pytest.raises(CheckpointError, match="is no run folder"):
+        evaluate_ppl(tmp_path)
+
+
+def test_a_task_that_predicts_no_words_is_refused(softmax: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sememekit.tasks.base import Task, word_predictor
+
+    with pytest.raises(ConfigError, match=r"evaluate-ppl needs a model that predicts words.*Task"):
+        word_predictor(Task.__new__(type("Task", (Task,), dict.fromkeys(Task.__abstractmethods__))), "evaluate-ppl")
+
+
+def test_dtype_can_be_chosen(softmax: Path) -> None:
+    exact, lowered = (evaluate_ppl(softmax, dtype=dtype, device="cpu") for dtype in (None, "bfloat16"))
+    assert (exact.dtype, lowered.dtype) == ("float32", "bfloat16")
+    assert lowered.perplexity == pytest.approx(exact.perplexity, rel=0.05)
+    assert lowered.perplexity != exact.perplexity
+
+
+def test_progress_is_told(softmax: Path) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    report = evaluate_ppl(softmax, device="cpu", progress=lambda *step: seen.append(step))
+    assert seen[-1] == ("tokens", report.tokens, report.tokens)
+
+
+def test_evaluating_changes_no_byte_of_the_run(softmax: Path) -> None:
+    before = {path: path.read_bytes() for path in softmax.rglob("*") if path.is_file()}
+    evaluate_ppl(softmax, device="cpu")
+    load_run(softmax, device="cpu")
+    assert {path: path.read_bytes() for path in softmax.rglob("*") if path.is_file()} == before

@@ -1,0 +1,152 @@
+"""Looking words up, and the checker of the open lexicon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.lookup import check_open_lexicon, lookup
+from sememekit.config import resources_folder
+from sememekit.errors import DataError
+from sememekit.sememes.special_tokens import UNKNOWN
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> list[str]:
+    teaching = "教学\tV\tteach|教\n"
+    glossary = f"教师\tN\thuman|人,#occupation|职位,*teach|教\n{teaching}{teaching}坏\tN\tbad|坏,,\nAB\tN\tsymbol|符号\n"
+    (tmp_path / "glossary.tsv").write_text(glossary, encoding="utf-8")
+    (tmp_path / "list.txt").write_text("教师\n人 教育\n大学教师\n人\n", encoding="utf-8")
+    return [f"hownet2000:{tmp_path / 'glossary.tsv'}", f"list:{tmp_path / 'list.txt'}"]
+
+
+def test_senses_of_all_sources_with_their_trees(sources: list[str]) -> None:
+    report = lookup(" 教师 ", sources)
+    first, second = report.senses
+    assert (first.source, first.part_of_speech, first.sememes) == ("hownet2000:glossary.tsv", "N", ("人", "教", "职位"))
+    assert [(node.relation, node.sememe) for node in first.tree] == [
+        ("", "human|人"),
+        ("#", "occupation|职位"),
+        ("*", "teach|教"),
+    ]
+    assert (second.source, second.sememes, second.tree) == ("list:list.txt", ("人", "教育"), ())
+    assert report.nearest == ()
+
+
+def test_a_nested_tree(tmp_path: Path) -> None:
+    path = tmp_path / "hownet.txt"
+    path.write_text("NO.=1\nW_C=教师\nDEF={human|人:{teach|教:agent={~}},modifier={neg|否,past|昔}}\n", encoding="utf-8")
+    (sense,) = lookup("教师", [f"hownet:{path}"]).senses
+    (human,) = sense.tree
+    teach, modifier = human.children
+    assert [(node.relation, node.sememe) for node in teach.children] == [("agent", "~")]
+    assert (modifier.relation, modifier.sememe, [node.sememe for node in modifier.children]) == (
+        "modifier",
+        "",
+        ["neg|否", "past|昔"],
+    )
+
+
+def test_a_definition_that_is_no_tree_is_shown_with_its_fault(sources: list[str]) -> None:
+    (sense,) = lookup("坏", sources).senses
+    assert sense.sememes == ("坏",)
+    assert sense.tree == ()
+    assert "definition, character 7: expected a sememe, found ','" in sense.definition_fault
+
+
+def test_full_width_and_special_tokens(sources: list[str]) -> None:
+    assert lookup("ＡＢ", sources).senses[0].word == "AB"
+    (sense,) = lookup("<N>", sources).senses
+    assert (sense.source, sense.sememes) == ("special token", ("基数",))
+    assert lookup(UNKNOWN, sources).senses[0].sememes == (UNKNOWN,)
+
+
+def test_a_repeated_entry_is_shown_once(sources: list[str]) -> None:
+    assert len(lookup("教学", sources).senses) == 1
+
+
+def test_an_unknown_word_gets_its_neighbours(sources: list[str]) -> None:
+    report = lookup("女教师", sources)
+    assert report.senses == ()
+    assert report.nearest == ("教师", "大学教师", "教学")[: len(report.nearest)]
+    assert report.nearest[0] == "教师"
+    assert lookup("毫无关系", sources).nearest == ()
+
+
+GOOD = {
+    "inventory.tsv": "eat|吃\tto eat\nfruit|水果\tfruits\nmark|标点\tmarks\n",
+    "words.tsv": "吃\tv\teat\teat|吃\n苹果\tn\tapple\tfruit|水果\n",
+}
+
+
+def write(folder: Path, **changes: str) -> Path:
+    for name, text in {**GOOD, **{f"{name}.tsv": text for name, text in changes.items()}}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_good_open_lexicon(tmp_path: Path) -> None:
+    report = check_open_lexicon(write(tmp_path, more="吃\tv\tto suffer\teat|吃 fruit|水果\n"))
+    assert report.ok
+    assert report.faults == ()
+    assert (report.entries, report.words, report.senses, report.sememes) == (3, 2, 3, 3)
+    assert report.unused_sememes == ("mark|标点",)
+    assert report.entries_by_part_of_speech == {"n": 1, "v": 2}
+    assert report.files == ("more.tsv", "words.tsv")
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "message", "fatal"),
+    [
+        ({"words": "吃\tv\teat\n"}, "words.tsv:1", "expected 4 columns", True),
+        ({"words": "# c\n吃\tv\teat\teat|喝\n"}, "words.tsv:2", "'eat|喝' of '吃' is not in inventory.tsv", True),
+        ({"words": "吃\tx\teat\teat|吃\n"}, "words.tsv:1", "POS 'x'", True),
+        ({"words": "\tv\teat\teat|吃\n"}, "words.tsv:1", "the word of this entry is empty", True),
+        ({"words": "吃\tv\teat\t \n"}, "words.tsv:1", "the sememes of this entry is empty", True),
+        ({"words": "吃\tv\t eat\teat|吃\n"}, "words.tsv:1", "blanks around the gloss", False),
+        ({"words": "吃\tv\teat\teat|吃 eat|吃\n"}, "words.tsv:1", "stands twice", False),
+        ({"words": "苹果\tn\tapple\tfruit|水果\n吃\tv\teat\teat|吃\n"}, "words.tsv:2", "comes after '苹果'", False),
+        ({"more": "吃\tv\tdine\teat|吃\n"}, "words.tsv:1", "same sememes in ", False),
+        (
+            {"inventory": "eat|吃\tx\nfruit|水果\tx\nfruit|果\tx\n"},
+            "inventory.tsv:3",
+            "name 'fruit' of sememe 'fruit|果'",
+            True,
+        ),
+        ({"inventory": "eat|吃\tx\nfruit|水果\tx\ndine|吃\tx\n"}, "inventory.tsv:3", "name '吃' of sememe 'dine|吃'", True),
+        ({"inventory": "eat|吃\tx\nfruit|水果\tx\nbad\tx\n"}, "inventory.tsv:3", "not written english|中文", True),
+        ({"inventory": "eat|吃\tx\nfruit|水果\tx\na|甲\n"}, "inventory.tsv:3", "expected 2 columns", True),
+    ],
+)
+def test_each_fault_is_found_alone(tmp_path: Path, changes: dict[str, str], place: str, message: str, fatal: bool) -> None:
+    report = check_open_lexicon(write(tmp_path, **changes))
+    assert not report.ok
+    (fault,) = report.faults
+    assert fault.place == str(tmp_path / place)
+    assert message in fault.message
+    assert fault.fatal is fatal
+
+
+def test_too_many_sememes(tmp_path: Path) -> None:
+    many = "".join(f"s{i}|义{i}\tx\n" for i in range(499))
+    assert check_open_lexicon(write(tmp_path, inventory="eat|吃\tx\n" + many, words="吃\tv\teat\teat|吃\n")).ok
+    report = check_open_lexicon(write(tmp_path, inventory="eat|吃\tx\nfruit|水果\tx\n" + many))
+    assert [fault.message for fault in report.faults] == ["501 sememes, and at most 500 are allowed"]
+
+
+def test_no_lexicon_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        check_open_lexicon(tmp_path / "absent")
+    with pytest.raises(DataError, match=r"at least one other \.tsv file"):
+        check_open_lexicon(tmp_path)
+
+
+def test_the_lexicon_that_ships_is_consistent() -> None:
+    folder = resources_folder() / "lexicon"
+    if {path.name for path in folder.glob("*.tsv")} <= {"inventory.tsv"}:
+        pytest.skip("this tree has no entries of the open lexicon yet")
+    report = check_open_lexicon()
+    assert report.faults == ()
+    assert report.entries >= 2_500
+    assert report.sememes <= 500

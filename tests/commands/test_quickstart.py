@@ -1,0 +1,165 @@
+"""The quickstart at toy size: what it leaves, what it says, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.cli import app
+from sememekit.commands.quickstart import CONTEXTS, MODELS, quickstart
+from sememekit.commands.quickstart_page import ModelRow, QuickstartReport, report_page, verdict
+from sememekit.config import load_recipe
+from sememekit.errors import ConfigError, DataError
+from tests.commands.test_explain import check_page
+
+WORDS = (
+    *("去年/t", "美国/ns", "贸易/n", "中国/ns", "政府/n", "坚持/v", "改革/v", "开放/v", "的/u"),
+    *("他/r", "每天/r", "学习/v", "估计/v", "为/p", "初步/d", "经济/n", "今天/t", "在/p"),
+)
+TOY = (
+    "task.embedding_size=6",
+    "encoder.hidden_size=6",
+    "encoder.num_layers=1",
+    "task.batch_size=4",
+    "optimizer.learning_rate=1.0",
+    "schedule.epochs=2",
+    "run.stall_epochs=0",
+)
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tagged month of random sentences."""
+    draw = random.Random(1)
+    lines = [" ".join([*draw.choices(WORDS, k=12), "５/m", "个/q", "。/w"]) for _ in range(300)]
+    path = tmp_path_factory.mktemp("month") / "month.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def row(name: str, perplexity: float) -> ModelRow:
+    return ModelRow(
+        name=name,
+        run=name,
+        parameters=100,
+        epochs=2,
+        best_epoch=2,
+        ended_because="2 epochs done",
+        valid_by_epoch=(300.0, perplexity),
+        best_valid=perplexity,
+        test_perplexity=perplexity,
+        per_character=None,
+        bits_per_byte=None,
+        tokens=10,
+        training_seconds=1.0,
+        tokens_per_second=10.0,
+        signature="protocol:1",
+    )
+
+
+def test_the_recipes_are_twins() -> None:
+    softmax, sdlm = (load_recipe(f"quickstart/{name}") for name in MODELS)
+    assert {slot for slot in sdlm if sdlm[slot] != softmax.get(slot)} == {"graph", "decoder"}
+
+
+@pytest.mark.parametrize(("sememes", "said"), [(90.0, "10.0% lower"), (110.0, "10.0% higher")])
+def test_the_verdict_is_honest_either_way(sememes: float, said: str) -> None:
+    assert said in verdict((row("softmax", 100.0), row("sdlm", sememes)))
+
+
+def test_a_page_without_much_is_a_page() -> None:
+    html = report_page(QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", 100.0)), seconds=1.0))
+    assert "<svg" in html
+    check_page(html)
+
+
+def test_wrong_folders_and_shares_are_errors(tmp_path: Path, month: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(ConfigError, match="not of a quickstart"):
+        quickstart(tmp_path / "mine", fresh=True)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    with pytest.raises(ConfigError, match="share"):
+        quickstart(tmp_path / "out", share=0.0)
+    with pytest.raises(DataError, match="no such file"):
+        quickstart(tmp_path / "out", month=tmp_path / "absent.txt")
+    with pytest.raises(ConfigError, match="begun with other settings"):
+        quickstart(tmp_path / "out", month=month)
+
+
+def test_a_wrong_setting_is_found_before_anything_is_done(tmp_path: Path, month: Path) -> None:
+    with pytest.raises(ConfigError, match="hiden_size"):
+        quickstart(tmp_path / "out", month=month, overrides=["encoder.hiden_size=6"])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_an_error_in_training_comes_home(tmp_path: Path, month: Path) -> None:
+    with pytest.raises(ConfigError, match="must be equal"):
+        quickstart(tmp_path / "out", share=1.0, month=month, overrides=[*TOY, "encoder.hidden_size=5"])
+
+
+@pytest.mark.slow
+def test_the_whole_job(tmp_path: Path, month: Path) -> None:
+    out = tmp_path / "out"
+    stages: set[str] = set()
+    report = quickstart(
+        out, share=1.0, month=month, overrides=TOY, device="cpu", progress=lambda stage, done, total: stages.add(stage)
+    )
+    assert [model.name for model in report.models] == list(MODELS)
+    assert len({model.signature for model in report.models}) == 1
+    assert all(len(model.valid_by_epoch) == model.epochs == 2 for model in report.models)
+    assert stages == {"text and graph", *(f"{verb} {name}" for verb in ("train", "test") for name in MODELS)}
+    assert len(report.next_commands) == len(report.explanations) == len(CONTEXTS) == 3
+    page = check_page((out / "report.html").read_text(encoding="utf-8"))
+    assert all(word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家"))
+    again = quickstart(out, share=1.0, month=month, overrides=TOY)
+    assert again == report.model_copy(update={"already_done": True})
+    (out / "quickstart.json").unlink()  # as if it had been killed after training
+    before = (out / "sdlm" / "metrics.jsonl").read_bytes()
+    resumed = quickstart(out, share=1.0, month=month, overrides=TOY, device="cpu")
+    assert (out / "sdlm" / "metrics.jsonl").read_bytes() == before
+    assert [model.test_perplexity for model in resumed.models] == [model.test_perplexity for model in report.models]
+
+
+@pytest.mark.slow
+def test_the_command_prints_a_table_and_what_to_type_next(tmp_path: Path) -> None:
+    flags = [part for override in TOY for part in ("--set", override)]
+    out = str(tmp_path / "out")
+    result = CliRunner().invoke(app, ["quickstart", "--out", out, "--share", "0.01", "--device", "cpu", *flags])
+    assert result.exit_code == 0, result.stderr
+    assert "test perplexity" in result.stdout
+    assert result.stdout.count("  sememekit ") == 3
+    shown = CliRunner().invoke(app, ["quickstart", "--out", out, "--share", "0.01", *flags, "--json"])
+    assert "finished already" in shown.stderr
+    assert {"models", "explanations", "next_commands", "page"} <= set(json.loads(shown.stdout))
+
+
+@pytest.mark.slow
+def test_a_signal_stops_both_models_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    flags = [part for override in (*TOY, "schedule.epochs=40", "run.report_every=1") for part in ("--set", override)]
+    command = [sys.executable, "-m", "sememekit", "quickstart", "--out", str(out), "--share", "0.02", "--device", "cpu", *flags]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        metrics = [out / name / "metrics.jsonl" for name in MODELS]
+        while process.poll() is None and not all(path.is_file() and path.stat().st_size > 1000 for path in metrics):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert "go on with: sememekit quickstart" in process.communicate(timeout=120)[1]
+    assert process.returncode == 75
+    assert not (out / "quickstart.json").exists()
+    steps = [max(json.loads(line)["step"] for line in path.read_text().splitlines()) for path in metrics]
+    result = CliRunner().invoke(app, command[3:])
+    assert result.exit_code == 0, result.stderr
+    for path, step in zip(metrics, steps, strict=True):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [line["step"] for line in lines if line["kind"] == "StepReport"] == list(range(1, lines[-1]["step"] + 1))
+        assert lines[-1]["step"] > step

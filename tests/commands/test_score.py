@@ -1,0 +1,185 @@
+"""score and generate: nats of given words, and words by their probability."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands import score as score_module
+from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.commands.generate import generate
+from sememekit.commands.preprocess import preprocess
+from sememekit.commands.score import ScoredToken, score
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from sememekit.text import Vocabulary
+from tests.small_run import Place
+
+
+def rows(run: Path, lines: list[str], **options: object) -> list[ScoredToken]:
+    return list(score(run, lines, device="cpu", **options))
+
+
+def nats(found: list[ScoredToken]) -> list[float]:
+    return [row.nats for row in found if row.nats is not None]
+
+
+def test_words_are_numbered_and_read_as_the_model_knows_them(place: Place, tmp_path: Path) -> None:
+    narrow = Place(tmp_path / "narrow", max_vocabulary=6)
+    train(narrow.table(schedule__epochs=1), tmp_path / "run")
+    found = rows(tmp_path / "run", ["我 吃 海豚 。\n", "\n", "  人　买\t苹果 。\r\n"])
+    assert [(row.sentence, row.position, row.token) for row in found] == [
+        (1, 1, "我"), (1, 2, "吃"), (1, 3, "海豚"), (1, 4, "。"),
+        (3, 1, "人"), (3, 2, "买"), (3, 3, "苹果"), (3, 4, "。"),
+    ]  # fmt: skip
+    assert [row.read_as for row in found if row.token == "海豚"] == ["<unk>"]
+    assert [row.nats is None for row in found] == [True, False, False, False] * 2
+
+
+def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
+    vocabulary = Vocabulary.from_counts({"我": 2, "人": 1})
+    with pytest.raises(DataError, match=r"line 2: the word '海豚'"):
+        list(score_module._read(["我", "海豚"], vocabulary, None, None))
+
+
+@pytest.mark.parametrize("fixture", ["sdlm", "ending"])
+def test_lines_are_independent_whatever_stands_beside_them(fixture: str, request: pytest.FixtureRequest) -> None:
+    run = request.getfixturevalue(fixture)
+    lines = ["我 吃 苹果 。", "人", "我 买 电脑 。 我 吃 梨 。 人 买 苹果 。", "", "人 吃 梨 。"] * 17
+    together = rows(run, lines)
+    for number in (1, 2, 3, 5, 85):
+        alone = rows(run, [lines[number - 1]])
+        assert nats([row for row in together if row.sentence == number]) == pytest.approx(nats(alone), abs=1e-5)
+
+
+def test_a_long_line_is_read_in_pieces(sdlm: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [" ".join(place.data.vocabulary.decode(place.data.tokens("test")[:length])) for length in (50, 3, 37, 21, 20, 1)]
+    whole, carried = rows(sdlm, lines), rows(sdlm, lines, carry=True)
+    monkeypatch.setattr(score_module, "_ROWS_AT_ONCE", 7)
+    assert nats(rows(sdlm, lines)) == pytest.approx(nats(whole), abs=1e-5)
+    assert nats(rows(sdlm, lines, carry=True)) == pytest.approx(nats(carried), abs=1e-5)
+
+
+def test_carried_lines_add_up_to_the_perplexity_of_the_text(sdlm: Path, place: Place) -> None:
+    lines = (place.text / "test.txt").read_text(encoding="utf-8").splitlines()
+    found = rows(sdlm, lines, carry=True)
+    report = evaluate_ppl(sdlm, batch_size=1, device="cpu")
+    assert [row.nats is None for row in found] == [True] + [False] * report.tokens
+    assert sum(nats(found)) == pytest.approx(report.nats, rel=1e-6)
+
+
+def test_sentences_begin_and_end_with_their_mark(ending: Path, sentences: Place) -> None:
+    found = rows(ending, ["我 吃 苹果 。"])
+    assert [row.token for row in found] == ["我", "吃", "苹果", "。", "<eos>"]
+    assert all(row.nats is not None for row in found), "the first word is predicted from <eos>"
+    given = rows(ending, ["我 吃 苹果 。 <eos>"])
+    assert given == found, "a mark that stands there is not doubled"
+    lines = (sentences.text / "test.txt").read_text(encoding="utf-8").splitlines()
+    carried = rows(ending, lines, carry=True)
+    report = evaluate_ppl(ending, batch_size=1, device="cpu")
+    assert len(carried) == report.tokens + 1, "here the very first word is predicted, too"
+    apart = rows(ending, lines[:3])
+    assert nats(apart)[:5] == pytest.approx(nats(carried)[:5], abs=1e-5), "the first line is the same either way"
+    assert nats(apart)[5:10] != pytest.approx(nats(carried)[5:10], abs=1e-5)
+
+
+def test_text_is_cut_as_the_data_were(place: Place, tmp_path: Path) -> None:
+    text = tmp_path / "raw"
+    text.mkdir()
+    for split in ("train", "valid", "test"):
+        source = (place.text / f"{split}.txt").read_text(encoding="utf-8")
+        (text / f"{split}.txt").write_text(source.replace(" ", ""), encoding="utf-8")
+    for name, options in (("fmm", {"lexicon": "open"}), ("sentencepiece", {"pieces": 18})):
+        data, run = tmp_path / f"{name}-data", tmp_path / f"{name}-run"
+        preprocess("plain", text, data, segmenter=name, min_count=1, end_of_sentence=False, **options)
+        table = place.table(schedule__epochs=1)
+        train({**table, "data": {"path": str(data)}}, run)
+        if name == "sentencepiece":
+            data.rename(tmp_path / "gone")
+        found = rows(run, ["我吃苹果。", "人买电脑。"], segment=True)
+        assert "".join(row.token for row in found if row.sentence == 1).replace("▁", "") == "我吃苹果。"
+        assert len(found) > 2
+    (tmp_path / "mine.tsv").write_text("苹果\tfruit|水果\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"cut by: forward maximum matching.*--lexicon FORMAT:PATH"):
+        rows(tmp_path / "fmm-run", ["我吃苹果。"], segment=True, lexicon=f"table:{tmp_path / 'mine.tsv'}")
+
+
+def test_white_space_is_the_segmenter_of_segmented_data(sdlm: Path) -> None:
+    assert rows(sdlm, ["我 吃 梨 。"], segment=True) == rows(sdlm, ["我 吃 梨 。"])
+
+
+def test_no_lines_give_no_rows(sdlm: Path) -> None:
+    for carry in (False, True):
+        assert rows(sdlm, [], carry=carry) == []
+        assert rows(sdlm, ["", "  "], carry=carry) == []
+        assert nats(rows(sdlm, ["我"], carry=carry)) == []
+
+
+def test_the_same_seed_gives_the_same_words(sdlm: Path) -> None:
+    one, two = (generate(sdlm, "我", num_tokens=12, seed=7, device="cpu") for _ in range(2))
+    assert one == two
+    assert len(one.tokens) == 12
+    assert one.prompt == ("我",)
+    assert one.text == " ".join(["我", *one.tokens])
+    assert any(generate(sdlm, "我", num_tokens=12, seed=seed, device="cpu").tokens != one.tokens for seed in (8, 9, 10))
+
+
+def test_generated_words_have_the_nats_that_score_gives_them(sdlm: Path) -> None:
+    report = generate(sdlm, "我 吃", num_tokens=9, temperature=0.7, top_k=3, seed=2, device="cpu")
+    scored = rows(sdlm, [report.text])[2:]
+    assert [row.token for row in scored] == list(report.tokens)
+    assert sum(nats(scored)) == pytest.approx(report.nats, abs=1e-4)
+
+
+def test_a_prompt_begins_a_sentence(ending: Path) -> None:
+    """A model of sentences reads ``<eos>`` before the prompt, as ``score`` does before a line."""
+    report = generate(ending, "我", num_tokens=1, temperature=0.0, device="cpu")
+    (row,) = rows(ending, [f"我 {report.tokens[0]}"])[1:2]
+    assert report.tokens[0] != "<eos>"
+    assert row.nats == pytest.approx(report.nats, abs=1e-5)
+
+
+def test_temperature_zero_takes_the_likeliest_word(sdlm: Path) -> None:
+    greedy = generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=1, device="cpu")
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=2, device="cpu").tokens
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, top_k=1, seed=3, device="cpu").tokens
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=1e-9, seed=3, device="cpu").tokens
+
+
+def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:
+    narrow = Place(tmp_path / "narrow", max_vocabulary=4)
+    train(narrow.table(schedule__epochs=1), tmp_path / "run")
+    for seed in range(4):
+        assert "<unk>" not in generate(tmp_path / "run", "我", num_tokens=40, seed=seed, device="cpu").tokens
+    assert "<unk>" in generate(tmp_path / "run", "我", num_tokens=40, unknown=True, device="cpu").tokens
+    assert generate(tmp_path / "run", "海豚", num_tokens=1, device="cpu").prompt == ("<unk>",)
+
+
+def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
+    for seed in range(3):
+        assert len(generate(sdlm, num_tokens=1, seed=seed, device="cpu").tokens) == 1
+        report = generate(sdlm, num_tokens=6, seed=seed, device="cpu")
+        assert (report.prompt, len(report.tokens)) == ((), 6)
+        assert math.isfinite(report.nats)
+    report = generate(ending, num_tokens=60, device="cpu")
+    assert len(report.tokens) == 60
+    assert report.text.count("\n") >= report.tokens.count("<eos>") - 1 > 0
+    assert "<eos>" not in report.text
+    assert json.loads(report.model_dump_json())["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ({"num_tokens": 0}, "num_tokens must be at least 1, given 0"),
+        ({"temperature": -1.0}, "temperature must be 0 or more, given -1"),
+        ({"temperature": math.nan}, "temperature"),
+        ({"top_k": -1}, "top_k"),
+    ],
+)
+def test_numbers_out_of_range_are_named(sdlm: Path, options: dict[str, float], pattern: str) -> None:
+    with pytest.raises(ConfigError, match=pattern):
+        generate(sdlm, "我", device="cpu", **options)

@@ -1,0 +1,199 @@
+"""Recipes: one base, key-wise merge, overrides, and messages that name the file, the key and the nearest spelling."""
+
+from __future__ import annotations
+
+import tomllib
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.config import apply_overrides, choose_variant, list_recipes, load_recipe, merge_tables, recipe_names
+from sememekit.config.recipes import SLOTS, VARIANT_SLOTS
+from sememekit.errors import ConfigError
+
+KEYS = st.text("abcxyz_", min_size=1, max_size=3)
+SCALARS = st.one_of(st.integers(-999, 999), st.booleans(), st.text("ab ", max_size=4))
+SLOT_TABLES = st.dictionaries(KEYS, st.one_of(SCALARS, st.dictionaries(KEYS, SCALARS, max_size=2)), max_size=3)
+TABLES = st.dictionaries(st.sampled_from(SLOTS), SLOT_TABLES, max_size=4)
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / f"{name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+BASE = """# The base row.
+[data]
+path = "data/pd"
+[encoder]
+name = "lstm"
+hidden_size = 650
+[decoder]
+name = "softmax"
+tied = true
+"""
+
+
+def test_a_recipe_merges_key_by_key_over_its_base(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/row", 'base = "paper/base"\n[encoder]\nhidden_size = 200\n[run]\nseed = 3\n')
+    assert load_recipe("paper/row", tmp_path) == {
+        "data": {"path": "data/pd"},
+        "encoder": {"name": "lstm", "hidden_size": 200},
+        "decoder": {"name": "softmax", "tied": True},
+        "run": {"seed": 3},
+    }
+
+
+def test_naming_another_variant_replaces_the_table_whole(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/row", 'base = "paper/base"\n[decoder]\nname = "sdlm"\nnum_bases = 5\n')
+    assert load_recipe("paper/row", tmp_path)["decoder"] == {"name": "sdlm", "num_bases": 5}
+    write(tmp_path, "paper/same", 'base = "paper/base"\n[decoder]\nname = "softmax"\nbias = true\n')
+    assert load_recipe("paper/same", tmp_path)["decoder"] == {"name": "softmax", "tied": True, "bias": True}
+
+
+CLAIM = '[claim]\npaper = "P"\ntable = "1"\nrow = "r"\nmetric = "perplexity"\nvalue = 100.0\ntolerance = 1.0\n'
+
+
+def test_a_claim_is_not_inherited_by_a_recipe_without_one(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", CLAIM)
+    write(tmp_path, "paper/other", 'base = "paper/base"\n[run]\nseed = 1\n')
+    write(tmp_path, "paper/row", 'base = "paper/base"\n[claim]\nrow = "s"\nvalue = 90.5\n')
+    assert "claim" not in load_recipe("paper/other", tmp_path)
+    assert load_recipe("paper/row", tmp_path)["claim"] == {
+        **load_recipe("paper/base", tmp_path)["claim"],
+        "row": "s",
+        "value": 90.5,
+    }
+
+
+def test_a_path_is_a_recipe_too_and_may_build_on_a_shipped_one(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    mine = write(tmp_path / "elsewhere", "mine", 'base = "paper/base"\n[run]\nseed = 9\n')
+    assert load_recipe(str(mine), tmp_path)["run"] == {"seed": 9}
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("[decodr]\n", ["row.toml", "'decodr'", "did you mean 'decoder'"]),
+        ("encoder = 3\n", ["row.toml", "[encoder]", "given 3"]),
+        ("[run\n", ["row.toml", "not TOML", "line 1"]),
+        ('base = "paper/bse"\n', ["row.toml", "'base'", "did you mean 'paper/base'"]),
+        ("base = 3\n", ["row.toml", "'base'", "given 3"]),
+        ('base = "paper/derived"\n', ["row.toml", "only one level", "'paper/base'"]),
+        (CLAIM.replace("value", "valu"), ["row.toml", "[claim]", "'valu'", "did you mean 'value'"]),
+        (CLAIM.replace("100.0", "nan"), ["row.toml", "[claim]", "'value'"]),
+        (CLAIM.replace("100.0", '"low"'), ["row.toml", "[claim]", "'value'", "'low'"]),
+    ],
+)
+def test_a_wrong_recipe_is_refused_with_file_key_and_hint(tmp_path: Path, text: str, fragments: list[str]) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/derived", 'base = "paper/base"\n')
+    write(tmp_path, "paper/row", text)
+    with pytest.raises(ConfigError) as error:
+        load_recipe("paper/row", tmp_path)
+    assert all(fragment in str(error.value) for fragment in fragments), str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "paper/row", "")
+    path.write_bytes(b"# \xff\n")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_recipe("paper/row", tmp_path)
+
+
+def test_unknown_names_offer_the_nearest(tmp_path: Path) -> None:
+    write(tmp_path, "sdlm/pd-medium", BASE)
+    with pytest.raises(ConfigError, match="did you mean 'sdlm/pd-medium'"):
+        load_recipe("sdlm/pd-medum", tmp_path)
+    with pytest.raises(ConfigError, match="no recipe file"):
+        load_recipe("absent.toml", tmp_path)
+    with pytest.raises(ConfigError, match="unknown recipe"):
+        load_recipe("../sdlm/pd-medium", tmp_path)
+
+
+@given(TABLES)
+def test_merging_with_nothing_changes_nothing(table: dict) -> None:
+    assert merge_tables({}, table) == table
+    without_claim = {slot: keys for slot, keys in table.items() if slot != "claim"}
+    assert merge_tables(table, {}) == without_claim
+
+
+@given(TABLES, TABLES)
+def test_merging_keeps_what_is_on_top_and_leaves_its_arguments_alone(base: dict, over: dict) -> None:
+    before = deepcopy((base, over))
+    merged = merge_tables(base, over)
+    assert (base, over) == before
+    assert merge_tables(merged, over) == merged
+    for slot, table in over.items():
+        for key, value in table.items():
+            assert isinstance(value, dict) or merged[slot][key] == value
+    assert set(merged) - {"claim"} == (set(base) | set(over)) - {"claim"}
+
+
+@given(st.integers() | st.booleans() | st.lists(st.integers()) | st.floats(allow_nan=False, allow_infinity=False))
+def test_an_override_reads_any_toml_value(value: object) -> None:
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    table = apply_overrides({"encoder": {"name": "lstm"}}, [f"encoder.hidden_size={text}"])
+    assert table["encoder"] == {"name": "lstm", "hidden_size": value}
+    assert type(table["encoder"]["hidden_size"]) is type(value)
+
+
+@given(st.text())
+def test_an_override_never_sets_more_than_its_key(text: str) -> None:
+    table = apply_overrides({}, [f"run.label={text}"])
+    assert set(table) == {"run"}
+    assert set(table["run"]) == {"label"}
+    try:
+        single = set(tomllib.loads(f"value = {text.strip()}")) == {"value"}
+    except tomllib.TOMLDecodeError:
+        single = False
+    assert single or table["run"]["label"] == text.strip()
+
+
+def test_overrides_reach_nested_keys_in_order_and_copy() -> None:
+    table = {"encoder": {"name": "lstm", "hidden_size": 650}}
+    changed = apply_overrides(table, ["encoder.hidden_size=1", "encoder.hidden_size=2", "data.path=a/b=c", "run.a.b='x'"])
+    assert changed == {"encoder": {"name": "lstm", "hidden_size": 2}, "data": {"path": "a/b=c"}, "run": {"a": {"b": "x"}}}
+    assert table == {"encoder": {"name": "lstm", "hidden_size": 650}}
+    assert apply_overrides(table, ["encoder.name=gru", "encoder.dropout=0.1"])["encoder"] == {"name": "gru", "dropout": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("override", "fragments"),
+    [
+        ("decodr.tied=true", ["decodr", "did you mean 'decoder'", "allowed"]),
+        ("claim.value=1", ["claim", "allowed"]),
+        ("decoder", ["slot.key=value"]),
+        ("decoder=3", ["slot.key=value"]),
+        ("decoder..tied=3", ["slot.key=value"]),
+        ("encoder.name.x=3", ["'encoder.name'", "'lstm'", "not a table"]),
+    ],
+)
+def test_a_wrong_override_says_what_is_allowed(override: str, fragments: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        apply_overrides({"encoder": {"name": "lstm"}}, [override])
+    assert all(fragment in str(error.value) for fragment in fragments), str(error.value)
+
+
+@given(st.sampled_from(VARIANT_SLOTS), SLOT_TABLES, st.text("abc", min_size=1))
+def test_choosing_a_variant_keeps_the_keys_only_of_the_same_one(slot: str, keys: dict, name: str) -> None:
+    assert choose_variant({slot: {**keys, "name": name}}, slot, name) == {slot: {**keys, "name": name}}
+    assert choose_variant({slot: {**keys, "name": name + "x"}}, slot, name) == {slot: {"name": name}}
+    with pytest.raises(ConfigError, match="does not choose"):
+        choose_variant({}, "data", name)
+
+
+def test_every_shipped_recipe_is_found_and_reads() -> None:
+    names = recipe_names()
+    assert names, "no recipe is shipped"
+    assert [info.name for info in list_recipes()] == names
+    assert all(info.summary for info in list_recipes()), "the first comment line of a recipe says what it is"

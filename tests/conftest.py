@@ -1,0 +1,25 @@
+"""Fixtures that every room's tests may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Tests never time: a busy machine is no failure. Under CI the examples are the same every time, so that a change is judged
+# by what it changed; everywhere else they are new every time, which is how new failures are found.
+settings.register_profile("sememekit", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "sememekit")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the real corpora: $SEMEMEKIT_DATA, or ``../shared/data`` beside the repository."""
+    named = os.environ.get("SEMEMEKIT_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no real corpora here; set SEMEMEKIT_DATA to the folder that holds them")
+    return folder

@@ -1,0 +1,216 @@
+"""What every output layer promises, over every output layer. A new one adds its cases here; see docs/adding-a-decoder.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+
+from sememekit.config import load_variant, read_settings
+from sememekit.decoders import DECODERS
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.errors import ConfigError
+from tests.small import small_graph, small_vocabulary
+
+WIDTH = 6
+WORDS = len(small_vocabulary())
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    constant: tuple[str, ...] = ()
+    """Parameters that these settings make meaningless, so that no gradient reaches them."""
+
+    def __str__(self) -> str:
+        return "-".join([self.name, *(f"{key}={value}" for key, value in self.settings.items())])
+
+    def make(self, **extra: Any) -> Decoder:
+        """The decoder in float64 with every parameter moved away from where it starts."""
+        torch.manual_seed(7)
+        kind = load_variant("decoder", self.name, DECODERS)
+        embedding = torch.nn.Embedding(WORDS, WIDTH)
+        resources = Resources(WIDTH, small_vocabulary(), small_graph(), embedding)
+        decoder = kind(read_settings(kind.Settings, {**self.settings, **extra}, "case"), resources).double()
+        with torch.no_grad():
+            for parameter in decoder.parameters():
+                parameter.add_(0.3 * torch.randn_like(parameter))
+        return decoder.eval()
+
+
+CASES = [
+    Case("softmax"),
+    Case("softmax", {"tied": False}),
+    Case("softmax", {"bias": False}),
+    Case("sdlm"),
+    Case("sdlm", {"num_bases": 1, "tied": False}, constant=("mixing",)),
+    Case("sdlm", {"preset": "paper", "normalisation": "symmetric"}),
+    Case("sdlm", {"preset": "release", "tokens_per_block": 2}),
+    Case("sdlm", {"preset": "release-awd", "num_bases": 3, "vector_dropout": 0.4, "context_dropout": 0.4}),
+    Case("mos", {"num_components": 3, "context_dropout": 0.4}),
+    Case("mos", {"num_components": 2, "tied": False, "word_bias": False, "prior_bias": True}),
+    Case("moc", {"num_components": 3, "context_dropout": 0.4}),
+    Case("adaptive", {"shrink": 2.0}),
+    Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
+]
+ANY_SIZE = {"mos", "moc"}
+"""Decoders that make contexts of the embedding's size, whatever that is."""
+
+SHAPES = [(), (1,), (7,), (4, 3), (5, 1)]
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def contexts(*shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(11)
+    return torch.randn(*shape, WIDTH, generator=generator, dtype=torch.float64)
+
+
+def targets(*shape: int) -> torch.Tensor:
+    """Every word is a target in the larger shapes."""
+    return (torch.arange(torch.Size(shape).numel()) % WORDS).reshape(shape)
+
+
+def test_every_decoder_has_a_case() -> None:
+    assert {case.name for case in CASES} == set(DECODERS)
+
+
+@each_case
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_are_distributions(case: Case, shape: tuple[int, ...]) -> None:
+    log_probs = case.make().log_probs(contexts(*shape))
+    assert log_probs.shape == (*shape, WORDS)
+    total = log_probs.exp().sum(dim=-1)
+    torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-9)
+    assert (log_probs <= 1e-12).all()
+
+
+@each_case
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_loss_is_the_gathered_log_probability(case: Case, shape: tuple[int, ...]) -> None:
+    decoder, hidden, target = case.make(), contexts(*shape), targets(*shape)
+    nats = decoder.nll(hidden, target)
+    assert nats.shape == shape
+    expected = -decoder.log_probs(hidden).gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    torch.testing.assert_close(nats, expected, rtol=0, atol=1e-9)
+
+
+@each_case
+def test_both_paths_have_the_same_gradients(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3).requires_grad_(True), targets(4, 3)
+    inputs = [hidden, *decoder.parameters()]
+    one = torch.autograd.grad(decoder.nll(hidden, target).square().sum(), inputs)
+    gathered = -decoder.log_probs(hidden).gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    other = torch.autograd.grad(gathered.square().sum(), inputs)
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
+
+
+@each_case
+def test_a_batch_equals_its_rows(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
+    together, distributions = decoder.nll(hidden, target), decoder.log_probs(hidden)
+    for time in range(4):
+        for row in range(3):
+            torch.testing.assert_close(decoder.nll(hidden[time, row], target[time, row]), together[time, row])
+            torch.testing.assert_close(decoder.log_probs(hidden[time, row]), distributions[time, row])
+
+
+@each_case
+def test_no_dropout_in_evaluation_and_again_in_training(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
+    before = decoder.nll(hidden, target)
+    assert torch.equal(before, decoder.nll(hidden, target))
+    drops = any("dropout" in key for key in case.settings)
+    torch.manual_seed(1)
+    decoder.train()
+    one, two = decoder.nll(hidden, target), decoder.nll(hidden, target)
+    assert torch.equal(one, two) == (not drops)
+    assert torch.equal(before, decoder.eval().nll(hidden, target))
+
+
+@each_case
+def test_gradients_reach_every_parameter_in_training(case: Case) -> None:
+    decoder = case.make().train()
+    torch.manual_seed(3)
+    hidden = contexts(20, 3).requires_grad_(True)
+    (decoder.nll(hidden, targets(20, 3)) * torch.rand(20, 3)).sum().backward()
+    for name, parameter in [("hidden", hidden), *decoder.named_parameters()]:
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert (parameter.grad != 0).any() == (name not in case.constant), name
+
+
+@each_case
+def test_no_context_gives_no_losses(case: Case) -> None:
+    decoder = case.make()
+    assert decoder.nll(contexts(0), targets(0)).shape == (0,)
+    assert decoder.log_probs(contexts(0)).shape == (0, WORDS)
+
+
+@each_case
+def test_single_precision_is_near_double(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
+    exact = decoder.nll(hidden, target)
+    single = decoder.float().nll(hidden.float(), target)
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), exact, rtol=1e-4, atol=1e-4)
+    total = decoder.log_probs(hidden.float()).exp().sum(dim=-1)
+    torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-5)
+
+
+@each_case
+def test_bfloat16_products_give_losses_in_full_precision(case: Case) -> None:
+    decoder, hidden, target = case.make().float(), contexts(4, 3).float(), targets(4, 3)
+    exact = decoder.nll(hidden, target)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        lowered = decoder.nll(hidden, target)
+    assert lowered.dtype == torch.float32
+    torch.testing.assert_close(lowered, exact, rtol=0.2, atol=0.2)
+
+
+@each_case
+def test_evidence_is_none_or_adds_up(case: Case) -> None:
+    evidence = case.make().evidence(contexts(), torch.arange(WORDS))
+    if evidence is not None:
+        assert [sum(share for _, share in senses) for senses in evidence.word_senses] == pytest.approx([1.0] * WORDS)
+
+
+@each_case
+def test_weights_come_back(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
+    expected = decoder.nll(hidden, target)
+    twin = case.make()
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.zero_()
+    twin.load_state_dict(decoder.state_dict())
+    assert torch.equal(twin.nll(hidden, target), expected)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_a_decoder_needs_is_asked_for(name: str) -> None:
+    kind = load_variant("decoder", name, DECODERS)
+    for need in kind.needs:
+        fields = {"graph": small_graph(), "embedding": torch.nn.Embedding(WORDS, WIDTH), need: None}
+        with pytest.raises(ConfigError, match=need):
+            kind(kind.Settings(), Resources(WIDTH, small_vocabulary(), **fields))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in DECODERS if "tied" in load_variant("decoder", name, DECODERS).Settings.model_fields]
+)
+def test_a_tied_layer_wants_an_embedding_of_its_width(name: str) -> None:
+    kind = load_variant("decoder", name, DECODERS)
+    narrow = Resources(WIDTH, small_vocabulary(), small_graph(), torch.nn.Embedding(WORDS, WIDTH - 1))
+    if name in ANY_SIZE:
+        assert kind(kind.Settings(tied=True), narrow).log_probs(contexts(2).float()).shape == (2, WORDS)
+    else:
+        with pytest.raises(ConfigError, match=rf"{name}.*{WIDTH - 1}.*{WIDTH}.*embedding_size={WIDTH}"):
+            kind(kind.Settings(tied=True), narrow)
+    without = Resources(WIDTH, small_vocabulary(), small_graph(), None)
+    with pytest.raises(ConfigError, match=r"offers no embedding; set decoder\.tied=false"):
+        kind(kind.Settings(tied=True), without)
+    kind(kind.Settings(tied=False), without)

@@ -1,0 +1,104 @@
+"""Mixtures of softmaxes and of contexts against their equations, written out densely."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from sememekit.decoders.base import Resources
+from sememekit.decoders.moc import MoC
+from sememekit.decoders.mos import MoS
+from sememekit.layers import linear_cross_entropy
+from tests.small import small_vocabulary
+
+WIDTH, SIZE = 6, 4
+
+
+def make(kind: type[MoS] | type[MoC], **settings: object) -> MoS | MoC:
+    torch.manual_seed(4)
+    vocabulary = small_vocabulary()
+    resources = Resources(WIDTH, vocabulary, None, torch.nn.Embedding(len(vocabulary), SIZE))
+    decoder = kind(kind.Settings(num_components=3, **settings), resources).double()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    return decoder
+
+
+def parts(decoder: MoS | MoC, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """pi (N, K) and h (N, K, E), spelled out."""
+    weights = torch.softmax(hidden @ decoder.mixture.prior.weight.T, dim=1)
+    contexts = torch.tanh(hidden @ decoder.mixture.projection.weight.T + decoder.mixture.projection.bias)
+    return weights, contexts.reshape(len(hidden), 3, SIZE)
+
+
+def twin(decoder: MoS | MoC, hidden: Tensor) -> Tensor:
+    """Probabilities (N, V) by Eq. (5), or by Sec. 2.4 for the mixture of contexts."""
+    weights, contexts = parts(decoder, hidden)
+    if isinstance(decoder, MoC):
+        mean = (weights[:, :, None] * contexts).sum(dim=1)
+        return torch.softmax(mean @ decoder.words.weight.T + decoder.bias, dim=1)
+    each = torch.softmax(contexts @ decoder.words.weight.T + decoder.bias, dim=2)
+    return (weights[:, :, None] * each).sum(dim=1)
+
+
+@pytest.mark.parametrize("kind", [MoS, MoC])
+def test_values_and_gradients_equal_the_dense_twin(kind: type[MoS] | type[MoC]) -> None:
+    decoder = make(kind)
+    hidden = torch.randn(9, WIDTH, dtype=torch.float64, requires_grad=True)
+    target = torch.arange(9) % len(small_vocabulary())
+    upstream = torch.rand(9, dtype=torch.float64)
+    dense = -twin(decoder, hidden).log().gather(1, target[:, None])[:, 0]
+    ours = decoder.nll(hidden, target)
+    torch.testing.assert_close(ours, dense, rtol=0, atol=1e-10)
+    torch.testing.assert_close(decoder.log_probs(hidden), twin(decoder, hidden).log(), rtol=0, atol=1e-10)
+    inputs = [hidden, *decoder.parameters()]
+    for one, other in zip(
+        torch.autograd.grad((ours * upstream).sum(), inputs), torch.autograd.grad((dense * upstream).sum(), inputs), strict=True
+    ):
+        assert other.abs().max() > 1e-6
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+def test_a_mixture_of_softmaxes_breaks_the_rank_bound_that_a_mixture_of_contexts_keeps() -> None:
+    hidden = torch.randn(400, WIDTH, dtype=torch.float64) * 3
+    ranks = {kind: int(torch.linalg.matrix_rank(make(kind).log_probs(hidden), rtol=1e-7)) for kind in (MoS, MoC)}
+    assert ranks[MoC] <= SIZE + 2
+    assert ranks[MoS] > ranks[MoC]
+
+
+def test_the_shift_of_the_public_code_is_reproduced_only_when_asked_for() -> None:
+    hidden = torch.randn(5, WIDTH, dtype=torch.float64)
+    exact, shifted = make(MoS), make(MoS, log_shift=1e-3)
+    torch.testing.assert_close(shifted.log_probs(hidden), (exact.log_probs(hidden).exp() + 1e-3).log())
+    target = torch.zeros(5, dtype=torch.long)
+    torch.testing.assert_close(shifted.nll(hidden, target), -shifted.log_probs(hidden)[:, 0])
+
+
+def test_the_mask_on_the_contexts_is_shared_over_time_but_not_over_sequences() -> None:
+    decoder = make(MoS, context_dropout=0.5).train()
+    hidden = torch.randn(1, 1, WIDTH, dtype=torch.float64).expand(4, 5, WIDTH)
+    nats = decoder.nll(hidden, torch.zeros(4, 5, dtype=torch.long))
+    torch.testing.assert_close(nats, nats[:1].expand(4, 5))
+    assert len(set(nats[0].tolist())) > 1
+
+
+@pytest.mark.parametrize("block", [1, 4, 100])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_blocked_cross_entropy_equals_torchs(block: int, with_bias: bool) -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(10, 3, dtype=torch.float64, requires_grad=True)
+    words = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(7, dtype=torch.float64, requires_grad=True) if with_bias else None
+    target = torch.arange(10) % 7
+    weight = torch.rand(10, dtype=torch.float64)
+    ours = linear_cross_entropy(rows, words, bias, target, block)
+    logits = torch.nn.functional.linear(rows, words, bias)
+    dense = torch.nn.functional.cross_entropy(logits, target, reduction="none")
+    torch.testing.assert_close(ours, dense)
+    inputs = [rows, words] + ([bias] if bias is not None else [])
+    for one, other in zip(
+        torch.autograd.grad((ours * weight).sum(), inputs), torch.autograd.grad((dense * weight).sum(), inputs), strict=True
+    ):
+        torch.testing.assert_close(one, other)

@@ -1,0 +1,177 @@
+"""What every encoder promises, over every encoder. A new one adds its cases here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sememekit.config import load_variant, read_settings
+from sememekit.encoders import ENCODERS
+from sememekit.encoders.base import Encoder, EncoderResources, State
+from tests.small import small_graph, small_vocabulary
+
+INPUT, TIME, BATCH = 5, 7, 4
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "-".join([self.name, *(f"{key}={value}" for key, value in self.settings.items())])
+
+    def make(self) -> Encoder:
+        torch.manual_seed(5)
+        kind = load_variant("encoder", self.name, ENCODERS)
+        settings = read_settings(kind.Settings, {"hidden_size": 6, **self.settings}, "case")
+        encoder: Encoder = kind(settings, EncoderResources(INPUT, small_vocabulary(), small_graph())).double()
+        return encoder.eval()
+
+
+CASES = [
+    Case("lstm"),
+    Case("lstm", {"num_layers": 1}),
+    Case("lstm", {"num_layers": 3, "output_size": 4, "dropout": 0.5}),
+    Case("gru"),
+    Case("gru", {"num_layers": 1, "output_size": 4}),
+    Case("gru", {"num_layers": 3, "dropout": 0.5}),
+]
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def inputs(time: int = TIME, batch: int = BATCH) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(9)
+    tokens = torch.randint(len(small_vocabulary()), (time, batch), generator=generator)
+    return torch.randn(time, batch, INPUT, generator=generator, dtype=torch.float64), tokens
+
+
+def warm_state(encoder: Encoder, batch: int = BATCH) -> State:
+    """A state that is not zero."""
+    generator = torch.Generator().manual_seed(13)
+    return tuple(torch.randn(part.shape, generator=generator, dtype=part.dtype) * 0.5 for part in encoder.start(batch))
+
+
+def assert_states_close(one: State, other: State) -> None:
+    assert len(one) == len(other)
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-12)
+
+
+def test_every_encoder_has_a_case() -> None:
+    assert {case.name for case in CASES} == set(ENCODERS)
+
+
+@each_case
+def test_shapes_are_as_declared(case: Case) -> None:
+    encoder = case.make()
+    state = encoder.start(BATCH)
+    assert isinstance(state, tuple)
+    assert all(part.shape[0] == BATCH for part in state)
+    assert all(not part.any() for part in state)
+    encoded = encoder(*inputs(), state)
+    assert encoded.hidden.shape == (TIME, BATCH, encoder.output_size)
+    assert [part.shape for part in encoded.state] == [part.shape for part in state]
+    assert [part.dtype for part in encoded.state] == [part.dtype for part in state]
+    assert torch.equal(encoded.layers[-1], encoded.hidden)
+    assert all(layer.shape[:2] == (TIME, BATCH) for layer in encoded.layers)
+
+
+@each_case
+def test_forward_equals_scanning_step(case: Case) -> None:
+    encoder = case.make()
+    x, tokens = inputs()
+    state = warm_state(encoder)
+    encoded = encoder(x, tokens, state)
+    for time in range(TIME):
+        hidden, state = encoder.step(x[time], tokens[time], state)
+        torch.testing.assert_close(hidden, encoded.hidden[time], rtol=0, atol=1e-12)
+    assert_states_close(state, encoded.state)
+
+
+@each_case
+@pytest.mark.parametrize("cut", [1, 3, TIME - 1])
+def test_two_halves_equal_the_whole(case: Case, cut: int) -> None:
+    encoder = case.make()
+    x, tokens = inputs()
+    whole = encoder(x, tokens, warm_state(encoder))
+    first = encoder(x[:cut], tokens[:cut], warm_state(encoder))
+    second = encoder(x[cut:], tokens[cut:], first.state)
+    torch.testing.assert_close(torch.cat([first.hidden, second.hidden]), whole.hidden, rtol=0, atol=1e-12)
+    assert_states_close(second.state, whole.state)
+
+
+@each_case
+def test_selecting_states_commutes_with_stepping(case: Case) -> None:
+    """As a beam search needs: rows may be dropped, repeated and moved."""
+    encoder = case.make()
+    x, tokens = inputs(1)
+    state, chosen = warm_state(encoder), torch.tensor([2, 0, 0, 3, 2])
+    hidden, after = encoder.step(x[0], tokens[0], state)
+    picked, picked_after = encoder.step(x[0][chosen], tokens[0][chosen], tuple(part[chosen] for part in state))
+    torch.testing.assert_close(picked, hidden[chosen], rtol=0, atol=1e-12)
+    assert_states_close(picked_after, tuple(part[chosen] for part in after))
+
+
+@each_case
+def test_a_batch_equals_its_rows(case: Case) -> None:
+    encoder = case.make()
+    x, tokens = inputs()
+    state = warm_state(encoder)
+    together = encoder(x, tokens, state)
+    for row in range(BATCH):
+        one = slice(row, row + 1)
+        alone = encoder(x[:, one], tokens[:, one], tuple(part[one] for part in state))
+        torch.testing.assert_close(alone.hidden, together.hidden[:, one], rtol=0, atol=1e-12)
+        assert_states_close(alone.state, tuple(part[one] for part in together.state))
+
+
+@each_case
+def test_no_dropout_in_evaluation_and_again_in_training(case: Case) -> None:
+    encoder = case.make()
+    x, tokens = inputs()
+    before = encoder(x, tokens, encoder.start(BATCH)).hidden
+    assert torch.equal(before, encoder(x, tokens, encoder.start(BATCH)).hidden)
+    torch.manual_seed(1)
+    encoder.train()
+    one, two = (encoder(x, tokens, encoder.start(BATCH)).hidden for _ in range(2))
+    assert torch.equal(one, two) == ("dropout" not in case.settings)
+    assert torch.equal(before, encoder.eval()(x, tokens, encoder.start(BATCH)).hidden)
+
+
+@each_case
+def test_gradients_reach_every_parameter_the_input_and_the_state(case: Case) -> None:
+    encoder = case.make().train()
+    x, tokens = inputs()
+    x.requires_grad_(True)
+    state = tuple(part.requires_grad_(True) for part in warm_state(encoder))
+    encoder(x, tokens, state).hidden.square().sum().backward()
+    for parameter in [x, *state, *encoder.parameters()]:
+        assert parameter.grad is not None
+        assert (parameter.grad != 0).any()
+
+
+@each_case
+def test_what_comes_later_changes_nothing_before(case: Case) -> None:
+    encoder = case.make()
+    x, tokens = inputs()
+    before = encoder(x, tokens, encoder.start(BATCH)).hidden
+    x[4:] += 1.0
+    tokens[4:] = 0
+    after = encoder(x, tokens, encoder.start(BATCH)).hidden
+    assert torch.equal(after[:4], before[:4])
+    assert not torch.equal(after[4:], before[4:])
+
+
+@each_case
+def test_bfloat16_inputs_are_read_in_full_precision(case: Case) -> None:
+    encoder = case.make().float()
+    x, tokens = inputs()
+    x = x.bfloat16()
+    expected = encoder(x.float(), tokens, encoder.start(BATCH)).hidden
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(encoder(x, tokens, encoder.start(BATCH)).hidden, expected)

@@ -1,0 +1,247 @@
+"""Every lexicon format: what is read from a small file of our own, and what broken files get."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.errors import ConfigError, DataError, SememekitError
+from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon
+from sememekit.text.vocabulary import Vocabulary
+
+HOWNET = """\
+NO.=000001
+W_C=教师
+G_C=N [jiao4 shi1]
+E_C=
+W_E=teacher
+G_E=N
+E_E=
+DEF={human|人:domain={education|教育},{teach|教:agent={~}}}
+DEF={second|第二}
+
+NO.=000002
+W_C=
+W_E=nobody
+DEF={human|人}
+NO.=000003
+W_C=无义
+W_E=blank
+NO.=000004
+W_C=为了
+W_E=for
+DEF={purpose}
+NO.=000005
+W_C=教师
+W_E=instructor
+G_E=N
+DEF={human|人:{teach|教:agent={~}},domain={education|教育}}
+"""
+
+
+def write(path: Path, text: str | bytes, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+def test_the_table_of_formats_is_the_folder() -> None:
+    for name in LEXICON_FORMATS:
+        reader, _ = lexicon_reader(f"{name}:x")
+        assert issubclass(reader, LexiconReader)
+        assert reader.format_name == name
+    folder = Path(__file__).parents[2] / "sememekit" / "sememes" / "formats"
+    modules = {target.partition(":")[0].rpartition(".")[2] for target in LEXICON_FORMATS.values()}
+    assert modules == {path.stem for path in folder.glob("*.py")} - {"__init__", "restricted_pickle"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "message"),
+    [
+        ("hownet", {}, "give a path, as in hownet:PATH"),
+        ("hownett:x", {}, "unknown lexicon format 'hownett' .did you mean 'hownet'"),
+        ("list:x", {"side": "english"}, "unknown key 'side'"),
+        ("hownet:x", {"side": "klingon"}, "'chinese' or 'english'"),
+    ],
+)
+def test_a_wrong_source(spec: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        open_lexicon(spec, **options)
+
+
+@pytest.mark.parametrize("name", sorted(LEXICON_FORMATS))
+def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
+    bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]
+    for path in bad:
+        with pytest.raises(DataError, match=r"absent|empty|zeros|open lexicon|openhownet|cannot be read"):
+            open_lexicon(f"{name}:{path}")
+
+
+@pytest.mark.parametrize("name", ["list", "table"])
+def test_not_utf8(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "lexicon", "词\t义\n词\t义\n".encode("gb18030"))
+    with pytest.raises(DataError, match=r"lexicon:1: byte \d .* is not utf-8-sig"):
+        open_lexicon(f"{name}:{path}")
+
+
+@pytest.mark.parametrize("name", sorted(set(LEXICON_FORMATS) - {"open"}))
+@given(data=st.binary(min_size=1, max_size=200))
+def test_random_bytes_give_a_lexicon_or_our_error(name: str, data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = write(tmp_path_factory.mktemp("random") / "lexicon", data)
+    try:
+        lexicon = open_lexicon(f"{name}:{path}")
+    except SememekitError as error:
+        assert str(path) in str(error)  # noqa: PT017 - an error is allowed here, not required
+    else:
+        assert lexicon.num_senses == sum(len(lexicon.senses(word)) for word in lexicon.words)
+
+
+def test_hownet_chinese_side(tmp_path: Path) -> None:
+    lexicon = open_lexicon(f"hownet:{write(tmp_path / 'HowNet.txt', HOWNET)}")
+    assert list(lexicon.words) == ["教师", "为了"]
+    first, second = lexicon.senses("教师")
+    assert first.sememes == second.sememes == ("人", "教", "教育")
+    assert (first.part_of_speech, first.gloss) == ("N", "teacher")
+    assert first.definition == "{human|人:domain={education|教育},{teach|教:agent={~}}}"
+    assert lexicon.senses("为了")[0].sememes == ()
+    assert lexicon.senses("没有") == ()
+    report = lexicon.report
+    assert (report.records, report.words, report.senses, report.empty_bags) == (5, 2, 3, 1)
+    assert report.skipped == {"record without a word on the chinese side": 1, "record without a DEF": 1}
+    assert report.examples[0].endswith("HowNet.txt:11: record without a word on the chinese side")
+
+
+def test_hownet_english_side_and_gb18030(tmp_path: Path) -> None:
+    path = write(tmp_path / "HowNet.txt", HOWNET.replace("\n", "\r\n"), "gb18030")
+    lexicon = open_lexicon(f"hownet:{path}", side="english")
+    assert list(lexicon.words) == ["teacher", "nobody", "for", "instructor"]
+    assert lexicon.senses("teacher")[0].sememes == ("education|教育", "human|人", "teach|教")
+    assert lexicon.senses("teacher")[0].gloss == "教师"
+    assert lexicon.report.notes == ("read as gb18030",)
+
+
+def test_a_cut_hownet_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "HowNet.txt", HOWNET[: HOWNET.rindex("DEF=")])
+    with pytest.raises(DataError, match=r"HowNet.txt:22: the last record has no DEF="):
+        open_lexicon(f"hownet:{path}")
+    with pytest.raises(DataError, match=r"HowNet.txt:1: found .* 'NO.='"):
+        open_lexicon(f"hownet:{write(path, HOWNET[11:])}")
+
+
+def test_hownet2000_padded_with_bom(tmp_path: Path) -> None:
+    rows = [
+        "\ufeff苹果      \tN    \tfruit|水果,#eat|吃",
+        "",
+        "的   \tSTRU \t{?}",
+        "至\tPREP\t{LocationFin}",
+        "苹果\tN\tfruit|水果,#eat|吃",
+        "\tN\tx|义",
+    ]
+    lexicon = open_lexicon(f"hownet2000:{write(tmp_path / 'glossary.dat', chr(10).join(rows))}")
+    assert list(lexicon.words) == ["苹果", "的", "至"]
+    assert lexicon.senses("至")[0].sememes == ("LocationFin",), "a DEF of role names alone is annotated by them"
+    assert [sense.sememes for sense in lexicon.senses("苹果")] == [("吃", "水果")] * 2
+    report = lexicon.report
+    assert (report.records, report.senses, report.duplicates, report.empty_bags) == (5, 4, 1, 1)
+    assert report.skipped == {"entry without a word": 1}
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("b\tN", "has 2 columns, but hownet2000 has 3"), ("b\tN\tx|义\t", "has 4 columns"), ("b\tN\t ", "word 'b' has no DEF")],
+)
+def test_a_broken_hownet2000(tmp_path: Path, last: str, message: str) -> None:
+    path = write(tmp_path / "glossary.dat", f"a\tN\tx|义\n{last}\n")
+    with pytest.raises(DataError, match=f"glossary.dat:2: {message}"):
+        open_lexicon(f"hownet2000:{path}")
+
+
+def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
+    path = write(tmp_path / "list.txt", "\ufeff苹果\n水果\t电脑 \n\n丢\n红 的\n颜色 颜色\n")
+    lexicon = open_lexicon(f"list:{path}")
+    assert {word: lexicon.senses(word)[0].sememes for word in lexicon.words} == {"苹果": ("水果", "电脑"), "红 的": ("颜色",)}
+    assert (lexicon.report.records, lexicon.report.skipped) == (3, {"record without a word": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("词\n义\n词二\n", r"list.txt:3: word '词二' has no sememe line"),
+        ("词\t义\n词\t义\n", r"list.txt:1: a tab in the line of a word"),
+    ],
+)
+def test_a_broken_list(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        open_lexicon(f"list:{write(tmp_path / 'list.txt', text)}")
+
+
+TABLE = "word\tpos\tdef\tsememes\nbank\tn\t{institution|机构}\tinstitution|机构 money|钱\nbank\tn\t\tland|地 side|边\n"
+
+
+def test_table_with_header_packed(tmp_path: Path) -> None:
+    lexicon = open_lexicon(f"table:{write(tmp_path / 'kb.tsv.xz', lzma.compress(TABLE.encode()))}")
+    first, second = lexicon.senses("bank")
+    assert first.sememes == ("institution|机构", "money|钱")
+    assert first.definition == "{institution|机构}"
+    assert second.sememes == ("land|地", "side|边")
+
+
+def test_plain_table(tmp_path: Path) -> None:
+    lexicon = open_lexicon(
+        f"table:{write(tmp_path / 'kb.tsv', 'bank{t}money house{t}land{n}{t}x{n}'.format(t=chr(9), n=chr(10)))}"
+    )
+    assert [sense.sememes for sense in lexicon.senses("bank")] == [("house", "money"), ("land",)]
+    assert lexicon.report.skipped == {"line without a word": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TABLE.encode() + b"a\tb\n", r"kb.tsv.*:4: has 2 columns, but the header names 4"),
+        (b"bank money\n", r"kb.tsv.*:1: no tab in 'bank money'"),
+        (b"word\tsememes\n", "no line with a word"),
+    ],
+)
+def test_a_broken_table(tmp_path: Path, content: bytes, message: str) -> None:
+    for path in (write(tmp_path / "kb.tsv", content), write(tmp_path / "kb.tsv.xz", lzma.compress(content))):
+        with pytest.raises(DataError, match=message):
+            open_lexicon(f"table:{path}")
+
+
+def test_broken_xz(tmp_path: Path) -> None:
+    packed = lzma.compress(TABLE.encode() * 50)
+    with pytest.raises(DataError, match="cut off"):
+        open_lexicon(f"table:{write(tmp_path / 'kb.tsv.xz', packed[:-20])}")
+    with pytest.raises(DataError, match="not an intact xz file"):
+        open_lexicon(f"table:{write(tmp_path / 'kb.tsv.xz', TABLE)}")
+
+
+def test_open_lexicon_and_specials_share_its_sememes(tmp_path: Path) -> None:
+    write(tmp_path / "inventory.tsv", "number|数\tcounting\nmark|标点\tmarks\neat|吃\tto eat\n")
+    write(tmp_path / "words.tsv", "# comment\n\n吃\tv\teat\teat|吃\n四\tm\tfour\tnumber|数\n")
+    lexicon = open_lexicon(f"open:{tmp_path}")
+    assert lexicon.senses("四")[0].gloss == "four"
+    graph = build_graph(Vocabulary.from_counts({"<N>": 3, "《": 2, "<year>": 1, "吃": 1, "?": 1}), [lexicon])
+    bags = {entry.word: entry.senses[0].sememes for entry in graph.entries()}
+    assert bags["<N>"] == ("number|数",)
+    assert bags["《"] == bags["?"] == ("mark|标点",)
+    assert bags["<year>"] == ("specific|特定", "time|时间", "year|年")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("吃\tv\teat\n", r"words.tsv:1: expected 4 columns"),
+        ("吃\tv\t\teat|吃\n", r"words.tsv:1: the gloss of this entry is empty"),
+        ("吃\tz\teat\teat|吃\n", r"words.tsv:1: POS 'z' of '吃' is none of n v a"),
+        ("吃\tv\teat\teat|喝\nx\n", r"words.tsv:1: sememe 'eat\|喝' of '吃' is not in inventory.tsv \(and 1 more faults\)"),
+    ],
+)
+def test_a_broken_open_lexicon(tmp_path: Path, words: str, message: str) -> None:
+    write(tmp_path / "inventory.tsv", "eat|吃\tto eat\n")
+    write(tmp_path / "words.tsv", words)
+    with pytest.raises(DataError, match=message):
+        open_lexicon(f"open:{tmp_path}")

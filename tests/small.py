@@ -1,0 +1,45 @@
+"""A vocabulary, a graph and prepared data small enough to reason about; every test that needs a model takes them from here."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sememekit.sememes import Lexicon, SememeGraph, Sense, build_graph
+from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.text import Vocabulary
+
+SENSES = [
+    Sense("苹果", ("水果", "植物")),
+    Sense("苹果", ("电脑", "品牌")),
+    Sense("苹果", ("食品",)),
+    Sense("梨", ("水果", "植物")),
+    Sense("吃", ("吃",)),
+    Sense("吃", ("受",)),
+    Sense("我", ("人", "第一人称")),
+    Sense("人", ("人",)),
+    Sense("买", ("买", "钱")),
+    Sense("电脑", ("电脑", "机器")),
+]
+"""Words of one sense and of several, senses that share a set, sememes that are shared; "无名" below has no sense at all."""
+
+COUNTS = {"我": 9, "吃": 8, "苹果": 7, "梨": 4, "。": 9, "买": 3, "电脑": 3, "人": 2, "<unk>": 2, "无名": 1}
+
+
+@cache
+def small_vocabulary() -> Vocabulary:
+    return Vocabulary.from_counts(COUNTS)
+
+
+@cache
+def small_lexicon() -> Lexicon:
+    from pathlib import Path
+
+    builder = LexiconBuilder(Path("small"))
+    for sense in SENSES:
+        builder.add(sense)
+    return builder.finish("list:small", "0" * 64, ())
+
+
+@cache
+def small_graph() -> SememeGraph:
+    return build_graph(small_vocabulary(), [small_lexicon()])

@@ -1,0 +1,143 @@
+"""A room imports only from rooms with a lower number, never from its own number, not even inside a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "sememekit"
+
+ROOMS = {
+    "errors": 0,
+    "config": 1,
+    "text": 2,
+    "sememes": 3,
+    "layers": 4,
+    "measure": 4,
+    "encoders": 5,
+    "decoders": 5,
+    "tasks": 6,
+    "training": 7,
+    "attack": 7,
+    "build": 8,
+    "commands": 9,
+    "cli": 10,
+}
+"""The table of docs/architecture.md, section "The rooms"."""
+
+ROOTS = {"__init__", "__main__"}
+"""Files of the package itself: the version, and ``python -m sememekit``, which may import the command line alone."""
+
+
+def imported_modules(path: Path, module: str) -> Iterator[tuple[int, str]]:
+    """(line, dotted module) of every import of the file, wherever it stands, with relative imports made absolute."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = module.split(".")[: -node.level] if node.level else []
+            if node.level and path.name == "__init__.py":
+                start = module.split(".")[: len(module.split(".")) - node.level + 1]
+            origin = ".".join([*start, *([node.module] if node.module else [])])
+            # "from sememekit.tasks import base" names a module as well as "from sememekit.tasks.base import Task" does.
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and _is_import_call(node) and isinstance(node.args[0], ast.Constant):
+            yield node.lineno, str(node.args[0].value)
+
+
+def _is_import_call(node: ast.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in {"import_module", "__import__"} and bool(node.args)
+
+
+def breaches(package: Path) -> list[str]:
+    """Every import of the package that its rooms do not allow, as "file:line: reason"."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        module = ".".join([package.name, *(part for part in parts if part != "__init__")])
+        room = parts[0]
+        if room not in ROOMS and room not in ROOTS:
+            found.append(f"{path.relative_to(package)}: no room is called {room!r}")
+            continue
+        for line, target in imported_modules(path, module):
+            names = target.split(".")
+            if names[0] == package.name and len(names) > 1:
+                reason = _refusal(room, parts, names[1:])
+                if reason:
+                    found.append(f"{path.relative_to(package)}:{line}: {reason}")
+            elif names[0] == "torch" and room in ROOMS and ROOMS[room] <= 3:
+                found.append(f"{path.relative_to(package)}:{line}: room {room!r} must not import torch")
+    return found
+
+
+def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
+    """Why a file of ``room`` may not import ``target``, or nothing."""
+    other = target[0]
+    if other not in ROOMS:
+        return ""  # the package itself: its version
+    if room in ROOTS:
+        return "" if (room, other) == ("__main__", "cli") else f"{room} imports {other}"
+    if other == room or other == "errors":
+        return ""
+    if ROOMS[other] >= ROOMS[room]:
+        return f"room {ROOMS[room]} ({room}) imports room {ROOMS[other]} ({other})"
+    only_base = (room == "tasks" and other in {"encoders", "decoders"}) or (room == "training" and other == "tasks")
+    if only_base and target[1:2] != ["base"]:
+        return f"{room} may import {other}.base alone, not {'.'.join(target)}"
+    return ""
+
+
+def test_the_rooms_of_the_package() -> None:
+    assert breaches(PACKAGE) == []
+
+
+def make_tree(root: Path, files: dict[str, str]) -> Path:
+    package = root / "kit"
+    for name, text in files.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return package
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("text/a.py", "import kit.sememes\n"),
+        ("text/a.py", "def f():\n    from kit.build import plan\n"),
+        ("decoders/a.py", "from kit.encoders.base import Encoder\n"),
+        ("decoders/a.py", "from kit import encoders\n"),
+        ("decoders/a.py", "from ..encoders import base\n"),
+        ("decoders/__init__.py", "from ..encoders import base\n"),
+        ("tasks/a.py", "from kit.decoders.softmax import Softmax\n"),
+        ("tasks/a.py", "from kit.decoders import DECODERS\n"),
+        ("training/a.py", "from kit.tasks.language_model import LanguageModel\n"),
+        ("training/a.py", "import kit.attack\n"),
+        ("errors.py", "import kit.config\n"),
+        ("commands/a.py", "from kit.cli import main\n"),
+        ("commands/a.py", "from importlib import import_module\nimport_module('kit.cli')\n"),
+        ("config/a.py", "def f():\n    import torch\n"),
+        ("drawer/a.py", ""),
+        ("__init__.py", "from kit.build import plan\n"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, name: str, text: str) -> None:
+    assert len(breaches(make_tree(tmp_path, {name: text}))) == 1
+
+
+def test_right_imports_pass(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "__version__ = '1'\n",
+        "__main__.py": "from kit.cli import main\n",
+        "text/a.py": "import numpy\nfrom kit.errors import DataError\nfrom kit.text import b\nfrom . import c\n",
+        "text/b.py": "from kit import __version__\n",
+        "tasks/a.py": "from kit.encoders.base import Encoder\nfrom kit.decoders import base\nfrom kit.tasks import b\n",
+        "training/a.py": "import torch\nfrom kit.tasks.base import Task\n",
+        "build.py": "from kit.tasks.language_model import LanguageModel\nfrom kit.training import trainer\n",
+        "cli/a.py": "def f():\n    from kit.commands.train import train\n",
+    }
+    assert breaches(make_tree(tmp_path, files)) == []

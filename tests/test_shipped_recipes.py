@@ -1,0 +1,65 @@
+"""Every recipe that ships is found, read, and builds a model that learns a step at toy size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from sememekit.build import build_task, read_plan
+from sememekit.config import resources_folder
+from sememekit.config.recipes import list_recipes, load_recipe
+from tests.small import small_graph, small_vocabulary
+
+NAMES = [recipe.name for recipe in list_recipes()]
+
+TOY: dict[str, dict[str, Any]] = {
+    "task": {"embedding_size": 8, "batch_size": 3},
+    "encoder": {"hidden_size": 8},
+    "run": {"threads": 1},
+}
+"""What makes any recipe small; everything else stays as the recipe has it."""
+
+
+def toy_table(name: str) -> dict[str, Any]:
+    table = load_recipe(name)
+    return {**table, **{slot: {**table.get(slot, {}), **keys} for slot, keys in TOY.items()}}
+
+
+def test_the_listing_finds_every_file() -> None:
+    files = {path.relative_to(resources_folder() / "recipes").with_suffix("").as_posix() for path in files_of_recipes()}
+    assert set(NAMES) == files
+    assert len(NAMES) >= 6
+
+
+def files_of_recipes() -> list[Any]:
+    return list((resources_folder() / "recipes").rglob("*.toml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
+    plan = read_plan(toy_table(name), name)
+    task = build_task(plan, small_vocabulary(), small_graph())
+    tokens = torch.randint(0, len(small_vocabulary()), (6, 3), generator=torch.Generator().manual_seed(0))
+    loss = task.loss(tokens, task.encoder.start(3))
+    mean = float(loss.nats.detach()) / loss.count
+    assert mean == pytest.approx(math.log(len(small_vocabulary())), rel=0.35), "an untrained model is about as good as a guess"
+    loss.nats.backward()
+    assert all(parameter.grad is not None for parameter in task.parameters())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_survives_its_plan(name: str) -> None:
+    plan = read_plan(load_recipe(name), name)
+    assert read_plan(plan.table(), name) == plan
+
+
+def test_twins_differ_in_the_output_layer_alone() -> None:
+    softmax, sdlm = (read_plan(load_recipe(f"sdlm/tied-medium-{name}"), name) for name in ("softmax", "sdlm"))
+    assert softmax.encoder == sdlm.encoder
+    assert softmax.optimizer == sdlm.optimizer
+    assert softmax.schedule == sdlm.schedule
+    changed = {key for key, value in softmax.task.settings if value != getattr(sdlm.task.settings, key)}
+    assert changed == {"output_dropout"}, "the release gives SDLM its own output dropout and nothing else"

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.errors import ConfigError
+from sememekit.text.merge import merge_vocabulary
+from sememekit.text.shards import ShardResult
+
+
+def write_shard(folder: Path, number: int, words: list[str]) -> ShardResult:
+    counts = Counter(words)
+    stem = folder / f"shard{number}"
+    lines = [f"{word}\t{counts[word]}\t{index}\n" for index, word in enumerate(sorted(counts))]
+    stem.with_suffix(".types").write_text("".join(lines), encoding="utf-8", newline="\n")
+    return ShardResult(stem, len(words), 1, {})
+
+
+def naive_counts(words: list[str], known: frozenset[str] | None, min_count: int, size: int | None) -> dict[str, int]:
+    """The rule, over all words at once."""
+    counts = Counter(words)
+    unknown = counts.pop("<unk>", 0)
+    kept = [word for word in counts if counts[word] >= min_count and (known is None or word in known or word == "，")]
+    kept.sort(key=lambda word: (-counts[word], word))
+    kept = kept[: None if size is None else size - 1]
+    return {"<unk>": unknown + sum(counts[word] for word in set(counts) - set(kept)), **{word: counts[word] for word in kept}}
+
+
+@given(
+    shards=st.lists(
+        st.lists(st.sampled_from(["a", "b", "字", "，", "𠀀", "<unk>", "é", "ab"]), max_size=12), min_size=1, max_size=4
+    ),
+    known=st.none() | st.frozensets(st.sampled_from(["a", "字", "𠀀", "é"])),
+    min_count=st.integers(1, 4),
+    size=st.none() | st.integers(2, 6),
+)
+def test_merging_agrees_with_counting_all_at_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    shards: list[list[str]],
+    known: frozenset[str] | None,
+    min_count: int,
+    size: int | None,
+) -> None:
+    folder = tmp_path_factory.mktemp("merge")
+    merged = merge_vocabulary(
+        [write_shard(folder, number, words) for number, words in enumerate(shards)],
+        known=known,
+        stands_alone=lambda word: word == "，",
+        min_count=min_count,
+        max_vocabulary=size,
+        specials=("<unk>",),
+        folder=folder,
+    )
+    words = [word for shard in shards for word in shard]
+    got = dict(zip(merged.vocabulary.tokens, merged.vocabulary.counts.tolist(), strict=True))
+    assert got == naive_counts(words, known, min_count, size)
+    assert sum(got.values()) == len(words)
+    if known is None or not words:
+        assert merged.coverage is None
+    else:
+        assert merged.coverage == round(sum(word in known or word == "，" for word in words) / len(words), 6)
+
+
+def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
+    shards = [write_shard(tmp_path, number, ["a", f"w{number % 7}"]) for number in range(300)]
+    merged = merge_vocabulary(
+        shards,
+        known=None,
+        stands_alone=lambda word: False,
+        min_count=1,
+        max_vocabulary=None,
+        specials=("<unk>",),
+        folder=tmp_path,
+    )
+    counts = dict(zip(merged.vocabulary.tokens, merged.vocabulary.counts.tolist(), strict=True))
+    assert counts == {"a": 300, "<unk>": 0, **{f"w{n}": len(range(n, 300, 7)) for n in range(7)}}
+
+
+@pytest.mark.parametrize(("min_count", "size", "message"), [(0, None, "--min-count 0"), (1, 1, "--max-vocabulary 1")])
+def test_impossible_sizes_are_refused(tmp_path: Path, min_count: int, size: int | None, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge_vocabulary(
+            [],
+            known=None,
+            stands_alone=lambda word: False,
+            min_count=min_count,
+            max_vocabulary=size,
+            specials=("<unk>",),
+            folder=tmp_path,
+        )

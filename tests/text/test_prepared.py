@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sememekit.commands.preprocess import preprocess
+from sememekit.errors import DataError
+from sememekit.text import PreparedData
+from sememekit.text.prepared import token_type
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    source = tmp_path / "source"
+    source.mkdir()
+    for split, text in (("train", "一 个 字 一\n两 个 字\n"), ("valid", "一 字\n"), ("test", "个\n")):
+        (source / f"{split}.txt").write_text(text, encoding="utf-8")
+    preprocess("peoples-daily", source, tmp_path / "prepared")
+    return tmp_path / "prepared"
+
+
+def test_a_folder_opens_and_gives_its_words(folder: Path) -> None:
+    data = PreparedData.open(folder)
+    assert data.splits == ("train", "valid", "test")
+    assert data.vocabulary.decode(data.tokens("train")) == ["一", "个", "字", "一", "两", "个", "字"]
+    assert data.vocabulary.decode(data.tokens("test")) == ["个"]
+    tokens = data.tokens("train")
+    assert isinstance(tokens, np.memmap)
+    assert tokens.dtype == np.dtype("<u2")
+    assert not tokens.flags.writeable
+    assert data.signature.splits["valid"].types == 2
+
+
+def test_a_split_that_is_not_there_is_named_with_the_others(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"no split 'dev'; allowed: train, valid, test"):
+        PreparedData.open(folder).tokens("dev")
+
+
+def test_wide_ids_begin_above_65536_words() -> None:
+    assert token_type(1 << 16).itemsize == 2
+    assert token_type((1 << 16) + 1).itemsize == 4
+    assert np.array([(1 << 16) - 1]).astype(token_type(1 << 16))[0] == (1 << 16) - 1
+
+
+def change(folder: Path, **values: object) -> None:
+    path = folder / "signature.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+
+
+def test_everything_that_is_no_whole_folder_is_refused_with_the_next_command(folder: Path, tmp_path: Path) -> None:
+    def broken(name: str) -> Path:
+        return Path(shutil.copytree(folder, tmp_path / name))
+
+    cases: list[tuple[Path, str]] = [(tmp_path / "absent", "no such folder"), (folder / "train.bin", "a file, where")]
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    cases.append((bare, "it has no signature.json"))
+    short = broken("short")
+    (short / "valid.bin").write_bytes(b"\0\0")
+    cases.append((short, r"valid.bin: has 2 bytes, signature.json asks for 4"))
+    missing = broken("missing")
+    (missing / "test.bin").unlink()
+    cases.append((missing, r"test.bin: is missing"))
+    other_words = broken("words")
+    (other_words / "vocabulary.tsv").write_text("一\t3\n<unk>\t0\n", encoding="utf-8")
+    cases.append((other_words, "fingerprint"))
+    torn = broken("torn")
+    (torn / "signature.json").write_bytes((folder / "signature.json").read_bytes()[:100])
+    cases.append((torn, "torn or not JSON"))
+    newer = broken("newer")
+    change(newer, format=2)
+    cases.append((newer, "version 2, this sememekit reads 1"))
+    strange = broken("strange")
+    change(strange, mood="good")
+    cases.append((strange, "key 'mood'"))
+    escape = broken("escape")
+    change(escape, splits={"../train": json.loads((folder / "signature.json").read_text())["splits"]["train"]})
+    cases.append((escape, "cannot be the name of a split"))
+    array = broken("array")
+    (array / "signature.json").write_text("[]")
+    cases.append((array, "version None"))
+    for path, message in cases:
+        with pytest.raises(DataError, match=message) as caught:
+            PreparedData.open(path)
+        assert "sememekit preprocess" in str(caught.value)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.reading import FaultCounter, Piece, Span, cut_spans, read_pieces, read_stream
+
+texts = st.text(st.sampled_from("ab 字。\n\u2028é𠀀"), max_size=120)
+
+
+def whole(path: Path) -> Span:
+    return Span(path, path.name, 0, path.stat().st_size)
+
+
+def read(path: Path, content: bytes, errors: str = "strict", cap: int = 1 << 20) -> tuple[list[str], dict[str, int]]:
+    path.write_bytes(content)
+    faults = FaultCounter(errors)
+    return [piece.text for piece in read_pieces(whole(path), faults, cap)], faults.counts
+
+
+def lines_of(pieces: list[Piece]) -> list[str]:
+    """Pieces put together to lines again."""
+    lines, line = [], ""
+    for piece in pieces:
+        line += piece.text
+        if piece.ends_line:
+            lines.append(line)
+            line = ""
+    return [*lines, line] if line else lines
+
+
+def naive_lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+@given(text=texts, cap=st.integers(8, 40))
+def test_no_cap_loses_a_character(text: str, cap: int) -> None:
+    faults = FaultCounter("strict")
+    pieces = list(read_stream(BytesIO(text.encode()), str, faults, cap))
+    assert lines_of(pieces) == naive_lines(text)
+    assert all(len(piece.text.encode()) <= cap for piece in pieces)
+    longest = max((len(line.encode()) for line in naive_lines(text)), default=0)
+    assert (faults.counts.get("long_lines", 0) > 0) or longest <= cap
+
+
+@given(text=texts, cap=st.integers(8, 40), target=st.integers(1, 60))
+def test_spans_together_give_what_the_whole_file_gives(
+    tmp_path_factory: pytest.TempPathFactory, text: str, cap: int, target: int
+) -> None:
+    path = tmp_path_factory.mktemp("spans") / "text"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    size = path.stat().st_size
+    spans = cut_spans(path, "text", 0, size, target, cap)
+    assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
+    assert spans[-1].end == size
+    pieces = [piece for span in spans for piece in read_pieces(span, FaultCounter("strict"), cap)]
+    assert lines_of(pieces) == naive_lines(text)
+
+
+def test_offsets_point_at_the_pieces() -> None:
+    content = "甲乙 丙丁\n戊\n".encode()
+    for piece in read_stream(BytesIO(content), str, FaultCounter("strict"), 8):
+        assert content[piece.offset :].startswith(piece.text.encode())
+
+
+def test_only_line_feeds_end_lines(tmp_path: Path) -> None:
+    lines, counts = read(tmp_path / "t", "a\u2028b\x85c\rd\n\x0ce\n".encode())
+    assert lines == ["a\u2028b\x85c\rd", "\x0ce"]
+    assert counts == {}
+
+
+def test_marks_of_other_systems_are_taken_off_and_counted(tmp_path: Path) -> None:
+    lines, counts = read(tmp_path / "t", b"\xef\xbb\xbfa\r\nb\r\n\xef\xbb\xbfc\n")
+    assert lines == ["a", "b", "\ufeffc"]
+    assert counts == {"byte_order_marks": 1, "carriage_returns": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"fine\nb\xffd\n", r"t:2: not UTF-8 at byte 6 \(ff\)"),
+        (b"fine\n\xe5\xad", r"t:2: not UTF-8 at byte 5 \(e5 ad\)"),
+        (b"\xff\xfea\0\n\0", r"t:1: not UTF-8 at byte 0 \(ff\); the file begins like UTF-16"),
+        (b"fine\nfine\na\0b\n", r"t:3: a NUL at byte 11"),
+    ],
+)
+def test_strict_stops_at_the_place(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read(tmp_path / "t", content)
+    assert "--errors replace" in str(caught.value)
+
+
+def test_the_line_is_right_in_a_later_span(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(b"one\ntwo\nthree\nf\xffur\n")
+    span = cut_spans(path, "t", 0, path.stat().st_size, 9)[-1]
+    assert span.start > 0
+    with pytest.raises(DataError, match="t:4: not UTF-8 at byte 15"):
+        list(read_pieces(span, FaultCounter("strict")))
+
+
+def test_replace_and_skip_count_what_they_do(tmp_path: Path) -> None:
+    content = b"good\nb\xffad\nn\0l\nend"
+    assert read(tmp_path / "t", content, "replace") == (["good", "b\ufffdad", "n\ufffdl", "end"], {"invalid_utf8": 1, "nul": 1})
+    assert read(tmp_path / "t", content, "skip") == (["good", "end"], {"invalid_utf8": 1, "nul": 1, "skipped_lines": 2})
+
+
+def test_a_policy_that_is_not_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="allowed are strict, replace, skip"):
+        FaultCounter("ignore")
+
+
+@pytest.mark.parametrize(("unit", "cuts"), [("word ", 0), ("句子。", 0), ("字", 3), ("\U00020000", 3)])
+def test_a_line_above_the_cap_is_cut_where_it_hurts_least(tmp_path: Path, unit: str, cuts: int) -> None:
+    text = unit * (3000 // len(unit.encode()))
+    lines, counts = read(tmp_path / "t", text.encode(), cap=800)
+    assert "".join(lines) == text
+    assert counts["long_lines"] == 1
+    assert (counts.get("cut_words", 0) > 0) == (cuts > 0)
+    assert all(piece.endswith(unit[-1]) for piece in lines)
+
+
+def test_a_line_is_counted_once_although_spans_cut_it(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(b"a " * 1000 + b"\nshort\n")
+    faults = FaultCounter("strict")
+    spans = cut_spans(path, "t", 0, path.stat().st_size, 300, cap=100)
+    assert len(spans) > 3
+    for span in spans:
+        list(read_pieces(span, faults, cap=100))
+    assert faults.counts == {"long_lines": 1}

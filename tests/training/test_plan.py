@@ -1,0 +1,118 @@
+"""From tables to plans and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sememekit.build import build_task, graph_of, read_plan
+from sememekit.decoders.softmax import Softmax
+from sememekit.encoders.gru import GRU
+from sememekit.errors import ConfigError, GraphError
+from tests.small_run import Place
+
+TABLES: list[dict[str, Any]] = [
+    {},
+    {"decoder": {"name": "sdlm", "preset": "release-awd", "vector_dropout": 0.3}},
+    {"decoder": {"name": "sdlm", "preset": "paper", "sense_bias": True}},
+    {"encoder": {"name": "gru", "hidden_size": 5, "output_size": 4}, "task": {"embedding_size": 4}},
+    {"claim": {"paper": "p", "table": "1", "row": "r", "metric": "perplexity", "value": 97.3}, "run": {"seed": 9}},
+    {"optimizer": {"name": "adam", "learning_rate": 1}, "graph": {"path": "x.graph", "prepare": "make it"}},
+    {"decoder": {"name": "tests.training.test_plan:Louder", "gain": 2.0}},
+]
+
+
+class Louder(Softmax):
+    """A decoder of somebody else's: a softmax of contexts made larger."""
+
+    class Settings(Softmax.Settings):
+        gain: float = 1.0
+
+    def _logits(self, hidden: Any) -> Any:
+        return super()._logits(hidden * self.gain)
+
+    def __init__(self, settings: Settings, resources: Any) -> None:
+        super().__init__(settings, resources)
+        self.gain = settings.gain
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: "-".join(table) or "nothing")
+def test_a_plan_read_from_its_table_is_the_plan(table: dict[str, Any]) -> None:
+    plan = read_plan(table, "test")
+    assert read_plan(plan.table(), "again") == plan
+    assert read_plan(plan.table(), "again").table() == plan.table()
+
+
+@pytest.mark.parametrize(
+    ("table", "pattern"),
+    [
+        (
+            {"decoder": {"name": "sdlm", "num_base": 3}},
+            r"test \[decoder\] of decoder 'sdlm': .*'num_base'.*did you mean 'num_bases'",
+        ),
+        (
+            {"encoder": {"hiden_size": 3}},
+            r"\[encoder\].*'hiden_size'.*did you mean 'hidden_size'.*allowed: dropout, hidden_size",
+        ),
+        ({"encodr": {}}, r"unknown table \[encodr\].*did you mean 'encoder'"),
+        ({"encoder": {"name": "lstn"}}, r"unknown encoder 'lstn'.*did you mean 'lstm'"),
+        ({"task": {"name": "languagemodel"}}, r"unknown task.*did you mean 'language_model'"),
+        ({"optimizer": {"name": "sgdd"}}, r"\[optimizer\].*'name'.*'sgdd'"),
+        ({"schedule": {"epochs": 0}}, r"\[schedule\].*'epochs'.*given 0"),
+        ({"optimizer": {"learning_rate": "fast"}}, r"'learning_rate'.*given 'fast'"),
+        ({"optimizer": {"learning_rate": float("nan")}}, "'learning_rate'"),
+        ({"decoder": {"name": "sdlm", "preset": "papier"}}, r"'preset'.*'paper'"),
+        ({"claim": {"paper": "p"}}, r"\[claim\].*'table' is required"),
+        ({"decoder": {"name": "tests.training.test_plan:Quieter"}}, "has no class 'Quieter'"),
+        ({"decoder": {"name": "tests.no_such_module:Louder"}}, r"no module named 'tests\.no_such_module'"),
+        ({"task": {"batch_size": 2.5}}, "'batch_size'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_allowed(table: dict[str, Any], pattern: str) -> None:
+    with pytest.raises(ConfigError, match=pattern):
+        read_plan(table, "test")
+
+
+def test_classes_of_ones_own_are_built(place: Place) -> None:
+    plan = read_plan(place.table("tests.training.test_plan:Louder", decoder__gain=2.0), "test")
+    task = build_task(plan, place.data.vocabulary, None)
+    assert isinstance(task.decoder, Louder)
+    assert task.decoder.gain == 2.0
+    plan = read_plan(place.table(encoder__name="sememekit.encoders.gru:GRU"), "test")
+    assert isinstance(build_task(plan, place.data.vocabulary, None).encoder, GRU)
+
+
+def test_a_decoder_that_needs_a_graph_gets_one_or_says_how(place: Place) -> None:
+    plan = read_plan({"decoder": {"name": "sdlm"}, "graph": {"prepare": "sememekit build-sememe-graph ..."}}, "test")
+    with pytest.raises(
+        ConfigError, match=r"decoder 'sdlm' needs a sememe graph; add --graph FILE; .*build-sememe-graph \.\.\."
+    ):
+        graph_of(plan)
+    with pytest.raises(ConfigError, match="needs a sememe graph"):
+        build_task(read_plan(place.table("sdlm"), "test"), place.data.vocabulary, None)
+
+
+def test_a_graph_of_other_words_is_refused(place: Place) -> None:
+    from tests.small import small_graph
+
+    with pytest.raises(GraphError, match="build it again"):
+        build_task(read_plan(place.table("sdlm"), "test"), place.data.vocabulary, small_graph())
+
+
+def test_sizes_that_cannot_be_tied_say_what_to_set(place: Place) -> None:
+    with pytest.raises(ConfigError, match=r"embedding size \(6\).*output size \(9\).*set task\.embedding_size=9"):
+        build_task(read_plan(place.table(encoder__hidden_size=9), "test"), place.data.vocabulary, None)
+    build_task(read_plan(place.table(encoder__hidden_size=9, decoder__tied=False), "test"), place.data.vocabulary, None)
+    build_task(read_plan(place.table(encoder__hidden_size=9, encoder__output_size=6), "test"), place.data.vocabulary, None)
+
+
+def test_the_seed_decides_the_start(place: Place) -> None:
+    import torch
+
+    start = [
+        build_task(read_plan(place.table(run__seed=seed), "test"), place.data.vocabulary, None).state_dict()
+        for seed in (1, 1, 2)
+    ]
+    assert all(torch.equal(start[0][name], start[1][name]) for name in start[0])
+    assert not torch.equal(start[0]["embedding.weight"], start[2]["embedding.weight"])

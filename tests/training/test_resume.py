@@ -1,0 +1,232 @@
+"""Stopping and going on leaves no trace: on the CPU the bits are those of a run that never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sememekit.build import load_run
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
+from tests.small_run import Place
+
+DROPOUT = {"task__input_dropout": 0.3, "task__output_dropout": 0.3, "encoder__dropout": 0.3}
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Make the next run see a signal after ``step`` steps."""
+    original = Trainer.run
+
+    def run(self: Trainer, should_stop: Callable[[], bool] = lambda: False) -> Any:
+        return original(self, lambda: self.progress.step >= step)
+
+    monkeypatch.setattr(Trainer, "run", run)
+
+
+def last(folder: Path) -> Snapshot:
+    return RunFolder.open(folder).load("last", with_trainer=True)
+
+
+def assert_same_bits(one: Any, other: Any, where: str = "state") -> None:
+    if isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype, where
+        assert torch.equal(one, other), where
+    elif isinstance(one, dict):
+        assert set(one) == set(other), where
+        for key in one:
+            if key != "seconds":
+                assert_same_bits(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            assert_same_bits(left, right, f"{where}.{number}")
+    else:
+        assert one == other, where
+
+
+def numbers(reports: list[Report], kind: type) -> list[dict[str, Any]]:
+    """Reports of a kind without what depends on the clock."""
+    return [
+        {key: value for key, value in vars(report).items() if key not in {"seconds", "tokens_per_second"}}
+        for report in reports
+        if isinstance(report, kind)
+    ]
+
+
+@pytest.fixture(scope="module")
+def straight(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, list[Report]]]:
+    """Runs of 210 steps that never stop, trained once for each decoder and optimiser."""
+
+    @cache
+    def run(decoder: str, optimizer: str) -> tuple[Path, list[Report]]:
+        folder, reports = tmp_path_factory.mktemp("straight") / "run", []
+        train(long_table(place, decoder, optimizer), folder, on_report=reports.append)
+        return folder, reports
+
+    return run
+
+
+def long_table(place: Place, decoder: str, optimizer: str) -> dict[str, Any]:
+    rate = 0.01 if optimizer == "adam" else 4.0
+    own = {"optimizer__name": optimizer, "optimizer__learning_rate": rate, "schedule__factor": 0.5, "run__seed": 3}
+    return place.table(decoder, **DROPOUT, **own, schedule__epochs=7)
+
+
+@pytest.mark.parametrize(("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam")])
+@pytest.mark.parametrize("cut", [100, 73, 90, 3], ids=["middle", "middle-of-a-report", "end-of-an-epoch", "first-steps"])
+def test_210_steps_are_the_same_with_a_stop_among_them(
+    place: Place, straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, decoder: str, cut: int
+) -> None:
+    whole, reports = straight(decoder, optimizer)
+    assert last(whole).trainer["progress"]["step"] == 7 * 30, "90 steps are three epochs"
+
+    resumed: list[Report] = []
+    table = long_table(place, decoder, optimizer)
+    with monkeypatch.context() as patch:
+        stop_after(patch, cut)
+        report = train(table, tmp_path / "resumed", on_report=resumed.append)
+    assert report.stopped
+    assert isinstance(resumed[-1], StopReport)
+    assert resumed[-1].step == cut
+    train(table, tmp_path / "resumed", resume=True, on_report=resumed.append)
+
+    one, other = last(whole), last(tmp_path / "resumed")
+    assert one.name == other.name
+    assert_same_bits(one.weights, other.weights)
+    assert_same_bits(one.trainer, other.trainer)
+    assert numbers(reports, EpochReport) == numbers(resumed, EpochReport)
+    if cut % table["run"]["report_every"] == 0:
+        assert numbers(reports, StepReport) == numbers(resumed, StepReport)
+    records = [record for record in RunFolder.open(tmp_path / "resumed").metrics() if record["kind"] == "EpochReport"]
+    assert [record["epoch"] for record in records] == list(range(1, 8))
+    best = [RunFolder.open(folder).load("best", with_trainer=False) for folder in (whole, tmp_path / "resumed")]
+    assert_same_bits(best[0].weights, best[1].weights)
+
+
+def test_a_checkpoint_inside_an_epoch_is_a_place_to_go_on_from(place: Place, tmp_path: Path) -> None:
+    table = place.table(**DROPOUT, schedule__epochs=3)
+    train(table, tmp_path / "straight")
+
+    class KilledError(Exception):
+        pass
+
+    def kill(report: Report) -> None:
+        if report.step >= 40:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train(place.table(**DROPOUT, schedule__epochs=3, run__checkpoint_every=7), tmp_path / "killed", on_report=kill)
+    assert last(tmp_path / "killed").trainer["progress"]["step"] == 35
+    train({}, tmp_path / "killed", resume=True)
+    assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "killed").weights)
+
+
+def test_more_epochs_later_equal_more_epochs_at_once(place: Place, tmp_path: Path) -> None:
+    train(place.table(**DROPOUT, schedule__epochs=4), tmp_path / "straight")
+    train(place.table(**DROPOUT, schedule__epochs=2), tmp_path / "longer")
+    report = train({"schedule": {"epochs": 4}}, tmp_path / "longer", resume=True)
+    assert (report.epochs, report.finished) == (4, "4 epochs done")
+    assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "longer").weights)
+    assert RunFolder.open(tmp_path / "longer").plan["schedule"]["epochs"] == 4, "the plan says what was done"
+
+
+def test_a_finished_run_is_left_as_it_is(place: Place, tmp_path: Path) -> None:
+    first = train(place.table(), tmp_path / "run")
+    before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
+    again = train({}, tmp_path / "run", resume=True)
+    assert (again.epochs, again.best_valid, again.finished) == (first.epochs, first.best_valid, first.finished)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_run_stopped_before_its_first_checkpoint_starts_over(place: Place, tmp_path: Path) -> None:
+    train(place.table(), tmp_path / "straight")
+
+    def fail(report: Report) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(place.table(), tmp_path / "run", on_report=fail)
+    assert not RunFolder.open(tmp_path / "run").pointer()
+    with pytest.raises(CheckpointError, match=r"no best checkpoint yet.*--resume"):
+        load_run(tmp_path / "run")
+    train({}, tmp_path / "run", resume=True)
+    assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "run").weights)
+
+
+@pytest.mark.parametrize(
+    ("slot", "key", "value"),
+    [
+        ("encoder", "hidden_size", 7),
+        ("decoder", "name", "sdlm"),
+        ("optimizer", "learning_rate", 3.0),
+        ("schedule", "factor", 0.9),
+        ("run", "seed", 77),
+        ("run", "dtype", "bfloat16"),
+        ("task", "chunk_length", 9),
+        ("optimizer", "learning_rat", 4.0),
+    ],
+)
+def test_a_plan_that_contradicts_the_run_is_refused(place: Place, tmp_path: Path, slot: str, key: str, value: Any) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    with pytest.raises(ConfigError, match=rf"--resume.*{slot}\.{key}.*{value}.*may change"):
+        train({slot: {key: value}}, tmp_path / "run", resume=True)
+
+
+def test_the_same_plan_again_is_no_contradiction(place: Place, tmp_path: Path) -> None:
+    table = place.table("sdlm", schedule__epochs=1)
+    train(table, tmp_path / "run")
+    assert train(table, tmp_path / "run", resume=True).epochs == 1
+
+
+def test_another_graph_is_refused(place: Place, tmp_path: Path) -> None:
+    from sememekit.sememes import SememeGraph
+
+    train(place.table("sdlm", schedule__epochs=1), tmp_path / "run")
+    other = tmp_path / "other.graph"
+    SememeGraph.load(place.graph).drop_edges(0.5, seed=1).save(other)
+    with pytest.raises(ConfigError, match=r"another sememe graph.*leave --graph out"):
+        train({"graph": {"path": str(other)}}, tmp_path / "run", resume=True)
+    train(place.table(schedule__epochs=1), tmp_path / "plain")
+    with pytest.raises(ConfigError, match="another sememe graph"):
+        train({"graph": {"path": str(other)}}, tmp_path / "plain", resume=True)
+
+
+def test_other_text_of_the_same_words_is_refused(place: Place, tmp_path: Path) -> None:
+    """The vocabulary does not tell: its counts are over all splits."""
+    from sememekit.commands.preprocess import preprocess
+
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    text = tmp_path / "text"
+    text.mkdir()
+    for name, source in (("train", "train"), ("valid", "test"), ("test", "valid")):
+        (text / f"{name}.txt").write_bytes((place.text / f"{source}.txt").read_bytes())
+    preprocess("plain", text, tmp_path / "data", min_count=1, end_of_sentence=False)
+    with pytest.raises(CheckpointError, match=r"another valid text.*--data"):
+        train({"data": {"path": str(tmp_path / "data")}}, tmp_path / "run", resume=True)
+
+
+def test_other_words_are_refused(place: Place, tmp_path: Path) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    other = Place(tmp_path / "other", max_vocabulary=5)
+    with pytest.raises(CheckpointError, match=r"vocabulary.*--data"):
+        train({"data": {"path": str(other.data.folder)}}, tmp_path / "run", resume=True)
+
+
+def test_the_folder_of_another_run_is_not_written_into(place: Place, tmp_path: Path) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"exists already; continue it with --resume"):
+        train(place.table(), tmp_path / "run")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep me")
+    with pytest.raises(CheckpointError, match="exists already"):
+        train(place.table(), tmp_path / "notes")
+    with pytest.raises(CheckpointError, match=r"is no run folder \(it has no plan\.json\)"):
+        train({}, tmp_path / "notes", resume=True)
+    with pytest.raises(CheckpointError, match="does not exist"):
+        train({}, tmp_path / "nowhere", resume=True)
