@@ -1,0 +1,158 @@
+"""Word clusters on disk: which words belong together, as one file that people can read and models can share.
+
+Two spellings of one thing. JSON, which ``write_clusters`` writes, a cluster a line:
+
+::
+
+    {"format": "sememekit word clusters", "version": 1,
+    "fingerprint": "<of the vocabulary that it was written for>",
+    "clusters": [
+    ["苹果", "梨"],
+    ["吃"]
+    ]}
+
+and text, for clusters that come from elsewhere: ``word TAB cluster`` lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.errors import DataError
+from sememekit.text import Vocabulary
+
+FORMAT: Final = "sememekit word clusters"
+VERSION: Final = 1
+_SHOWN: Final = 5
+_EXPECTED: Final = "expected 'word TAB cluster' lines, or JSON with \"clusters\": [[word, ...], ...]"
+
+Placement = tuple[str, int, str]
+"""A word, its cluster, and the place in the file for messages."""
+
+
+def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
+    """Write a cluster for every word as JSON; the same clusters give the same bytes. Whole or not at all.
+
+    Args:
+        path: the file.
+        vocabulary: V words.
+        ids: (V,) cluster of each word, 0 and more; a number without words becomes an empty cluster.
+
+    Raises:
+        DataError: not V numbers, a negative one, or a file that cannot be written.
+    """
+    path, numbers = Path(path), np.asarray(ids, dtype=np.int64)
+    if numbers.shape != (len(vocabulary),) or int(numbers.min()) < 0:
+        raise DataError(
+            f"word clusters {path}: {len(vocabulary)} words need as many cluster numbers, none below 0; given shape "
+            f"{list(numbers.shape)}"
+        )
+    members: list[list[str]] = [[] for _ in range(int(numbers.max()) + 1)]
+    for word, number in zip(vocabulary.tokens, numbers.tolist(), strict=True):
+        members[number].append(word)
+    lines = ",\n".join(json.dumps(words, ensure_ascii=False) for words in members)
+    text = (
+        f'{{"format": {json.dumps(FORMAT)}, "version": {VERSION},\n"fingerprint": {json.dumps(vocabulary.fingerprint)},\n'
+        f'"clusters": [\n{lines}\n]}}\n'
+    )
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(text.encode())
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise DataError(f"word clusters {path}: cannot be written: {error.strerror}") from None
+
+
+def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The cluster of every word of a vocabulary, (V,) int64.
+
+    JSON clusters are numbered as they stand in the file. In a text the names of clusters are kept as numbers where all of them
+    are plain numbers below V; otherwise clusters are numbered as they first occur. Words that the vocabulary lacks are left out.
+
+    Raises:
+        DataError: a file that cannot be read or is of another kind, a word in two places, a word of the vocabulary in none.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"word clusters {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"word clusters {path}: not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    is_json = text.lstrip()[:1] == "{" and "\t" not in text.split("\n", 1)[0]
+    fingerprint, placements = _from_json(path, text) if is_json else ("", _from_lines(path, text, len(vocabulary)))
+    ids = np.full(len(vocabulary), -1, dtype=np.int64)
+    places: dict[str, str] = {}
+    doubled = []
+    for word, cluster, place in placements:
+        if word in places:
+            doubled.append(f"{word!r} ({places[word]} and {place})")
+        places[word] = place
+        if word in vocabulary:
+            ids[vocabulary.id(word)] = cluster
+    if doubled:
+        raise DataError(f"word clusters {path}: a word belongs to one cluster; in two places: {_shorten(doubled)}")
+    missing = [repr(vocabulary.token(number)) for number in np.flatnonzero(ids < 0).tolist()]
+    if missing:
+        other = fingerprint and fingerprint != vocabulary.fingerprint
+        raise DataError(
+            f"word clusters {path}: {len(missing)} of the {len(vocabulary)} words of the vocabulary are in no cluster: "
+            f"{_shorten(missing)}"
+            + (
+                f"; written for vocabulary {fingerprint}, this is {vocabulary.fingerprint}"
+                if other
+                else "; add them to the file"
+            )
+        )
+    return ids
+
+
+def _from_json(path: Path, text: str) -> tuple[str, Iterator[Placement]]:
+    try:
+        document: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise DataError(f"word clusters {path}{place}: torn, or no JSON: {error}; {_EXPECTED}") from None
+    clusters = document.get("clusters") if isinstance(document, Mapping) else None
+    strings = isinstance(clusters, list) and all(
+        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in clusters
+    )
+    if not strings:
+        raise DataError(f"word clusters {path}: another kind of JSON file; {_EXPECTED}")
+    version = document.get("version", VERSION)
+    if document.get("format", FORMAT) != FORMAT or version != VERSION:
+        raise DataError(
+            f'word clusters {path}: has "format" {document.get("format", FORMAT)!r}, version {version!r}; this program reads '
+            f"{FORMAT!r}, version {VERSION}"
+        )
+    placements = ((word, number, f"cluster {number}") for number, words in enumerate(document["clusters"]) for word in words)
+    return str(document.get("fingerprint", "")), placements
+
+
+def _from_lines(path: Path, text: str, size: int) -> Iterator[Placement]:
+    rows = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        word, tab, name = line.rstrip("\r").partition("\t")
+        if not tab or not word or not name or "\t" in name:
+            raise DataError(f"word clusters {path}:{number}: {_EXPECTED}, found {line[:80]!r}")
+        rows.append((word, name, f"line {number}"))
+    names = dict.fromkeys(name for _, name, _ in rows)
+    allowed = {str(number) for number in range(size)}
+    plain = all(name in allowed for name in names)
+    numbers = {name: int(name) if plain else number for number, name in enumerate(names)}
+    return ((word, numbers[name], place) for word, name, place in rows)
+
+
+def _shorten(items: Sequence[str]) -> str:
+    rest = len(items) - _SHOWN
+    return ", ".join(items[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
