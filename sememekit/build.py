@@ -173,12 +173,14 @@ def graph_of(plan: Plan) -> SememeGraph | None:
     """The graph that a plan names, or None where it names none.
 
     Raises:
-        ConfigError: when it names none and its decoder needs one.
+        ConfigError: when it names none and its encoder or decoder needs one.
         GraphError: when the file cannot be used.
     """
+    hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
     if not plan.graph.path and "graph" in load_variant("decoder", plan.decoder.name, DECODERS).needs:
-        hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
         raise ConfigError(f"decoder {plan.decoder.name!r} needs a sememe graph; add --graph FILE{hint}")
+    if not plan.graph.path and "graph" in load_variant("encoder", plan.encoder.name, ENCODERS).needs(plan.encoder.settings):
+        raise ConfigError(f"encoder {plan.encoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from sememekit.config import Settings
+from sememekit.encoders.lengths import at_the_end
+from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.text import Vocabulary
 
@@ -44,22 +47,50 @@ class Encoder(nn.Module, ABC):
 
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Promises, without dropout: ``forward`` equals
     scanning ``step``; two halves with the state carried equal the whole; selecting rows of the state commutes with stepping; a
-    batch equals its rows one by one.
+    batch equals its rows one by one, rows of different lengths included. An encoder that ``reads_ahead`` keeps only the last.
     """
 
     Settings: type[Settings]
     output_size: int
     """H, the size of the contexts that come out."""
+    reads_ahead: ClassVar[bool] = False
+    """Whether contexts depend on words to the right: fit for whole sentences, never for predicting the next word."""
+
+    @classmethod
+    def needs(cls, settings: Any) -> frozenset[str]:
+        """Which optional fields of ``EncoderResources`` these settings ask for: "graph" or nothing."""
+        return frozenset()
+
+    def __init__(self, settings: Any, resources: EncoderResources) -> None:
+        super().__init__()
+        if "graph" in self.needs(settings) and resources.graph is None:
+            raise ConfigError(
+                f"encoder {type(self).__name__!r} with these settings needs a sememe graph; build one with "
+                "'sememekit build-sememe-graph' and give it with --graph FILE"
+            )
 
     @abstractmethod
     def start(self, batch_size: int) -> State:
         """The state before the first word: zeros on the device of the parameters."""
 
     @abstractmethod
-    def forward(self, x: Tensor, tokens: Tensor, state: State) -> Encoded:
-        """Read a sequence: ``x`` (T, B, E) word vectors, ``tokens`` (T, B) word ids, ``state`` from ``start`` or before."""
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        """Read a sequence.
+
+        Args:
+            x: (T, B, E) word vectors.
+            tokens: (T, B) word ids, for encoders that look words up themselves (sememes); reordered and cut as ``x`` is.
+            state: from ``start``, or of what came before.
+            lengths: (B,) int64 on the CPU, how many steps of each row are real, 1 to T; None when all are. Outputs beyond
+                the length are zero and the new state is that of the last real step: padding, whatever ids and vectors it
+                has, changes nothing.
+        """
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one word. ``x``: (B, E); ``tokens``: (B,). Returns ((B, H), state)."""
         encoded = self(x.unsqueeze(0), tokens.unsqueeze(0), state)
         return encoded.hidden[0], encoded.state
+
+    def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
+        """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""
+        return at_the_end(encoded.hidden, lengths)

@@ -36,7 +36,7 @@ class RecurrentStack(Encoder):
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
-        super().__init__()
+        super().__init__(settings, resources)
         self.dropout = settings.dropout
         self.output_size = settings.output_size or settings.hidden_size
         sizes = [resources.input_size, *[settings.hidden_size] * (settings.num_layers - 1), self.output_size]
@@ -48,24 +48,28 @@ class RecurrentStack(Encoder):
         like = next(self.parameters())
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(self.states_per_layer))
 
-    def forward(self, x: Tensor, tokens: Tensor, state: State) -> Encoded:
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """See ``Encoder.forward``; the words themselves are not looked at."""
-        layers, new_state = [], []
+        layers: list[Tensor] = []
+        new_state: list[Tensor] = []
         for number, layer in enumerate(self.stack):
             if number:
                 x = functional.dropout(x, self.dropout, self.training)
             own = state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
             with torch.autocast(x.device.type, enabled=False):
-                x, after = layer(x.float() if x.dtype in (torch.bfloat16, torch.float16) else x, self._to_kernel(own))
-            new_state += self._from_kernel(after)
+                x, after = run_kernel(layer, x.float() if x.dtype in (torch.bfloat16, torch.float16) else x, own, lengths)
+            new_state += after
             layers.append(x)
         return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))
 
-    @staticmethod
-    def _to_kernel(own: State) -> Tensor | State:
-        with_layer_axis = tuple(part.unsqueeze(0) for part in own)
-        return with_layer_axis if len(own) > 1 else with_layer_axis[0]
 
-    @staticmethod
-    def _from_kernel(after: Tensor | State) -> list[Tensor]:
-        return [part.squeeze(0) for part in (after if isinstance(after, tuple) else (after,))]
+def run_kernel(layer: nn.Module, x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+    """Run one of torch's recurrent modules over ``x`` (T, B, E): its outputs (T, B, H), and its state as tensors (B, H)."""
+    with_layer_axis = tuple(part.unsqueeze(0) for part in own)
+    before = with_layer_axis if len(own) > 1 else with_layer_axis[0]
+    if lengths is None:
+        hidden, after = layer(x, before)
+    else:
+        packed, after = layer(nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), enforce_sorted=False), before)
+        hidden, _ = nn.utils.rnn.pad_packed_sequence(packed, total_length=len(x))
+    return hidden, tuple(part.squeeze(0) for part in (after if isinstance(after, tuple) else (after,)))

@@ -131,6 +131,32 @@ def test_a_batch_equals_its_rows(case: Case) -> None:
 
 
 @each_case
+def test_rows_of_different_lengths_equal_the_rows_alone(case: Case) -> None:
+    """Padding holds other words and wild vectors, and nothing of it is felt: outputs, states, the end, gradients."""
+    encoder = case.make()
+    lengths = torch.tensor([3, TIME, 1, 5])
+    assert len(lengths) == BATCH
+    x, tokens = inputs()
+    padding = torch.arange(TIME)[:, None] >= lengths
+    x = x.masked_fill(padding[:, :, None], 1e6).requires_grad_(True)
+    state = tuple(part.requires_grad_(True) for part in warm_state(encoder))
+    together = encoder(x, tokens, state, lengths)
+    assert not together.hidden[padding].any()
+    assert all(not layer[padding].any() for layer in together.layers)
+    ends = encoder.last(together, lengths)
+    for row, length in enumerate(lengths.tolist()):
+        one = slice(row, row + 1)
+        alone = encoder(x[:length, one], tokens[:length, one], tuple(part[one] for part in state))
+        torch.testing.assert_close(together.hidden[:length, one], alone.hidden, rtol=0, atol=1e-12)
+        assert_states_close(tuple(part[one] for part in together.state), alone.state)
+        torch.testing.assert_close(ends[one], encoder.last(alone), rtol=0, atol=1e-12)
+    (together.hidden.square().sum() + ends.sum() + sum(part.sin().sum() for part in together.state)).backward()
+    assert x.grad is not None
+    assert not x.grad[padding].any()
+    assert x.grad[~padding].any(dim=-1).all()
+
+
+@each_case
 def test_no_dropout_in_evaluation_and_again_in_training(case: Case) -> None:
     encoder = case.make()
     x, tokens = inputs()
