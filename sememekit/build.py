@@ -10,7 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import SerializeAsAny
 
 import sememekit
@@ -21,10 +23,14 @@ from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import EncoderResources
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import Task
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+
+CLUSTERS = "clusters.json"
+"""The word clusters of a run, in its folder."""
 
 
 class DataSettings(Settings):
@@ -45,6 +51,15 @@ class GraphSettings(Settings):
     """The command that makes it."""
 
 
+class ClustersSettings(Settings):
+    """Which word clusters a run reads, where its output layer takes any."""
+
+    path: str = ""
+    """A file of ``sememes.clusters``; empty for runs without."""
+    prepare: str = ""
+    """The command that makes it."""
+
+
 class Slot(Settings):
     """A chosen variant and its settings."""
 
@@ -58,6 +73,7 @@ class Plan(Settings):
     claim: Claim | None
     data: DataSettings
     graph: GraphSettings
+    clusters: ClustersSettings
     task: Slot
     encoder: Slot
     decoder: Slot
@@ -82,6 +98,7 @@ _PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
     "data": DataSettings,
     "graph": GraphSettings,
+    "clusters": ClustersSettings,
     "optimizer": OptimizerSettings,
     "schedule": ScheduleSettings,
     "run": RunSettings,
@@ -115,7 +132,9 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     return Plan(**parts)
 
 
-def build_task(plan: Plan, vocabulary: Vocabulary, graph: SememeGraph | None) -> Task:
+def build_task(
+    plan: Plan, vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None = None
+) -> Task:
     """The model of a plan, freshly initialised under the plan's seed, on the CPU.
 
     Raises:
@@ -130,7 +149,7 @@ def build_task(plan: Plan, vocabulary: Vocabulary, graph: SememeGraph | None) ->
     decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
     embedding = task_class.make_embedding(plan.task.settings, vocabulary)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
-    decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding))
+    decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding, clusters))
     return task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
 
 
@@ -184,6 +203,15 @@ def graph_of(plan: Plan) -> SememeGraph | None:
     return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
 
 
+def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """(V,) the word clusters that a plan names, or None where it names none.
+
+    Raises:
+        DataError: when the file cannot be used for this vocabulary.
+    """
+    return read_clusters(plan.clusters.path, vocabulary) if plan.clusters.path else None
+
+
 def data_of(plan: Plan) -> PreparedData:
     """The prepared data that a plan names.
 
@@ -196,19 +224,34 @@ def data_of(plan: Plan) -> PreparedData:
     return PreparedData.open(Path(plan.data.path))
 
 
-def run_files(vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, folder: Path) -> dict[str, bytes]:
-    """The files of a run folder that never change: vocabulary, graph, segmentation model, signature of the data."""
+def run_files(
+    vocabulary: Vocabulary,
+    graph: SememeGraph | None,
+    data: PreparedData,
+    folder: Path,
+    clusters: NDArray[np.int64] | None = None,
+) -> dict[str, bytes]:
+    """The files of a run folder that never change: vocabulary, graph, clusters, segmentation model, signature of the data."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary.save(folder / "vocabulary.tsv")
     files = {"vocabulary.tsv": (folder / "vocabulary.tsv").read_bytes()}
     if graph is not None:
         graph.save(folder / "graph.json")
         files["graph.json"] = (folder / "graph.json").read_bytes()
+    if clusters is not None:
+        write_clusters(folder / CLUSTERS, vocabulary, clusters)
+        files[CLUSTERS] = (folder / CLUSTERS).read_bytes()
     model = data.folder / "sentencepiece.model"
     if model.exists():
         files[model.name] = model.read_bytes()
     files["data.json"] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
+
+
+def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """(V,) the word clusters that a run keeps, or None."""
+    file = folder.file(CLUSTERS)
+    return read_clusters(file, vocabulary) if file.exists() else None
 
 
 @dataclass(frozen=True)
@@ -247,7 +290,7 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
     graph_file = folder.file("graph.json")
     graph = SememeGraph.load(graph_file) if graph_file.exists() else None
-    task = build_task(plan, vocabulary, graph)
+    task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary))
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
     where = pick_device(device)

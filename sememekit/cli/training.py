@@ -45,6 +45,7 @@ def train(
     decoder: Decoder = None,
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
+    clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     overrides: Overrides = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out where it stopped.")] = False,
@@ -61,7 +62,7 @@ def train(
     A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
     """
     named = given(task=task, encoder=encoder, decoder=decoder)
-    keys = given(data=data, graph=graph, seed=seed, device=device, dtype=dtype)
+    keys = given(data=data, graph=graph, clusters=clusters, seed=seed, device=device, dtype=dtype)
     table = training_table(recipe, named, keys, overrides or [])
     if print_plan:
         from sememekit.build import read_plan
@@ -91,7 +92,7 @@ def training_table(recipe: str | None, variants: dict[str, str], keys: dict[str,
     Args:
         recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
-        keys: ``data``, ``graph``, ``seed``, ``device`` and ``dtype``, as far as given.
+        keys: ``data``, ``graph``, ``clusters``, ``seed``, ``device`` and ``dtype``, as far as given.
         overrides: ``slot.key=value``, applied last.
     """
     from sememekit.config import apply_overrides, choose_variant, load_recipe
@@ -100,6 +101,6 @@ def training_table(recipe: str | None, variants: dict[str, str], keys: dict[str,
     for slot, name in variants.items():
         table = choose_variant(table, slot, name)
     for name, value in keys.items():
-        slot, key = (name, "path") if name in {"data", "graph"} else ("run", name)
+        slot, key = (name, "path") if name in {"data", "graph", "clusters"} else ("run", name)
         table[slot] = {**table.get(slot, {}), key: str(value) if isinstance(value, Path) else value}
     return apply_overrides(table, overrides)

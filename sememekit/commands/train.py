@@ -10,20 +10,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sememekit.build import (
     Plan,
     build_task,
+    clusters_of,
     data_of,
     graph_of,
     load_weights,
     prepare_torch,
     read_plan,
     run_files,
+    stored_clusters,
     versions,
 )
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.clusters import read_clusters
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.tensorboard import TensorBoardLog
@@ -38,6 +44,9 @@ _MAY_CHANGE = (
     "run.stall_epochs",
     "data.path",
 )
+
+_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
+"""Files that the run keeps a copy of: another path is fine, other content is not."""
 
 
 class TrainReport(Settings):
@@ -97,17 +106,19 @@ def _train(
     if folder is None:
         graph, data = graph_of(plan), data_of(plan)
         vocabulary = data.vocabulary
+        clusters = clusters_of(plan, vocabulary)
     else:
         data = data_of(plan)
         vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
         graph = _resumed_graph(folder, table)
+        clusters = _resumed_clusters(folder, table, vocabulary)
         _check_data(folder, data, vocabulary)
         folder.replace_plan(plan.table())
-    task = build_task(plan, vocabulary, graph)
+    task = build_task(plan, vocabulary, graph, clusters)
     parameters = sum(parameter.numel() for parameter in task.parameters())
     if folder is None:
         with tempfile.TemporaryDirectory() as scratch:
-            files = run_files(vocabulary, graph, data, Path(scratch))
+            files = run_files(vocabulary, graph, data, Path(scratch), clusters)
         folder = RunFolder.create(out, plan.table(), versions(), files)
         snapshot = None
     else:
@@ -152,6 +163,16 @@ def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph |
     return graph
 
 
+def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """The word clusters that the run keeps; others that are given are refused."""
+    kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
+    if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with other word clusters than {given}; leave --clusters out"
+        )
+    return kept
+
+
 def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
     """Make sure that a run goes on with the words and the text that it began with."""
     if vocabulary.fingerprint != data.vocabulary.fingerprint:
@@ -180,7 +201,12 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
             path = f"{slot}.{key}"
             if path in _MAY_CHANGE:
                 stored.setdefault(slot, {})[key] = value
-            elif path != "graph.path" and slot != "claim" and key != "prepare" and stored.get(slot, {}).get(key) != value:
+            elif (
+                path not in _CHECKED_BY_CONTENT
+                and slot != "claim"
+                and key != "prepare"
+                and stored.get(slot, {}).get(key) != value
+            ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
                     f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"

@@ -19,7 +19,7 @@ from sememekit.config.resources import resources_folder
 from sememekit.config.settings import Settings, nearest, read_settings
 from sememekit.errors import ConfigError
 
-SLOTS = ("claim", "data", "graph", "task", "encoder", "decoder", "optimizer", "schedule", "run")
+SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run")
 """The tables that a recipe may have."""
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer")

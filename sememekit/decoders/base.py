@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import Settings
@@ -16,19 +18,24 @@ from sememekit.text import Vocabulary
 
 @dataclass(frozen=True)
 class Resources:
-    """What an output layer may be built from. Four fields, and a fifth needs a written reason.
+    """What an output layer may be built from. Five fields, and a sixth needs a written reason.
+
+    The reason of the fifth: clusters that one model has learned are data to the next one. They are read once, when a run
+    begins, and travel inside its folder as the graph does; a path in a decoder's settings would dangle afterwards.
 
     Attributes:
         width: H, the size of the contexts.
         vocabulary: the V words.
         graph: words, senses and sememes, where the run has a graph.
         embedding: the input embedding (V, E), to be shared by a tied output layer.
+        clusters: (V,) the cluster of each word, where the run has a file of word clusters.
     """
 
     width: int
     vocabulary: Vocabulary
     graph: SememeGraph | None = None
     embedding: nn.Embedding | None = None
+    clusters: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,14 @@ class SenseEvidence:
     sememe_gates: tuple[float, ...]
 
 
+_REMEDIES = {
+    "clusters": "needs a file of word clusters; give it with --clusters FILE",
+    "embedding": "needs 'embedding', which this task does not offer",
+    "graph": "needs a sememe graph; build one with 'sememekit build-sememe-graph' and give it with --graph FILE",
+}
+"""What to do about each thing that a decoder may need."""
+
+
 class Decoder(nn.Module, ABC):
     """The output distribution over words, with its projection and its loss.
 
@@ -52,7 +67,7 @@ class Decoder(nn.Module, ABC):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    """Which optional fields of ``Resources`` must be there: "graph", "embedding"."""
+    """Which optional fields of ``Resources`` must be there: "graph", "embedding", "clusters"."""
 
     Settings: type[Settings]
 
@@ -60,12 +75,7 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         for field in sorted(self.needs):
             if getattr(resources, field) is None:
-                raise ConfigError(
-                    f"decoder {type(self).__name__!r} needs a sememe {field}; build one with 'sememekit build-sememe-graph' "
-                    f"and give it with --graph FILE"
-                    if field == "graph"
-                    else f"decoder {type(self).__name__!r} needs {field!r}, which this task does not offer"
-                )
+                raise ConfigError(f"decoder {type(self).__name__!r} {_REMEDIES[field]}")
 
     @abstractmethod
     def log_probs(self, hidden: Tensor) -> Tensor:

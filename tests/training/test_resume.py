@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.build import load_run
+from sememekit.build import load_run, stored_clusters
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.sememes.clusters import write_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
 from tests.small_run import Place
 
@@ -195,6 +196,22 @@ def test_another_graph_is_refused(place: Place, tmp_path: Path) -> None:
     train(place.table(schedule__epochs=1), tmp_path / "plain")
     with pytest.raises(ConfigError, match="another sememe graph"):
         train({"graph": {"path": str(other)}}, tmp_path / "plain", resume=True)
+
+
+def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_path: Path) -> None:
+    words = place.data.vocabulary
+    for name, count in (("two", 2), ("three", 3)):
+        write_clusters(tmp_path / name, words, [number % count for number in range(len(words))])
+    train(place.table(schedule__epochs=1, clusters__path=str(tmp_path / "two")), tmp_path / "run")
+    train({"clusters": {"path": str(tmp_path / "two")}}, tmp_path / "run", resume=True)
+    with pytest.raises(ConfigError, match=r"other word clusters.*leave --clusters out"):
+        train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "run", resume=True)
+    (tmp_path / "two").unlink()
+    run = load_run(tmp_path / "run")
+    assert stored_clusters(run.folder, run.vocabulary).tolist() == [number % 2 for number in range(len(words))]
+    train(place.table(schedule__epochs=1), tmp_path / "plain")
+    with pytest.raises(ConfigError, match="other word clusters"):
+        train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "plain", resume=True)
 
 
 def test_other_text_of_the_same_words_is_refused(place: Place, tmp_path: Path) -> None:
