@@ -196,8 +196,8 @@ def graph_of(plan: Plan) -> SememeGraph | None:
         GraphError: when the file cannot be used.
     """
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
-    if not plan.graph.path and "graph" in load_variant("decoder", plan.decoder.name, DECODERS).needs:
-        raise ConfigError(f"decoder {plan.decoder.name!r} needs a sememe graph; add --graph FILE{hint}")
+    if not plan.graph.path and "graph" in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
+        raise ConfigError(f"decoder {plan.decoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     if not plan.graph.path and "graph" in load_variant("encoder", plan.encoder.name, ENCODERS).needs(plan.encoder.settings):
         raise ConfigError(f"encoder {plan.encoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None

@@ -65,7 +65,8 @@ class Place:
             "schedule": {"epochs": 2},
             "run": {"threads": 1, "device": "cpu", "stall_epochs": 0, "report_every": 5},
         }
-        if "graph" in load_variant("decoder", decoder, DECODERS).needs:
+        kind = load_variant("decoder", decoder, DECODERS)
+        if "graph" in kind.needs(kind.Settings(**SMALL_DECODERS.get(decoder, {}))):
             table["graph"] = {"path": str(self.graph)}
         for path, value in changes.items():
             slot, _, key = path.partition("__")

@@ -33,7 +33,7 @@ class Adaptive(Decoder):
         """A bias in the first softmax."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(resources)
+        super().__init__(settings, resources)
         size = len(resources.vocabulary)
         given = settings.cutoffs or (max(1, size // 20), max(3, size // 4))
         if list(given) != sorted(set(given)) or given[0] < 1 or given[-1] >= size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,16 +66,20 @@ class Decoder(nn.Module, ABC):
     with three axes the first is time, along which locked masks are shared.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset()
-    """Which optional fields of ``Resources`` must be there: "graph", "embedding", "clusters"."""
-
     Settings: type[Settings]
+    estimates_in_training: ClassVar[bool] = False
+    """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator. In evaluation it is always exact."""
 
-    def __init__(self, resources: Resources) -> None:
+    @classmethod
+    def needs(cls, settings: Any) -> frozenset[str]:
+        """Which optional fields of ``Resources`` these settings ask for: "graph", "embedding", "clusters"."""
+        return frozenset()
+
+    def __init__(self, settings: Any, resources: Resources) -> None:
         super().__init__()
-        for field in sorted(self.needs):
+        for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
-                raise ConfigError(f"decoder {type(self).__name__!r} {_REMEDIES[field]}")
+                raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
 
     @abstractmethod
     def log_probs(self, hidden: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ class MoC(Decoder):
         """Settings of the mixture of contexts."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(resources)
+        super().__init__(settings, resources)
         self.words = word_vectors(resources, "moc", tied=settings.tied, any_size=True)
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None

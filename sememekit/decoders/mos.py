@@ -31,7 +31,7 @@ class MoS(Decoder):
         """Added to a probability before the logarithm, to reproduce logs of the public code (1e-8); no distribution then."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(resources)
+        super().__init__(settings, resources)
         self.log_shift = settings.log_shift
         self.words = word_vectors(resources, "mos", tied=settings.tied, any_size=True)
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)

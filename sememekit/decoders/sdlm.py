@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, final
+from typing import Any, Literal, final
 
 import torch
 from pydantic import Field, model_validator
@@ -43,8 +43,6 @@ class SDLM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"graph"})
-
     class Settings(config.Settings):
         """Settings of the sememe-driven layer."""
 
@@ -77,8 +75,13 @@ class SDLM(Decoder):
             preset = table.get("preset", cls.model_fields["preset"].default) if isinstance(table, dict) else None
             return {**PRESETS[preset], **table} if preset in PRESETS else table
 
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Decoder.needs``."""
+        return frozenset({"graph"})
+
     def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(resources)
+        super().__init__(settings, resources)
         assert resources.graph is not None
         graph, width = resources.graph, resources.width
         graph.check_vocabulary(resources.vocabulary)

@@ -30,7 +30,7 @@ class Softmax(Decoder):
         """One free number for each word."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(resources)
+        super().__init__(settings, resources)
         size = len(resources.vocabulary)
         self.words = word_vectors(resources, "softmax", tied=settings.tied)
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,15 @@ from tests.small import small_graph, small_vocabulary
 
 WIDTH = 6
 WORDS = len(small_vocabulary())
+
+
+CLUSTERS = np.array([3, 0, 0, 5, 3, 3, 0, 7, 7, 3])
+"""Clusters of several words and of one, and numbers without words, as learned clusters may have them."""
+
+
+def resources() -> Resources:
+    """Everything that a decoder may ask for."""
+    return Resources(WIDTH, small_vocabulary(), small_graph(), torch.nn.Embedding(WORDS, WIDTH), CLUSTERS)
 
 
 @dataclass(frozen=True)
@@ -32,9 +42,7 @@ class Case:
         """The decoder in float64 with every parameter moved away from where it starts."""
         torch.manual_seed(7)
         kind = load_variant("decoder", self.name, DECODERS)
-        embedding = torch.nn.Embedding(WORDS, WIDTH)
-        resources = Resources(WIDTH, small_vocabulary(), small_graph(), embedding)
-        decoder = kind(read_settings(kind.Settings, {**self.settings, **extra}, "case"), resources).double()
+        decoder = kind(read_settings(kind.Settings, {**self.settings, **extra}, "case"), resources()).double()
         with torch.no_grad():
             for parameter in decoder.parameters():
                 parameter.add_(0.3 * torch.randn_like(parameter))
@@ -123,7 +131,7 @@ def test_no_dropout_in_evaluation_and_again_in_training(case: Case) -> None:
     decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
     before = decoder.nll(hidden, target)
     assert torch.equal(before, decoder.nll(hidden, target))
-    drops = any("dropout" in key for key in case.settings)
+    drops = any("dropout" in key for key in case.settings) or decoder.estimates_in_training
     torch.manual_seed(1)
     decoder.train()
     one, two = decoder.nll(hidden, target), decoder.nll(hidden, target)
@@ -190,13 +198,13 @@ def test_weights_come_back(case: Case) -> None:
     assert torch.equal(twin.nll(hidden, target), expected)
 
 
-@pytest.mark.parametrize("name", DECODERS)
-def test_what_a_decoder_needs_is_asked_for(name: str) -> None:
-    kind = load_variant("decoder", name, DECODERS)
-    for need in kind.needs:
-        fields = {"graph": small_graph(), "embedding": torch.nn.Embedding(WORDS, WIDTH), need: None}
+@each_case
+def test_what_a_decoder_needs_is_asked_for(case: Case) -> None:
+    kind = load_variant("decoder", case.name, DECODERS)
+    settings = read_settings(kind.Settings, case.settings, "case")
+    for need in kind.needs(settings):
         with pytest.raises(ConfigError, match=need):
-            kind(kind.Settings(), Resources(WIDTH, small_vocabulary(), **fields))
+            kind(settings, replace(resources(), **{need: None}))
 
 
 @pytest.mark.parametrize(

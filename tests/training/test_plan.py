@@ -86,7 +86,8 @@ def test_classes_of_ones_own_are_built(place: Place) -> None:
 def test_a_decoder_that_needs_a_graph_gets_one_or_says_how(place: Place) -> None:
     plan = read_plan({"decoder": {"name": "sdlm"}, "graph": {"prepare": "sememekit build-sememe-graph ..."}}, "test")
     with pytest.raises(
-        ConfigError, match=r"decoder 'sdlm' needs a sememe graph; add --graph FILE; .*build-sememe-graph \.\.\."
+        ConfigError,
+        match=r"decoder 'sdlm' with these settings needs a sememe graph; add --graph FILE; .*build-sememe-graph \.\.\.",
     ):
         graph_of(plan)
     with pytest.raises(ConfigError, match="needs a sememe graph"):
