@@ -12,8 +12,8 @@ from sememekit.config import Settings
 class OptimizerSettings(Settings):
     """How a gradient becomes a step."""
 
-    name: Literal["sgd", "adam"] = "sgd"
-    """Plain stochastic gradient descent (all word language models of the papers), or Adam."""
+    name: Literal["sgd", "adam", "adagrad"] = "sgd"
+    """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al. 2017)."""
     learning_rate: float = Field(default=20.0, gt=0.0)
     """Rate of the mean loss in nats a token."""
     clip: float = Field(default=0.25, gt=0.0)

@@ -74,12 +74,12 @@ def straight(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Callable
 
 
 def long_table(place: Place, decoder: str, optimizer: str) -> dict[str, Any]:
-    rate = 0.01 if optimizer == "adam" else 4.0
+    rate = {"adam": 0.01, "adagrad": 0.1, "sgd": 4.0}[optimizer]
     own = {"optimizer__name": optimizer, "optimizer__learning_rate": rate, "schedule__factor": 0.5, "run__seed": 3}
     return place.table(decoder, **DROPOUT, **own, schedule__epochs=7)
 
 
-@pytest.mark.parametrize(("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam")])
+@pytest.mark.parametrize(("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad")])
 @pytest.mark.parametrize("cut", [100, 73, 90, 3], ids=["middle", "middle-of-a-report", "end-of-an-epoch", "first-steps"])
 def test_210_steps_are_the_same_with_a_stop_among_them(
     place: Place, straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, decoder: str, cut: int
