@@ -47,5 +47,5 @@ def test_a_line_that_is_no_synset_is_named(tmp_path: Path, line: str, problem: s
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no data.noun; give the folder"):
+    with pytest.raises(DataError, match=r"has no data\.noun; give the folder"):
         read_wordnet(str(tmp_path))

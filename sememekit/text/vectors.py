@@ -1,0 +1,121 @@
+"""Word vectors from text files: GloVe's format (a word and its numbers a line), also with a header or packed with xz."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.errors import DataError
+
+_MAX_WIDTH: Final = 10_000
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Words with a vector each, in the order of the file.
+
+    Attributes:
+        words: n distinct words.
+        matrix: (n, E) float32.
+        sha256: of the file as it is on disk.
+        repeated: lines whose word stood before; the first line counts.
+    """
+
+    words: tuple[str, ...]
+    matrix: NDArray[np.float32]
+    sha256: str
+    repeated: int
+
+    @property
+    def size(self) -> int:
+        """E."""
+        return self.matrix.shape[1]
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Word -> row of the matrix."""
+        return {word: row for row, word in enumerate(self.words)}
+
+
+def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
+    """Read a text file of word vectors; a first line of two numbers (word2vec's header) is passed over.
+
+    Args:
+        path: ``word number number ...`` a line, blanks between; unpacked on the way where the name ends in ``.xz``.
+        words: keep these alone; None keeps all.
+        size: E, where it is known beforehand; otherwise the first line tells.
+
+    Raises:
+        DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite. Names
+            the line.
+    """
+    kept: dict[str, NDArray[np.float32]] = {}
+    repeated = 0
+    for number, line in enumerate(_lines(path), start=1):
+        fields = line.rstrip().split(" ")
+        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+            continue
+        if size is None:
+            size = len(fields) - 1
+            if not 1 <= size <= _MAX_WIDTH:
+                raise DataError(
+                    f"{path}:{number}: a line of vectors is a word and its numbers, blanks between; given {line[:60]!r}"
+                )
+        # Some words of the large GloVe files have blanks inside, so the numbers are counted from the end.
+        word, values = " ".join(fields[:-size]), fields[-size:]
+        if not word:
+            raise DataError(
+                f"{path}:{number}: {len(fields) - 1} numbers behind the word, and vectors of {size} are expected here"
+            )
+        if words is not None and word not in words:
+            continue
+        if word in kept:
+            repeated += 1
+            continue
+        try:
+            vector = np.array(values, dtype=np.float32)
+        except ValueError as error:
+            raise DataError(
+                f"{path}:{number}: the last {size} fields of the line for {word[:30]!r} must be numbers ({error})"
+            ) from None
+        if not np.isfinite(vector).all():
+            raise DataError(f"{path}:{number}: the vector of {word[:30]!r} holds a number that is not finite")
+        kept[word] = vector
+    if size is None:
+        raise DataError(f"{path}: holds no vectors")
+    matrix = np.stack(list(kept.values())) if kept else np.zeros((0, size), dtype=np.float32)
+    return WordVectors(tuple(kept), matrix, hashlib.sha256(path.read_bytes()).hexdigest(), repeated)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with (
+            lzma.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".xz"
+            else path.open(encoding="utf-8", newline="\n") as file
+        ):
+            yield from file
+    except (lzma.LZMAError, EOFError) as error:
+        raise DataError(f"{path}: not an intact xz file ({error}); fetch it again") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: not UTF-8 (byte {error.start} of a block); convert it, or is it a binary file of vectors?"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
