@@ -71,7 +71,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
                 )
         # Some words of the large GloVe files have blanks inside, so the numbers are counted from the end.
         word, values = " ".join(fields[:-size]), fields[-size:]
-        if not word:
+        if not word or any(_is_number(field) for field in fields[1:-size]):
             raise DataError(
                 f"{path}:{number}: {len(fields) - 1} numbers behind the word, and vectors of {size} are expected here"
             )
