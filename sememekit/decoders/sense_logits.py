@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import Incidence
+from sememekit.layers import Incidence, product
 from sememekit.sememes import SememeGraph
 
 
@@ -142,10 +142,10 @@ class _SenseNLL(torch.autograd.Function):
         kept = []
         for begin in range(0, num_tokens, block):
             part = slice(begin, min(begin + block, num_tokens))
-            every_basis = words_lowered.expand(num_bases, -1, -1)
-            scores = torch.bmm(every_basis, transformed_lowered[:, :, part].contiguous())
+            contexts = transformed_lowered[:, :, part].transpose(1, 2)
+            scores = [product(words_lowered, contexts[r]) for r in range(num_bases)]
             part_gates = gates[:, part].contiguous()
-            logits = _start(bias, structure.num_senses, scores)
+            logits = _start(bias, structure.num_senses, scores[0])
             for r in range(num_bases):
                 strength = structure.sememes_of_set(part_gates, weights[r]).index_select(0, structure.set_of_sense)
                 logits.addcmul_(scores[r].index_select(0, structure.word_of_sense).to(words.dtype), strength)
@@ -153,7 +153,7 @@ class _SenseNLL(torch.autograd.Function):
             sense, real = structure.senses_of(target[part])
             log_target[part] = logits.gather(0, sense).masked_fill(~real, -torch.inf).logsumexp(dim=0)
             if keep:
-                kept += [scores, logits]
+                kept += [*scores, logits]
         if keep:
             ctx.structure, ctx.block, ctx.product_dtype = structure, block, product_dtype
             ctx.with_bias = bias is not None
@@ -172,7 +172,7 @@ class _SenseNLL(torch.autograd.Function):
         grad_bias = words.new_zeros(structure.num_senses) if ctx.with_bias else None
         for number, begin in enumerate(range(0, num_tokens, ctx.block)):
             part = slice(begin, min(begin + ctx.block, num_tokens))
-            scores, logits = kept[2 * number : 2 * number + 2]
+            *scores, logits = kept[(num_bases + 1) * number : (num_bases + 1) * (number + 1)]
             size = logits.shape[1]
             part_gates = gates[:, part].contiguous()
             grad_logits = (logits - log_normaliser[part]).exp_()
@@ -192,11 +192,8 @@ class _SenseNLL(torch.autograd.Function):
                 grad_gates[:, part] += of_sememe * mixing[r][:, None]
             flat = grad_scores.view(structure.num_words, num_bases * size)
             contexts = transformed_lowered[:, :, part].transpose(1, 2).reshape(num_bases * size, width)
-            if flat.dtype == grad_words.dtype:
-                grad_words.addmm_(flat, contexts)
-            else:
-                grad_words += flat @ contexts
-            grad_part = (flat.T @ words_lowered).view(num_bases, size, width).transpose(1, 2)
+            grad_words += product(flat, contexts.T)
+            grad_part = product(flat.T, words_lowered.T).view(num_bases, size, width).transpose(1, 2)
             grad_transformed[:, :, part] = grad_part.to(transformed.dtype)
         return None, grad_transformed, grad_words, grad_gates, grad_mixing, grad_bias, None, None, None
 
