@@ -25,7 +25,7 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import Task, WordPredictor
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
 
@@ -147,6 +147,11 @@ def build_task(
     task_class = load_variant("task", plan.task.name, TASKS)
     encoder_class = load_variant("encoder", plan.encoder.name, ENCODERS)
     decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
+    if encoder_class.reads_ahead and issubclass(task_class, WordPredictor):
+        raise ConfigError(
+            f"task {plan.task.name!r} predicts the next word, which encoder {plan.encoder.name!r} has read already; take an "
+            f"encoder that reads from left to right{nearest(plan.encoder.name.removeprefix('bi'), ENCODERS)}"
+        )
     embedding = task_class.make_embedding(plan.task.settings, vocabulary)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
     decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding, clusters))

@@ -1,6 +1,8 @@
 """Recurrent encoders: one file each, found by name in ``ENCODERS``."""
 
 ENCODERS = {
+    "bigru": "sememekit.encoders.bidirectional:BiGRU",
+    "bilstm": "sememekit.encoders.bidirectional:BiLSTM",
     "gru": "sememekit.encoders.gru:GRU",
     "lstm": "sememekit.encoders.lstm:LSTM",
 }

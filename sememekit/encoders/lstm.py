@@ -6,6 +6,8 @@ from typing import ClassVar, final
 
 from torch import nn
 
+from sememekit.encoders.own_layer import OwnLayer
+from sememekit.encoders.sememe_lstm import LSTMCell, LSTMGate
 from sememekit.encoders.stack import RecurrentStack
 
 
@@ -13,12 +15,22 @@ from sememekit.encoders.stack import RecurrentStack
 class LSTM(RecurrentStack):
     """Gates i, f, o = sigmoid of linear maps of input and previous output; c = f c + i tanh(candidate); h = o tanh(c).
 
-    Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0.
-    State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
+    Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0. Sememes
+    enter as in Qin et al. 2020 (see ``sememe_lstm``). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
     """
 
-    kernel: ClassVar = nn.LSTM
     states_per_layer: ClassVar[int] = 2
 
     class Settings(RecurrentStack.Settings):
         """Settings of the LSTM stack."""
+
+    @staticmethod
+    def plain_layer(settings: Settings, size_in: int, size_out: int) -> nn.Module:
+        """See ``RecurrentStack.plain_layer``."""
+        return nn.LSTM(size_in, size_out)
+
+    @staticmethod
+    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
+        """See ``RecurrentStack.sememe_layer``."""
+        kind = {"gate": LSTMGate, "cell": LSTMCell}[settings.injection]
+        return kind(size_in, sememe_size, size_out)

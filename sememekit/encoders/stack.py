@@ -1,9 +1,10 @@
-"""A stack of recurrent layers of one kind with dropout in between."""
+"""A stack of recurrent layers of one kind with dropout in between, the first of which may take sememes in."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -12,15 +13,21 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
+from sememekit.encoders.lengths import at_the_end, blank
+from sememekit.encoders.own_layer import Initialisation, OwnLayer, initialise
+from sememekit.encoders.sememe_sum import SememeSum
+
+Injection = Literal["none", "concat", "gate", "cell"]
 
 
 class RecurrentStack(Encoder):
-    """Layers of torch's own recurrent kernel, one module a layer, so that dropout between layers is ours and repeatable.
+    """Layers of one kind, one module a layer, so that dropout between layers is ours and repeatable.
 
-    The state holds the tensors of the first layer, then those of the second, and so on, each (B, H_l).
+    The first layer may be given the sememes of each word (Qin et al. 2020): beside its input (``concat``), through an output
+    gate (``gate``), or through a second cell (``cell``). The layers above are plain. The state holds the tensors of the first
+    layer, then those of the second, and so on, each (B, H_l).
     """
 
-    kernel: ClassVar[type[nn.LSTM] | type[nn.GRU]]
     states_per_layer: ClassVar[int]
 
     class Settings(config.Settings):
@@ -34,14 +41,51 @@ class RecurrentStack(Encoder):
         """Size of the last layer, where it differs from ``hidden_size``: a tied output layer wants the embedding's."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
+        initialisation: Initialisation = "uniform"
+        """Of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
+        injection: Injection = "none"
+        """How sememes enter the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
+        sememe_size: int | None = Field(default=None, ge=1)
+        """Size of the sememe vectors; that of the word vectors unless given."""
+        sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the elements of the sememe matrix, the same for every position of a batch."""
+        sememe_deviation: float = Field(default=0.05, gt=0.0)
+        """Standard deviation of the sememe vectors at the start. The text says "variance 0.05", which is 0.224 here."""
+
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Encoder.needs``."""
+        return frozenset() if settings.injection == "none" else frozenset({"graph"})
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
         super().__init__(settings, resources)
         self.dropout = settings.dropout
+        self.injection = settings.injection
         self.output_size = settings.output_size or settings.hidden_size
-        sizes = [resources.input_size, *[settings.hidden_size] * (settings.num_layers - 1), self.output_size]
-        self.stack = nn.ModuleList(self.kernel(size_in, size_out) for size_in, size_out in pairwise(sizes))
+        self.sememes = None
+        sememe_size = settings.sememe_size or resources.input_size
+        if settings.injection != "none":
+            assert resources.graph is not None
+            self.sememes = SememeSum(resources.graph, sememe_size, settings.sememe_deviation, settings.sememe_dropout)
+        input_size = resources.input_size + (sememe_size if settings.injection == "concat" else 0)
+        sizes = [input_size, *[settings.hidden_size] * (settings.num_layers - 1), self.output_size]
+        self.stack = nn.ModuleList(self.plain_layer(settings, size_in, size_out) for size_in, size_out in pairwise(sizes))
+        if settings.injection in ("gate", "cell"):
+            self.stack[0] = self.sememe_layer(settings, input_size, sememe_size, sizes[1])
         self._sizes = sizes[1:]
+        for layer, size in zip(self.stack, self._sizes, strict=True):
+            if isinstance(layer, OwnLayer) or settings.initialisation != "uniform":
+                initialise(layer, settings.initialisation, size)
+
+    @staticmethod
+    @abstractmethod
+    def plain_layer(settings: Any, size_in: int, size_out: int) -> nn.Module:
+        """One of torch's recurrent modules, or an ``OwnLayer`` that does not look at pi."""
+
+    @staticmethod
+    @abstractmethod
+    def sememe_layer(settings: Any, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
+        """The first layer for the injections "gate" and "cell"."""
 
     def start(self, batch_size: int) -> State:
         """See ``Encoder.start``."""
@@ -49,17 +93,25 @@ class RecurrentStack(Encoder):
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(self.states_per_layer))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """See ``Encoder.forward``; the words themselves are not looked at."""
+        """See ``Encoder.forward``; ``tokens`` are looked at for their sememes, if anything is injected."""
         layers: list[Tensor] = []
         new_state: list[Tensor] = []
-        for number, layer in enumerate(self.stack):
-            if number:
-                x = functional.dropout(x, self.dropout, self.training)
-            own = state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
-            with torch.autocast(x.device.type, enabled=False):
-                x, after = run_kernel(layer, x.float() if x.dtype in (torch.bfloat16, torch.float16) else x, own, lengths)
-            new_state += after
-            layers.append(x)
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+            pi = x if self.sememes is None else self.sememes(tokens)
+            if self.injection == "concat":
+                x = torch.cat([x, pi], dim=-1)
+            for number, layer in enumerate(self.stack):
+                if number:
+                    x = functional.dropout(x, self.dropout, self.training)
+                own = state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
+                if isinstance(layer, OwnLayer):
+                    scanned = layer(x, pi, own)
+                    x, after = blank(scanned[0], lengths), tuple(at_the_end(part, lengths) for part in scanned)
+                else:
+                    x, after = run_kernel(layer, x, own, lengths)
+                new_state += after
+                layers.append(x)
         return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))
 
 

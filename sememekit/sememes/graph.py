@@ -133,6 +133,25 @@ class SememeGraph:
         """One word with its senses by name. Sense i of it is row ``sense_offsets[word_id] + i``."""
         return self._entries[word_id]
 
+    def pooled_sets(self) -> tuple[Integers, Integers, Integers]:
+        """The sememes of each word with all its senses taken together, an unordered set (Sec. II-A, Qin et al. 2020).
+
+        Only what a lexicon says counts: a word that no lexicon knows has the empty set, and so have special tokens and marks
+        that get their sememes from a rule. Equal sets are one.
+
+        Returns:
+            (V,) which set a word has; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w are
+            ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``.
+        """
+        sememe_id = {name: number for number, name in enumerate(self.sememes)}
+        sets: dict[tuple[int, ...], int] = {}
+        set_of_word = []
+        for entry in self._entries:
+            names = entry.sememes() if entry.is_from_lexicon else set()
+            set_of_word.append(sets.setdefault(tuple(sorted(sememe_id[name] for name in names)), len(sets)))
+        members = [number for ids in sets for number in ids]
+        return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
+
     def statistics(self, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
         """Coverage and averages.
 

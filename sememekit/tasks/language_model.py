@@ -15,7 +15,6 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
-from sememekit.errors import ConfigError
 from sememekit.measure import Tally, unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor
 from sememekit.text import PreparedData, Vocabulary
@@ -54,11 +53,6 @@ class LanguageModel(WordPredictor):
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
-        if encoder.reads_ahead:
-            raise ConfigError(
-                f"language_model: encoder {type(encoder).__name__!r} reads the words that are to be predicted; take one that "
-                "reads from left to right, such as lstm"
-            )
         self.settings = settings
         self.vocabulary = vocabulary
         self.embedding = embedding

@@ -12,6 +12,7 @@ from torch import Tensor
 from sememekit.config import load_variant, read_settings
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder, EncoderResources, State
+from sememekit.errors import ConfigError
 from tests.small import small_graph, small_vocabulary
 
 INPUT, TIME, BATCH = 5, 7, 4
@@ -40,8 +41,27 @@ CASES = [
     Case("gru"),
     Case("gru", {"num_layers": 1, "output_size": 4}),
     Case("gru", {"num_layers": 3, "dropout": 0.5}),
+    Case("gru", {"reset": "before"}),
+    *[Case(name, {"injection": injection}) for name in ("lstm", "gru") for injection in ("concat", "gate", "cell")],
+    Case("lstm", {"injection": "cell", "num_layers": 3, "output_size": 4, "dropout": 0.5, "sememe_size": 3}),
+    Case("lstm", {"injection": "gate", "num_layers": 1, "sememe_size": 3, "sememe_dropout": 0.5}),
+    Case("gru", {"injection": "gate", "gate_output": "plain", "sememe_size": 6, "sememe_dropout": 0.5}),
+    Case("gru", {"injection": "cell", "candidate": "release", "initialisation": "kaiming", "output_size": 4}),
+    Case("bilstm"),
+    Case("bilstm", {"injection": "cell", "num_layers": 1}),
+    Case("bilstm", {"injection": "concat", "output_size": 4, "dropout": 0.5}),
+    Case("bigru", {"injection": "cell"}),
+    Case("bigru", {"injection": "gate", "num_layers": 1, "sememe_size": 3}),
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def reads_ahead(case: Case) -> bool:
+    return load_variant("encoder", case.name, ENCODERS).reads_ahead
+
+
+from_left_to_right = pytest.mark.parametrize("case", [case for case in CASES if not reads_ahead(case)], ids=str)
+both_ways = pytest.mark.parametrize("case", [case for case in CASES if reads_ahead(case)], ids=str)
 
 
 def inputs(time: int = TIME, batch: int = BATCH) -> tuple[Tensor, Tensor]:
@@ -81,7 +101,7 @@ def test_shapes_are_as_declared(case: Case) -> None:
     assert all(layer.shape[:2] == (TIME, BATCH) for layer in encoded.layers)
 
 
-@each_case
+@from_left_to_right
 def test_forward_equals_scanning_step(case: Case) -> None:
     encoder = case.make()
     x, tokens = inputs()
@@ -93,7 +113,7 @@ def test_forward_equals_scanning_step(case: Case) -> None:
     assert_states_close(state, encoded.state)
 
 
-@each_case
+@from_left_to_right
 @pytest.mark.parametrize("cut", [1, 3, TIME - 1])
 def test_two_halves_equal_the_whole(case: Case, cut: int) -> None:
     encoder = case.make()
@@ -105,7 +125,7 @@ def test_two_halves_equal_the_whole(case: Case, cut: int) -> None:
     assert_states_close(second.state, whole.state)
 
 
-@each_case
+@from_left_to_right
 def test_selecting_states_commutes_with_stepping(case: Case) -> None:
     """As a beam search needs: rows may be dropped, repeated and moved."""
     encoder = case.make()
@@ -165,7 +185,7 @@ def test_no_dropout_in_evaluation_and_again_in_training(case: Case) -> None:
     torch.manual_seed(1)
     encoder.train()
     one, two = (encoder(x, tokens, encoder.start(BATCH)).hidden for _ in range(2))
-    assert torch.equal(one, two) == ("dropout" not in case.settings)
+    assert torch.equal(one, two) == (not {"dropout", "sememe_dropout"} & set(case.settings))
     assert torch.equal(before, encoder.eval()(x, tokens, encoder.start(BATCH)).hidden)
 
 
@@ -181,7 +201,7 @@ def test_gradients_reach_every_parameter_the_input_and_the_state(case: Case) -> 
         assert (parameter.grad != 0).any()
 
 
-@each_case
+@from_left_to_right
 def test_what_comes_later_changes_nothing_before(case: Case) -> None:
     encoder = case.make()
     x, tokens = inputs()
@@ -201,3 +221,19 @@ def test_bfloat16_inputs_are_read_in_full_precision(case: Case) -> None:
     expected = encoder(x.float(), tokens, encoder.start(BATCH)).hidden
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(encoder(x, tokens, encoder.start(BATCH)).hidden, expected)
+
+
+@both_ways
+def test_reading_both_ways_is_for_whole_sentences(case: Case) -> None:
+    """What comes later changes what was before; the end of the backward reading is the first word; there is no step."""
+    encoder = case.make()
+    x, tokens = inputs()
+    encoded = encoder(x, tokens, encoder.start(BATCH))
+    half = encoder.output_size // 2
+    assert torch.equal(encoder.last(encoded), torch.cat([encoded.hidden[-1, :, :half], encoded.hidden[0, :, half:]], dim=-1))
+    x[4:] += 1.0
+    after = encoder(x, tokens, encoder.start(BATCH)).hidden
+    assert torch.equal(after[:4, :, :half], encoded.hidden[:4, :, :half])
+    assert (after[:4, :, half:] != encoded.hidden[:4, :, half:]).any()
+    with pytest.raises(ConfigError, match="whole sentences"):
+        encoder.step(x[0], tokens[0], encoder.start(BATCH))

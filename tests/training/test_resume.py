@@ -79,7 +79,9 @@ def long_table(place: Place, decoder: str, optimizer: str) -> dict[str, Any]:
     return place.table(decoder, **DROPOUT, **own, schedule__epochs=7)
 
 
-@pytest.mark.parametrize(("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad")])
+@pytest.mark.parametrize(
+    ("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad")]
+)
 @pytest.mark.parametrize("cut", [100, 73, 90, 3], ids=["middle", "middle-of-a-report", "end-of-an-epoch", "first-steps"])
 def test_210_steps_are_the_same_with_a_stop_among_them(
     place: Place, straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, decoder: str, cut: int

@@ -1,0 +1,44 @@
+"""Recurrent layers that torch has not: one module a layer, scanned by ``sememekit.layers``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+from torch import Tensor, nn
+
+from sememekit.encoders.base import State
+
+Initialisation = Literal["uniform", "kaiming"]
+
+
+class OwnLayer(nn.Module, ABC):
+    """A recurrent layer that may be given pi beside its input. Every linear map has a bias of its own.
+
+    Shapes: T time, B batch, E input, P size of pi, H output.
+    """
+
+    @abstractmethod
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
+
+        Args:
+            x: (T, B, E) inputs.
+            pi: (T, B, P) what the sememes of each word add up to.
+            state: before the first step.
+        """
+
+
+def initialise(module: nn.Module, way: Initialisation, size: int) -> None:
+    """Draw the linear maps and torch's own recurrent modules inside ``module`` anew.
+
+    ``uniform`` in +-1 / sqrt(H), biases too, is what torch does in recurrent modules; ``kaiming`` is Normal with variance
+    2 / fan-in and biases 0, as the released sememe cells have it.
+    """
+    for name, parameter in module.named_parameters():
+        if way == "uniform":
+            nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
+        elif "bias" in name:
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.kaiming_normal_(parameter)

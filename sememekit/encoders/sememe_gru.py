@@ -1,0 +1,121 @@
+"""GRU layers with the reset gate before the matrix: plain, and with the sememes of a word (Qin et al. 2020).
+
+h' = (1 - z) h + z n: z is the share of the new, where torch's z is that of the old.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.encoders.base import State
+from sememekit.encoders.own_layer import OwnLayer
+from sememekit.layers import gru_scan
+
+GateOutput = Literal["mapped", "plain"]
+Candidate = Literal["paper", "release"]
+
+
+@final
+class GRUBefore(OwnLayer):
+    """z, r = sigmoid of maps of x and h; n = tanh(W x + U (r h)) (Eq. (2), Qin et al. 2020); pi, if any, is part of x."""
+
+    def __init__(self, input_size: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.input = nn.Linear(input_size, 3 * size)
+        """To n, z, r."""
+        self.recurrent = nn.Linear(size, 2 * size)
+        """To z, r."""
+        self.candidate = nn.Linear(size, size)
+
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """See ``OwnLayer.forward``; the state is (h,), and ``pi`` is not looked at."""
+        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
+        return (
+            gru_scan(
+                gates + self.recurrent.bias,
+                candidate + self.candidate.bias,
+                self.recurrent.weight,
+                self.candidate.weight,
+                state[0],
+            ),
+        )
+
+
+@final
+class GRUGate(OwnLayer):
+    """A gate of its own lets the sememes through to the output (Eq. (6), Qin et al. 2020).
+
+    z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
+    released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which wants P = H).
+    """
+
+    def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:
+        super().__init__()
+        self.size = size
+        self.input = nn.Linear(input_size, 4 * size)
+        """To n, z, r, o_s."""
+        self.recurrent = nn.Linear(size, 3 * size)
+        """To z, r, o_s."""
+        self.sememes = nn.Linear(sememe_size, 3 * size)
+        """To z, r, o_s."""
+        self.candidate = nn.Linear(size, size)
+        self.output = nn.Linear(sememe_size, size) if gate_output == "mapped" else nn.Identity()
+
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """See ``OwnLayer.forward``; the state is (h,)."""
+        candidate, gates = self.input(x).split([self.size, 3 * self.size], dim=-1)
+        return (
+            gru_scan(
+                gates + self.sememes(pi) + self.recurrent.bias,
+                candidate + self.candidate.bias,
+                self.recurrent.weight,
+                self.candidate.weight,
+                state[0],
+                output=torch.tanh(self.output(pi)),
+            ),
+        )
+
+
+@final
+class GRUCell(OwnLayer):
+    """A second GRU cell reads pi, and its output joins the old one under the reset gate (Eq. (8), Qin et al. 2020).
+
+    h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s;
+    n = tanh(W x + U (r (h + h_s))) as in the text and the released inference code ("paper"), or
+    tanh(W x + U (r h) + U_s (r h_s)) as in the released language-model code ("release").
+    """
+
+    def __init__(self, input_size: int, sememe_size: int, size: int, candidate: Candidate) -> None:
+        super().__init__()
+        self.size = size
+        self.sememe_cell = nn.Linear(sememe_size, 2 * size)
+        """To a, b."""
+        self.input = nn.Linear(input_size, 3 * size)
+        """To n, z, r."""
+        self.recurrent = nn.Linear(size, 2 * size)
+        """To z, r."""
+        self.sememes = nn.Linear(size, 2 * size)
+        """From h_s to z, r."""
+        self.candidate = nn.Linear(size, size)
+        self.sememe_candidate = nn.Linear(size, size) if candidate == "release" else None
+
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """See ``OwnLayer.forward``; the state is (h,)."""
+        gate, value = self.sememe_cell(pi).split(self.size, dim=-1)
+        sememe_hidden = torch.sigmoid(gate) * torch.tanh(value)
+        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
+        maps = [one for one in (self.candidate, self.sememe_candidate) if one is not None]
+        return (
+            gru_scan(
+                gates + self.sememes(sememe_hidden) + self.recurrent.bias,
+                candidate + sum(one.bias for one in maps),
+                self.recurrent.weight,
+                torch.cat([one.weight for one in maps], dim=1),
+                state[0],
+                second=sememe_hidden,
+            ),
+        )

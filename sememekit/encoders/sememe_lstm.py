@@ -1,0 +1,76 @@
+"""LSTM layers that take the sememes of a word in: the output gate and the second cell of Qin et al. 2020."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.encoders.base import State
+from sememekit.encoders.own_layer import OwnLayer
+from sememekit.layers import lstm_scan
+
+
+@final
+class LSTMGate(OwnLayer):
+    """A gate of its own lets the sememes through to the output (Eq. (5), Qin et al. 2020).
+
+    f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u;
+    h = o tanh(c) + o_s tanh(W pi + b). The text names W like the matrix of u; they are two, as in the released code.
+    """
+
+    def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.input = nn.Linear(input_size, 5 * size)
+        """To u, f, i, o, o_s."""
+        self.recurrent = nn.Linear(size, 5 * size)
+        """To the same."""
+        self.sememes = nn.Linear(sememe_size, 4 * size)
+        """To f, i, o, o_s."""
+        self.output = nn.Linear(sememe_size, size)
+
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """See ``OwnLayer.forward``; the state is (h, c)."""
+        ready = nn.functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
+        ready[..., self.size :] += self.sememes(pi)
+        hidden, cell = state
+        return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=torch.tanh(self.output(pi)))
+
+
+@final
+class LSTMCell(OwnLayer):
+    """A second LSTM cell reads pi, and a forget gate of its own lets its cell state in (Eq. (7), Qin et al. 2020).
+
+    c_s, h_s are one step of an LSTM on pi from a zero state, so without forget gate and recurrence. f = sigmoid of maps of x
+    and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of h
+    depend on the step before; all else is done for the whole sequence at once.
+    """
+
+    def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.sememe_cell = nn.Linear(sememe_size, 3 * size)
+        """To u, i, o of the second cell."""
+        self.input = nn.Linear(input_size, 5 * size)
+        """To u, f, i, o, f_s."""
+        self.recurrent = nn.Linear(size, 4 * size)
+        """To u, f, i, o."""
+        self.sememes = nn.Linear(size, 4 * size)
+        """From h_s to i, o, f_s, u."""
+
+    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+        """See ``OwnLayer.forward``; the state is (h, c)."""
+        size = self.size
+        own = self.sememe_cell(pi)
+        sememe_cell = torch.tanh(own[..., :size]) * torch.sigmoid(own[..., size : 2 * size])
+        sememe_hidden = torch.sigmoid(own[..., 2 * size :]) * torch.tanh(sememe_cell)
+        ready = self.input(x)
+        from_sememes = self.sememes(sememe_hidden)
+        ready[..., 2 * size :] += from_sememes[..., : 3 * size]
+        ready[..., :size] += from_sememes[..., 3 * size :]
+        added = torch.sigmoid(ready[..., 4 * size :]) * sememe_cell
+        ready = ready[..., : 4 * size] + self.recurrent.bias
+        hidden, cell = state
+        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=added)

@@ -1,0 +1,43 @@
+"""pi, what the sememes of a word add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit.sememes import SememeGraph
+
+
+class SememeSum(nn.Module):
+    """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
+
+    A word that no lexicon knows has pi = 0 exactly. The sets are held as lists of ids, padded to the longest and one for all
+    words with equal sememes, so that the shapes are known beforehand and nothing waits for a device.
+
+    Shapes: K sememes, P their size; ``tokens`` (...) give (..., P).
+    """
+
+    set_of_word: Tensor
+    lists: Tensor
+
+    def __init__(self, graph: SememeGraph, size: int, deviation: float, dropout: float) -> None:
+        """Normal(0, ``deviation``) vectors of ``size``; ``dropout`` zeroes elements of the matrix, for all positions alike."""
+        super().__init__()
+        self.dropout = dropout
+        self.vectors = nn.Parameter(torch.randn(graph.num_sememes, size) * deviation)
+        set_of_word, offsets, members = graph.pooled_sets()
+        lengths = np.diff(offsets)
+        lists = np.full((len(lengths), max(1, lengths.max())), graph.num_sememes, dtype=np.int64)
+        lists[np.arange(lists.shape[1]) < lengths[:, None]] = members
+        self.register_buffer("set_of_word", torch.from_numpy(set_of_word), persistent=False)
+        self.register_buffer("lists", torch.from_numpy(lists), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """pi of each of ``tokens``."""
+        vectors = functional.dropout(self.vectors, self.dropout, self.training)
+        with_nothing = functional.pad(vectors, (0, 0, 0, 1))
+        lists = self.lists[self.set_of_word[tokens.flatten()]]
+        pi = functional.embedding_bag(lists, with_nothing, mode="sum", padding_idx=len(vectors))
+        return pi.view(*tokens.shape, -1)
