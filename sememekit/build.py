@@ -212,9 +212,17 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
     """(V,) the word clusters that a plan names, or None where it names none.
 
     Raises:
+        ConfigError: when it names some and its decoder takes none.
         DataError: when the file cannot be used for this vocabulary.
     """
-    return read_clusters(plan.clusters.path, vocabulary) if plan.clusters.path else None
+    if not plan.clusters.path:
+        return None
+    if "clusters" not in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
+        raise ConfigError(
+            f"decoder {plan.decoder.name!r} with these settings takes no word clusters; leave --clusters out, or choose a "
+            f"decoder that does: --decoder class_hsm --set decoder.classes=file"
+        )
+    return read_clusters(plan.clusters.path, vocabulary)
 
 
 def data_of(plan: Plan) -> PreparedData:

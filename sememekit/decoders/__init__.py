@@ -2,6 +2,7 @@
 
 DECODERS = {
     "adaptive": "sememekit.decoders.adaptive:Adaptive",
+    "class_hsm": "sememekit.decoders.class_hsm:ClassHSM",
     "moc": "sememekit.decoders.moc:MoC",
     "mos": "sememekit.decoders.mos:MoS",
     "sdlm": "sememekit.decoders.sdlm:SDLM",

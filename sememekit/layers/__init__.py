@@ -1,6 +1,7 @@
 """Building blocks that know nothing of words: dropout with shared masks, incidence sums, log-space reductions."""
 
 from sememekit.layers.dropout import shared_dropout
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
@@ -9,7 +10,9 @@ from sememekit.layers.product import product
 from sememekit.layers.segments import segment_logsumexp
 
 __all__ = [
+    "Groups",
     "Incidence",
+    "grouped_cross_entropy",
     "gru_scan",
     "linear_cross_entropy",
     "lstm_scan",

@@ -61,6 +61,11 @@ CASES = [
     Case("mos", {"num_components": 3, "context_dropout": 0.4}),
     Case("mos", {"num_components": 2, "tied": False, "word_bias": False, "prior_bias": True}),
     Case("moc", {"num_components": 3, "context_dropout": 0.4}),
+    Case("class_hsm"),
+    Case("class_hsm", {"num_classes": 4, "tied": False, "bias": False}),
+    Case("class_hsm", {"classes": "sememes"}),
+    Case("class_hsm", {"classes": "file"}),
+    Case("class_hsm", {"num_classes": 1}, constant=("classes.weight", "classes.bias")),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
 ]

@@ -204,13 +204,20 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_p
     words = place.data.vocabulary
     for name, count in (("two", 2), ("three", 3)):
         write_clusters(tmp_path / name, words, [number % count for number in range(len(words))])
-    train(place.table(schedule__epochs=1, clusters__path=str(tmp_path / "two")), tmp_path / "run")
+    taking: dict[str, Any] = {"schedule__epochs": 1, "clusters__path": str(tmp_path / "two")}
+    table = place.table("class_hsm", **taking)
+    table["decoder"]["classes"] = "file"
+    train(table, tmp_path / "run")
     train({"clusters": {"path": str(tmp_path / "two")}}, tmp_path / "run", resume=True)
     with pytest.raises(ConfigError, match=r"other word clusters.*leave --clusters out"):
         train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "run", resume=True)
     (tmp_path / "two").unlink()
     run = load_run(tmp_path / "run")
     assert stored_clusters(run.folder, run.vocabulary).tolist() == [number % 2 for number in range(len(words))]
+    with pytest.raises(ConfigError, match=r"decoder 'softmax' .*takes no word clusters; leave --clusters out"):
+        train(place.table(**taking), tmp_path / "refused")
+    with pytest.raises(ConfigError, match=r"'ClassHSM' .*needs a file of word clusters; give it with --clusters FILE"):
+        train({slot: keys for slot, keys in table.items() if slot != "clusters"}, tmp_path / "refused")
     train(place.table(schedule__epochs=1), tmp_path / "plain")
     with pytest.raises(ConfigError, match="other word clusters"):
         train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "plain", resume=True)

@@ -1,0 +1,97 @@
+"""The class-based softmax (Goodman 2001): first the class of the next word, then the word within it."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.errors import ConfigError
+from sememekit.layers import Groups, grouped_cross_entropy, segment_logsumexp
+from sememekit.sememes.partition import classes_by_frequency, classes_by_sememes
+
+
+@final
+class ClassHSM(Decoder):
+    """p(w | g) = p(c(w) | g) p(w | c(w), g), with each word in exactly one class c(w) (Goodman 2001).
+
+    - p(c | g) = softmax over the C classes of g . u_c + a_c;
+    - p(w | c, g) = softmax over the words of c of g . x_w + b_w.
+
+    Classes are those of equal frequency mass (Mikolov et al. 2011), runs of words that share sememes
+    (``sememes.partition``), or any clusters from a file. Nothing is padded, so there are no dead slots whose mass would be
+    lost; numbers that no word of the file has are left out. The likelihood of a token looks at C classes and at the words of
+    one class: with C = sqrt(V) about 2 sqrt(V) products in place of V.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(config.Settings):
+        """Settings of the class-based softmax."""
+
+        classes: Literal["frequency", "sememes", "file"] = "frequency"
+        """Where classes come from: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
+        num_classes: int | None = Field(default=None, ge=1)
+        """C; None for the whole part of sqrt(V), or for what the file has. Frequency may leave fewer."""
+        tied: bool = True
+        """Share the word vectors with the input embedding, which must be as wide as the contexts. Classes have their own."""
+        bias: bool = True
+        """One free number for each word and for each class."""
+
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Decoder.needs``."""
+        return frozenset({"sememes": {"graph"}, "file": {"clusters"}}.get(settings.classes, ()))
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.words = word_vectors(resources, "class_hsm", tied=settings.tied)
+        self.groups = Groups(_classes(settings, resources))
+        self.classes = nn.Linear(resources.width, self.groups.num_groups, bias=settings.bias)
+        nn.init.uniform_(self.classes.weight, -0.1, 0.1)
+        if settings.bias:
+            nn.init.zeros_(self.classes.bias)
+        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        group_of = self.groups.group_of
+        logits = functional.linear(hidden, self.words.weight, self.bias).movedim(-1, 0)
+        within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
+        return within.movedim(0, -1) + self.classes(hidden).log_softmax(dim=-1).index_select(-1, group_of)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: tokens are grouped by class, and a token meets the words of its class alone."""
+        rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
+        of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
+        within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
+        return (of_class + within).reshape(target.shape)
+
+
+def _classes(settings: ClassHSM.Settings, resources: Resources) -> NDArray[np.integer]:
+    """(V,) the class of each word."""
+    vocabulary = resources.vocabulary
+    count = settings.num_classes or isqrt(len(vocabulary))
+    if count > len(vocabulary):
+        raise ConfigError(
+            f"decoder 'class_hsm': {len(vocabulary)} words cannot fill {count} classes; set decoder.num_classes to at most "
+            f"{len(vocabulary)}, or leave it out for {isqrt(len(vocabulary))}"
+        )
+    if settings.classes == "file":
+        assert resources.clusters is not None
+        if settings.num_classes is not None:
+            raise ConfigError("decoder 'class_hsm': with classes=file the file says how many; leave decoder.num_classes out")
+        return resources.clusters
+    if settings.classes == "sememes":
+        assert resources.graph is not None
+        resources.graph.check_vocabulary(vocabulary)
+        return classes_by_sememes(resources.graph, count)
+    return classes_by_frequency(vocabulary.counts, count)

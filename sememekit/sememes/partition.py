@@ -1,0 +1,136 @@
+"""Words in classes and in an order, from counts or from sememes: deterministic, and nothing here imports torch.
+
+Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.sememes.graph import SememeGraph
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_POWER_STEPS: Final = 30
+_SIMILAR: Final = 1e-9
+_SMALLEST: Final = 8
+
+
+def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integers:
+    """Classes of equal frequency mass: word w, by falling count, goes where the mass before it falls, (V,).
+
+    A word with more than 1 / C of the mass has a class of its own, and later numbers are closed up: there may be fewer than
+    ``num_classes``. Every word counts at least once.
+
+    """
+    mass = np.maximum(counts, 1).astype(np.float64)
+    order = np.argsort(-mass, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(mass[order])[:-1]]) / mass.sum()
+    classes = np.empty(len(counts), dtype=np.int64)
+    classes[order] = np.minimum((before * num_classes).astype(np.int64), num_classes - 1)
+    return np.unique(classes, return_inverse=True)[1].astype(np.int64)
+
+
+def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
+    """C <= V classes of words that share sememes, (V,): all words are divided, the largest part first, until there are C."""
+    line, bounds = _divide(graph, num_classes, smallest=1)
+    classes = np.empty(graph.num_words, dtype=np.int64)
+    classes[line] = np.repeat(np.arange(num_classes), np.diff(bounds))
+    return classes
+
+
+def sememe_order(graph: SememeGraph, smallest: int = _SMALLEST) -> Integers:
+    """All words in a line on which neighbours share sememes, (V,) word ids; parts of ``smallest`` words are not divided."""
+    return _divide(graph, graph.num_words, smallest)[0]
+
+
+def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers, list[int]]:
+    """Principal direction divisive partitioning (Boley 1998): words in a line, and where its parts begin and end.
+
+    Each word is a vector over sememes. The words of a part are sorted by their projection on the direction in which the part
+    varies most, and cut at the widest gap of the middle half, or in the middle where they do not vary. Ties, such as words with
+    equal sememes, keep the order of their ids, that is by falling count.
+    """
+    vectors = _SememeVectors(graph)
+    line = np.arange(graph.num_words, dtype=np.int64)
+    parts = [(-graph.num_words, 0, graph.num_words)]
+    while len(parts) < num_parts and -parts[0][0] > smallest:
+        _, begin, end = heappop(parts)
+        projection = vectors.principal_projection(line[begin:end])
+        order = np.argsort(projection, kind="stable")
+        line[begin:end] = line[begin:end][order]
+        middle = begin + _widest_gap(projection[order])
+        heappush(parts, (begin - middle, begin, middle))
+        heappush(parts, (middle - end, middle, end))
+    return line, [0, *sorted(end for _, _, end in parts)]
+
+
+def _widest_gap(rising: Floats) -> int:
+    """Where to cut n >= 2 rising numbers: at the widest gap of the middle half, of equal ones that nearest to the middle."""
+    quarter = max(1, len(rising) // 4)
+    cuts = np.arange(quarter, len(rising) - quarter + 1)
+    gaps = rising[cuts] - rising[cuts - 1]
+    widest = cuts[gaps == gaps.max()]
+    return int(widest[np.argmin(np.abs(widest - len(rising) / 2))])
+
+
+class _SememeVectors:
+    """A vector of length one over sememes for each word, kept as its non-zero entries.
+
+    The weight of sememe k for word w is its share in the senses of w, the mean over senses s of 1 / |E(s)| where k is in E(s),
+    times log(S / |D(k)|), for rare sememes say more than common ones; a sememe of a single sense connects nothing and is left
+    out, so that a word may have the zero vector.
+    """
+
+    def __init__(self, graph: SememeGraph) -> None:
+        set_sizes = np.diff(graph.set_offsets)
+        pairs_of_sense = set_sizes[graph.sense_set]
+        sense = np.repeat(np.arange(graph.num_senses), pairs_of_sense)
+        within = np.arange(len(sense)) - np.repeat(np.cumsum(pairs_of_sense) - pairs_of_sense, pairs_of_sense)
+        sememe = graph.set_sememes[graph.set_offsets[graph.sense_set[sense]] + within]
+        word = graph.word_of_sense[sense]
+        rarity = np.where(graph.senses_per_sememe > 1, np.log(graph.num_senses / graph.senses_per_sememe), 0.0)
+        share = rarity[sememe] / (np.diff(graph.sense_offsets)[word] * pairs_of_sense[sense])
+        keys, position = np.unique(word * graph.num_sememes + sememe, return_inverse=True)
+        weight = np.bincount(position, weights=share)
+        word_of_pair = keys // graph.num_sememes
+        norm = np.sqrt(np.bincount(word_of_pair, weights=weight**2, minlength=graph.num_words))
+        self.num_sememes = graph.num_sememes
+        self.sememe = keys % graph.num_sememes
+        self.weight: Floats = weight / np.maximum(norm, _SIMILAR)[word_of_pair]
+        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(word_of_pair, minlength=graph.num_words))])
+
+    def principal_projection(self, words: Integers) -> Floats:
+        """Projections of ``words`` (n,) on the leading direction of their covariance; zeros where they do not vary.
+
+        Power iteration from the word that is farthest from the mean, with the sign that makes its projection positive.
+        """
+        sizes = self.offsets[words + 1] - self.offsets[words]
+        row = np.repeat(np.arange(len(words)), sizes)
+        pair = np.arange(len(row)) + np.repeat(self.offsets[words] - (np.cumsum(sizes) - sizes), sizes)
+        names, column = np.unique(self.sememe[pair], return_inverse=True)
+        weight = self.weight[pair]
+
+        def times(direction: Floats) -> Floats:
+            return np.bincount(row, weights=weight * direction[column], minlength=len(words)).astype(np.float64)
+
+        def transposed(x: Floats) -> Floats:
+            return np.bincount(column, weights=weight * x[row], minlength=len(names)).astype(np.float64)
+
+        mean = transposed(np.ones(len(words))) / len(words)
+        square = np.bincount(row, weights=weight**2, minlength=len(words))
+        distance = np.round(square - 2.0 * times(mean) + mean @ mean, 9)
+        farthest = int(np.argmax(distance))
+        if distance[farthest] <= 0.0:
+            return np.zeros(len(words))
+        direction = np.bincount(column[row == farthest], weights=weight[row == farthest], minlength=len(names)) - mean
+        for _ in range(_POWER_STEPS):
+            projection = times(direction) - mean @ direction
+            direction = transposed(projection) - mean * projection.sum()
+            direction /= np.sqrt(direction @ direction)
+        return np.round(times(direction) - mean @ direction, 9)
