@@ -152,7 +152,13 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
 def epoch_line(report: Any) -> str:
     """One finished epoch in one line."""
     valid = ", ".join(f"{name} {format_value(value)}" for name, value in report.valid.items())
-    marks = [text for text, holds in (("best so far", report.best), ("rate cut", report.rate_cut)) if holds]
+    signs = (
+        ("of averaged weights", report.averaged),
+        ("best so far", report.best),
+        ("rate cut", report.rate_cut),
+        ("averaging begins", report.averaging_begins),
+    )
+    marks = [text for text, holds in signs if holds]
     return "; ".join(
         [
             f"epoch {report.epoch}: train {report.train_nats:.3f} nats, valid {valid}",

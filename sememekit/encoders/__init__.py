@@ -1,6 +1,7 @@
 """Recurrent encoders: one file each, found by name in ``ENCODERS``."""
 
 ENCODERS = {
+    "awd_lstm": "sememekit.encoders.awd_lstm:AWDLSTM",
     "bigru": "sememekit.encoders.bidirectional:BiGRU",
     "bilstm": "sememekit.encoders.bidirectional:BiLSTM",
     "gru": "sememekit.encoders.gru:GRU",

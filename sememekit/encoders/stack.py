@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -115,7 +116,7 @@ class RecurrentStack(Encoder):
         return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))
 
 
-def run_kernel(layer: nn.Module, x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+def run_kernel(layer: Callable[..., Any], x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
     """Run one of torch's recurrent modules over ``x`` (T, B, E): its outputs (T, B, H), and its state as tensors (B, H)."""
     with_layer_axis = tuple(part.unsqueeze(0) for part in own)
     before = with_layer_axis if len(own) > 1 else with_layer_axis[0]

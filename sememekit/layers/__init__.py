@@ -8,10 +8,12 @@ from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.product import product
 from sememekit.layers.segments import segment_logsumexp
+from sememekit.layers.weight_drop import WeightDropped
 
 __all__ = [
     "Groups",
     "Incidence",
+    "WeightDropped",
     "grouped_cross_entropy",
     "gru_scan",
     "linear_cross_entropy",

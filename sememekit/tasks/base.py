@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,12 +30,16 @@ class BatchLoss:
         count: how many predictions the sum holds.
         penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
         carry: for the next batch.
+        rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
+        share: part of the gradient of the step that comes from here, where a batch goes through in several parts.
     """
 
     nats: Tensor
     count: int
     penalty: Tensor | None
     carry: Carry
+    rate_scale: float = 1.0
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,15 @@ class Headline:
         return new < best - margin if self.lower_is_better else new > best + margin
 
 
+def worse_than_before(headline: Headline, new: float, history: Sequence[float], spared: int) -> bool:
+    """Whether ``new`` is worse than the best of ``history`` without its last ``spared`` values (the non-monotone trigger)."""
+    earlier = history[: max(0, len(history) - spared)]
+    if not earlier:
+        return False
+    best = min(earlier) if headline.lower_is_better else max(earlier)
+    return headline.improves(best, new)
+
+
 class Task(nn.Module, ABC):
     """A model together with what it is trained and judged on. The trainer knows nothing but this."""
 
@@ -60,12 +73,19 @@ class Task(nn.Module, ABC):
     headline: ClassVar[Headline]
 
     @abstractmethod
-    def num_batches(self, data: PreparedData) -> int:
-        """Batches in one epoch of training."""
+    def num_batches(self, data: PreparedData, order: int) -> int:
+        """Batches in the epoch of training with number ``order``, as ``batches`` gives them."""
 
     @abstractmethod
-    def batches(self, data: PreparedData, first: int) -> Iterator[Any]:
-        """Training batches of one epoch from number ``first`` on, on the device of the parameters."""
+    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Any]:
+        """Training batches of one epoch from number ``first`` on, on the device of the parameters.
+
+        Args:
+            data: the prepared data.
+            order: the seed of all that is random in how an epoch is ordered and cut. It differs from epoch to epoch and
+                from run to run; the same number gives the same batches, so that a run can go on in the middle.
+            first: how many batches to leave out at the start.
+        """
 
     @abstractmethod
     def start(self, data: PreparedData) -> Carry:
@@ -74,6 +94,13 @@ class Task(nn.Module, ABC):
     @abstractmethod
     def loss(self, batch: Any, carry: Carry) -> BatchLoss:
         """Loss of one batch in nats, summed."""
+
+    def losses(self, batch: Any, carry: Carry) -> Iterator[BatchLoss]:
+        """The loss of one batch in parts that go through one after the other and whose gradients are added, to save memory.
+
+        One part, unless a task says otherwise. The shares sum to one, and the last part carries what the whole batch does.
+        """
+        yield self.loss(batch, carry)
 
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:

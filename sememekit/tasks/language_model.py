@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
 from typing import ClassVar, final
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder
-from sememekit.encoders.base import Encoder, State
+from sememekit.encoders.base import Encoded, Encoder, State
+from sememekit.layers import shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor
 from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.batching import evaluation_columns, training_columns
+from sememekit.text.batching import evaluation_columns, random_chunks, training_columns
 
 
 @final
@@ -27,6 +29,10 @@ class LanguageModel(WordPredictor):
 
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from chunk to
     chunk. The loss is the mean over the tokens of a chunk. See docs/perplexity.md for what is divided by what.
+
+    The regularisation of Merity et al. 2018 is here as far as it needs words or losses, for any encoder: dropout of word
+    types, masks that are locked over time, chunks of random length, and two penalties on the activations of the last layer.
+    The penalties are for the gradient only; no reported loss holds them.
     """
 
     headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
@@ -40,10 +46,30 @@ class LanguageModel(WordPredictor):
         """Rate on the word vectors that go in."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the contexts that come out."""
+        locked_dropout: bool = False
+        """One mask for all steps of a chunk, for input and output dropout; otherwise each step has its own."""
+        word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate at which a word type is missing from the input of a whole chunk, wherever it occurs (``dropoute``)."""
+        activation_penalty: float = Field(default=0.0, ge=0.0)
+        """Weight of the mean square of the contexts after output dropout (AR, ``alpha``)."""
+        temporal_penalty: float = Field(default=0.0, ge=0.0)
+        """Weight of the mean square of the change of the contexts from step to step, before output dropout (TAR, ``beta``)."""
         batch_size: int = Field(default=20, ge=1)
         """B, columns in training."""
         chunk_length: int = Field(default=35, ge=1)
         """T, tokens through which gradients flow back."""
+        random_lengths: bool = False
+        """Chunks of random length about ``chunk_length``; the rate of a step is scaled by the length of its chunk over that."""
+        length_halving: float = Field(default=0.05, ge=0.0, le=1.0)
+        """Probability that a chunk is drawn about half the length."""
+        length_spread: float = Field(default=5.0, ge=0.0)
+        """Standard deviation of the length, in tokens."""
+        shortest_chunk: int = Field(default=5, ge=1)
+        """No random chunk but the last of an epoch is shorter."""
+        length_excess: int | None = Field(default=None, ge=0)
+        """No chunk is longer than ``chunk_length`` by more than this; None for no bound."""
+        small_batch_size: int | None = Field(default=None, ge=1)
+        """Columns that go through at once, their gradients added up to a whole batch: less memory; each part has its masks."""
         evaluation_batch_size: int = Field(default=10, ge=1)
         """Columns in evaluation. Every token but the first is predicted whatever it is; 1 reads the text from end to end."""
         evaluation_chunk_length: int = Field(default=70, ge=1)
@@ -78,22 +104,45 @@ class LanguageModel(WordPredictor):
 
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Contexts (T, B, H) after each of ``tokens`` (T, B), dropout included in training, and the state after the last."""
+        encoded, contexts = self._encode(tokens, state)
+        return contexts, encoded.state
+
+    def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
+        """What the encoder makes of ``tokens``, and its outputs after output dropout."""
         settings = self.settings
-        x = functional.dropout(self.embedding(tokens), settings.input_dropout, self.training)
+        locked = (0,) if settings.locked_dropout else ()
+        x = self.embedding(tokens)
+        if self.training and settings.word_dropout:
+            kept = shared_dropout(x.new_ones(len(self.vocabulary)), settings.word_dropout, True, ())
+            x = x * kept[tokens].unsqueeze(-1)
+        x = shared_dropout(x, settings.input_dropout, self.training, locked)
         encoded = self.encoder(x, tokens, state)
-        return functional.dropout(encoded.hidden, settings.output_dropout, self.training), encoded.state
+        return encoded, shared_dropout(encoded.hidden, settings.output_dropout, self.training, locked)
 
-    def num_batches(self, data: PreparedData) -> int:
+    def _bounds(self, columns: np.ndarray, order: int) -> list[int]:
+        """Where the chunks of an epoch begin, and where the last one ends."""
+        settings, rows = self.settings, len(columns) - 1
+        if not settings.random_lengths:
+            return [*range(0, rows, settings.chunk_length), rows]
+        return random_chunks(
+            rows,
+            settings.chunk_length,
+            np.random.default_rng(order),
+            halving=settings.length_halving,
+            spread=settings.length_spread,
+            shortest=settings.shortest_chunk,
+            excess=settings.length_excess,
+        )
+
+    def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
-        rows = len(training_columns(data.tokens("train"), self.settings.batch_size))
-        return -(-(rows - 1) // self.settings.chunk_length)
+        return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
 
-    def batches(self, data: PreparedData, first: int) -> Iterator[Tensor]:
+    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Tensor]:
         """See ``Task.batches``; a batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
-        length = self.settings.chunk_length
-        for begin in range(first * length, len(columns) - 1, length):
-            chunk = np.ascontiguousarray(columns[begin : begin + length + 1], dtype=np.int64)
+        for begin, end in pairwise(self._bounds(columns, order)[first:]):
+            chunk = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(chunk).to(self.device, non_blocking=True)
 
     def start(self, data: PreparedData) -> Carry:
@@ -102,9 +151,39 @@ class LanguageModel(WordPredictor):
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        hidden, state = self.contexts(batch[:-1], carry)
-        nats = self.decoder.nll(hidden, batch[1:])
-        return BatchLoss(nats.float().sum(), nats.numel(), None, tuple(part.detach() for part in state))
+        encoded, contexts = self._encode(batch[:-1], carry)
+        nats = self.decoder.nll(contexts, batch[1:])
+        scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
+        return BatchLoss(
+            nats.float().sum(),
+            nats.numel(),
+            self._penalty(encoded.hidden, contexts),
+            tuple(part.detach() for part in encoded.state),
+            rate_scale=scale,
+        )
+
+    def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
+        """See ``Task.losses``: ``small_batch_size`` columns at a time."""
+        columns = batch.shape[1]
+        size = self.settings.small_batch_size or columns
+        carries: list[Carry] = []
+        for begin in range(0, columns, size):
+            part = slice(begin, begin + size)
+            loss = self.loss(batch[:, part], tuple(tensor[part] for tensor in carry))
+            carries.append(loss.carry)
+            whole = tuple(torch.cat(tensors) for tensors in zip(*carries, strict=True)) if len(carries) > 1 else loss.carry
+            yield replace(loss, carry=whole, share=min(size, columns - begin) / columns)
+
+    def _penalty(self, hidden: Tensor, dropped: Tensor) -> Tensor | None:
+        """Activation regularisation on the dropped outputs, its temporal form on the undropped (Sec. 4.6, Merity et al. 2018).
+
+        Means of squares, as in the public code, of the last layer only. A chunk of one word has no change.
+        """
+        activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
+        parts = [activation * dropped.float().square().mean()] if activation else []
+        if temporal and len(hidden) > 1:
+            parts.append(temporal * hidden.float().diff(dim=0).square().mean())
+        return torch.stack(parts).sum() if parts else None
 
     def score(
         self,

@@ -30,6 +30,39 @@ def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.ND
     return tokens[: rows * batch_size].reshape(batch_size, rows).T
 
 
+def random_chunks(
+    rows: int,
+    length: int,
+    source: np.random.Generator,
+    *,
+    halving: float = 0.05,
+    spread: float = 5.0,
+    shortest: int = 5,
+    excess: int | None = None,
+) -> list[int]:
+    """Where chunks of random length begin, so that no word stands always at the edge of one (Merity et al. 2018, Sec. 4.1).
+
+    Each length is max(``shortest``, int(Normal(base, ``spread``))), base being ``length`` or, with probability ``halving``,
+    half of it; at most ``length + excess``. The last chunk is what is left.
+
+    Args:
+        rows: words to predict in each column.
+        length: the usual length.
+        source: of random numbers; two are drawn for each chunk.
+        halving, spread, shortest, excess: as above; ``excess`` None for no upper bound.
+
+    Returns:
+        rising, from 0 to ``rows``: chunk i predicts the rows from entry i up to, not including, entry i + 1.
+    """
+    bounds = [0]
+    while bounds[-1] < rows:
+        base = length / 2 if source.random() < halving else length
+        drawn = max(shortest, int(source.normal(base, spread)))
+        drawn = drawn if excess is None else min(drawn, length + excess)
+        bounds.append(min(bounds[-1] + drawn, rows))
+    return bounds
+
+
 def evaluation_columns(
     tokens: npt.NDArray[np.integer], batch_size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

@@ -42,6 +42,8 @@ class EpochReport:
         finished: why the run ends here, or an empty string.
         seconds: wall time of the training part of the epoch.
         tokens_per_second: predicted training tokens a second in it.
+        averaged: whether the weights that were judged are means over steps.
+        averaging_begins: whether such a mean begins after this epoch.
     """
 
     epoch: int
@@ -54,6 +56,8 @@ class EpochReport:
     finished: str
     seconds: float
     tokens_per_second: float
+    averaged: bool = False
+    averaging_begins: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,18 @@ class OptimizerSettings(Settings):
     """How a gradient becomes a step."""
 
     name: Literal["sgd", "adam", "adagrad"] = "sgd"
-    """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al. 2017)."""
+    """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al.)."""
     learning_rate: float = Field(default=20.0, gt=0.0)
     """Rate of the mean loss in nats a token."""
     clip: float = Field(default=0.25, gt=0.0)
     """Largest norm of the whole gradient."""
     weight_decay: float = Field(default=0.0, ge=0.0)
     """L2 penalty added to the gradient."""
+    averaging: Literal["never", "triggered", "from_start"] = "never"
+    """Judge and keep the mean of the weights over the steps since an epoch that was worse than the best of all but the last
+    ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate stays."""
+    trigger: int = Field(default=5, ge=1)
+    """The non-monotone interval, in epochs: no epoch up to this one starts the averaging."""
 
 
 class ScheduleSettings(Settings):
@@ -39,13 +44,17 @@ class ScheduleSettings(Settings):
     """Stop after this many epochs in a row without an improvement; 0 never does."""
     minimum_rate: float = Field(default=0.0, ge=0.0)
     """Stop once a cut brings the rate below this."""
+    stop_non_monotone: int = Field(default=0, ge=0)
+    """Stop after an epoch that is worse than the best of all but the last this many before it (finetuning: 5); 0 never does."""
 
 
 class RunSettings(Settings):
     """Where and how a run goes; nothing here changes what is learnt, except the seed, the device and the dtype."""
 
     seed: int = Field(default=1, ge=0)
-    """Seed of initialisation and dropout."""
+    """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
+    start_from: str = ""
+    """Run whose best weights this one begins with (``--from``); empty for a fresh start."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """``auto`` takes CUDA where it is there."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"

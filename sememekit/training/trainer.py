@@ -6,15 +6,16 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from sememekit.errors import TrainingError
-from sememekit.tasks.base import Carry, Task
+from sememekit.tasks.base import BatchLoss, Carry, Task, worse_than_before
 from sememekit.text import PreparedData
+from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder, Snapshot
 from sememekit.training.diagnosis import first_bad_module
 from sememekit.training.optimizers import make_optimizer
@@ -37,6 +38,8 @@ class Progress:
         nats, count: training loss of the epoch so far.
         seconds: training time of the epoch so far.
         finished: why the run is over, or an empty string.
+        averaging: whether steps go into the mean of the weights.
+        history: the headline metric on validation after each epoch, where it was a number.
     """
 
     epoch: int = 1
@@ -51,6 +54,8 @@ class Progress:
     count: int = 0
     seconds: float = 0.0
     finished: str = ""
+    averaging: bool = False
+    history: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -68,8 +73,9 @@ class Trainer:
     """Trains a task: clipped steps, validation after each epoch, one schedule, checkpoints that resume bit by bit.
 
     The loss that is differentiated is the mean over the predictions of a batch plus the task's penalty; the rate is cut by
-    ``factor`` after an epoch whose validation did not beat the best one (after ``grace`` epochs). A trainer never prints: it
-    yields reports.
+    ``factor`` after an epoch whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged,
+    their means are what is validated and what a snapshot holds as its weights; training goes on from the weights of the last
+    step. A trainer never prints: it yields reports.
     """
 
     def __init__(
@@ -85,7 +91,8 @@ class Trainer:
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
         self.optimizer = make_optimizer(optimizer, self.parameters)
-        self.progress = Progress(rate=optimizer.learning_rate)
+        self.progress = Progress(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
+        self.average = Average(self.parameters)
         self.device = self.parameters[0].device
         self.carry: Carry = ()
 
@@ -99,7 +106,6 @@ class Trainer:
             TrainingError: the loss is not finite, or validation does not leave the unigram model behind.
         """
         progress = self.progress
-        num_batches = self.task.num_batches(self.data)
         ignorant = self.task.ignorant(self.data, "valid")[self.task.headline.name]
         while not progress.finished:
             if progress.batch == 0:
@@ -107,7 +113,9 @@ class Trainer:
                 progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
             self.task.train()
             window = _Window()
-            for batch in self.task.batches(self.data, progress.batch):
+            order = self.run_settings.seed * 1_000_003 + progress.epoch
+            num_batches = self.task.num_batches(self.data, order)
+            for batch in self.task.batches(self.data, order, progress.batch):
                 self._step(batch, window)
                 at_end = progress.batch == num_batches
                 if progress.step % self.run_settings.report_every == 0 or at_end or self.device.type == "cpu":
@@ -122,7 +130,7 @@ class Trainer:
                         self._check(window, batch)
                         yield self._close(window, num_batches)
                         window = _Window()
-                    name = self.folder.save(progress.step, self.task, self.state(), best=False)
+                    name = self._save(best=False)
                     if stop:
                         yield StopReport(progress.epoch, progress.step, name)
                         return
@@ -133,26 +141,35 @@ class Trainer:
 
     def _step(self, batch: Any, window: _Window) -> None:
         """One clipped step of the optimiser; nothing is read back from the device."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.progress.rate
         self.optimizer.zero_grad(set_to_none=True)
         self._replay = (batch, self.carry, _random_state(self.device) if self.device.type == "cpu" else None)
-        with autocast(self.device, self.run_settings.dtype):
-            loss = self.task.loss(batch, self.carry)
-        objective = loss.nats / loss.count
-        if loss.penalty is not None:
-            objective = objective + loss.penalty
-        objective.backward()
+        parts = self.task.losses(batch, self.carry)
+        done: list[BatchLoss] = []
+        while (loss := self._next(parts)) is not None:
+            objective = loss.nats / loss.count
+            if loss.penalty is not None:
+                objective = objective + loss.penalty
+            (objective * loss.share if loss.share != 1.0 else objective).backward()
+            done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
+        nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.optimizer_settings.clip)
-        if self.device.type == "cpu" and not math.isfinite(float(norm) + float(loss.nats.detach())):
+        if self.device.type == "cpu" and not math.isfinite(float(norm) + float(nats)):
             self._fail(batch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.rate * last.rate_scale
         self.optimizer.step()
-        self.carry = loss.carry
-        window.nats.append(loss.nats.detach())
+        if self.progress.averaging:
+            self.average.update()
+        self.carry = last.carry
+        window.nats.append(nats)
         window.norms.append(norm.detach())
-        window.count += loss.count
+        window.count += sum(loss.count for loss in done)
         self.progress.batch += 1
         self.progress.step += 1
+
+    def _next(self, parts: Iterator[BatchLoss]) -> BatchLoss | None:
+        with autocast(self.device, self.run_settings.dtype):
+            return next(parts, None)
 
     def _check(self, window: _Window, batch: Any) -> None:
         """Fail where a loss or a gradient of the window is not finite."""
@@ -200,8 +217,8 @@ class Trainer:
         is ever missing.
         """
         progress, schedule, headline = self.progress, self.schedule, self.task.headline
-        with autocast(self.device, self.run_settings.dtype):
-            valid = self.task.evaluate(self.data, "valid")
+        averaged = self.average.count > 0
+        valid = self._validate()
         value = valid[headline.name]
         best = headline.improves(value, progress.best)
         report_rate, cut = progress.rate, False
@@ -217,6 +234,17 @@ class Trainer:
             progress.rate *= schedule.factor
             if schedule.reload_best and not best and progress.best is not None:
                 self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
+                self.average.restart()
+        begins = (
+            self.optimizer_settings.averaging == "triggered"
+            and not progress.averaging
+            and worse_than_before(headline, value, progress.history, self.optimizer_settings.trigger)
+        )
+        progress.averaging = progress.averaging or begins
+        window = schedule.stop_non_monotone
+        worse = bool(window) and worse_than_before(headline, value, progress.history, window)
+        if value == value:
+            progress.history.append(value)
         stuck = self._watch_for_stall(value, ignorant)
         if progress.epoch >= schedule.epochs:
             progress.finished = f"{schedule.epochs} epochs done"
@@ -224,12 +252,27 @@ class Trainer:
             progress.finished = f"no better validation for {progress.since_best} epochs"
         elif cut and progress.rate < schedule.minimum_rate:
             progress.finished = f"the rate fell below {schedule.minimum_rate:g}"
+        elif worse:
+            progress.finished = f"validation is worse than the best of all but the last {window} epochs before"
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
         progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
         self.carry = ()
-        yield EpochReport(epoch, progress.step, train_nats, valid, report_rate, best, cut, progress.finished, seconds, speed)
-        self.folder.save(progress.step, self.task, self.state(), best=best)
+        yield EpochReport(
+            epoch=epoch,
+            step=progress.step,
+            train_nats=train_nats,
+            valid=valid,
+            rate=report_rate,
+            best=best,
+            rate_cut=cut,
+            finished=progress.finished,
+            seconds=seconds,
+            tokens_per_second=speed,
+            averaged=averaged,
+            averaging_begins=begins,
+        )
+        self._save(best=best)
         if stuck:
             raise TrainingError(stuck)
 
@@ -252,12 +295,31 @@ class Trainer:
             )
         return ""
 
+    def keep_start(self) -> None:
+        """Judge the weights that the run begins with and keep them as its best so far, for runs that begin with another's.
+
+        An epoch is kept only when it is better than what was there.
+        """
+        self.progress.best = self._validate()[self.task.headline.name]
+        self._save(best=True)
+
+    def _validate(self) -> dict[str, float]:
+        """Metrics on the validation split, of the mean weights where there are any."""
+        with self.average.applied(), autocast(self.device, self.run_settings.dtype):
+            return self.task.evaluate(self.data, "valid")
+
+    def _save(self, *, best: bool) -> str:
+        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept."""
+        with self.average.applied():
+            return self.folder.save(self.progress.step, self.task, self.state(), best=best)
+
     def state(self) -> dict[str, Any]:
         """All that resuming needs beside the weights."""
         return {
             "progress": dict(vars(self.progress)),
             "optimizer": self.optimizer.state_dict(),
             "carry": self.carry,
+            "average": self.average.state(),
             "random": _random_state(self.device),
         }
 
@@ -266,6 +328,7 @@ class Trainer:
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
         self.progress = Progress(**state["progress"])
+        self.average.restore(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.carry = tuple(part.to(self.device) for part in state["carry"])
         torch.set_rng_state(state["random"]["cpu"])

@@ -20,7 +20,7 @@ def test_every_decoder_takes_an_encoder_with_sememes(place: Place, encoder: str,
         table = place.table(decoder, encoder__name=encoder, encoder__injection=injection, graph__path=str(place.graph))
         plan = read_plan(table, "case")
         task = build_task(plan, place.data.vocabulary, graph_of(plan))
-        batch = next(task.batches(place.data, 0))
+        batch = next(task.batches(place.data, 1, 0))
         result = task.loss(batch, task.start(place.data))
         (result.nats / result.count).backward()
         gradient = task.encoder.sememes.vectors.grad

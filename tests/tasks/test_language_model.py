@@ -107,19 +107,21 @@ def test_too_little_text_is_an_error(place: Place) -> None:
 
 def test_training_batches_are_the_stream_in_columns(place: Place) -> None:
     task, tokens = model(place), place.data.tokens("train")
-    batches = list(task.batches(place.data, 0))
-    assert len(batches) == task.num_batches(place.data)
+    batches = list(task.batches(place.data, 1, 0))
+    assert len(batches) == task.num_batches(place.data, 1)
     rows = len(tokens) // 4
     stream = torch.cat([batches[0], *(batch[1:] for batch in batches[1:])])
     assert stream.T.flatten().tolist() == tokens[: rows * 4].tolist()
     assert all(batch.shape == (6, 4) for batch in batches[:-1])
     for first in (1, 17, len(batches)):
-        assert all(torch.equal(one, other) for one, other in zip(task.batches(place.data, first), batches[first:], strict=True))
+        assert all(
+            torch.equal(one, other) for one, other in zip(task.batches(place.data, 1, first), batches[first:], strict=True)
+        )
 
 
 def test_the_loss_is_a_sum_over_predictions_and_the_state_is_detached(place: Place) -> None:
     task = model(place)
-    batch = next(task.batches(place.data, 0))
+    batch = next(task.batches(place.data, 1, 0))
     loss = task.loss(batch, task.start(place.data))
     assert loss.count == 5 * 4
     hidden, _ = task.contexts(batch[:-1], task.start(place.data))

@@ -102,7 +102,7 @@ def test_a_step_is_clipped_sgd_on_the_mean_loss(place: Place, tmp_path: Path) ->
     trainer = Trainer(task, place.data, folder, plan.optimizer, plan.schedule, plan.run)
     steps = iter([False])
     list(trainer.run(lambda: next(steps, True) or True))
-    batch = next(twin.batches(place.data, 0))
+    batch = next(twin.batches(place.data, 1, 0))
     loss = twin.loss(batch, twin.start(place.data))
     (loss.nats / loss.count).backward()
     norm = torch.stack([parameter.grad.square().sum() for parameter in twin.parameters()]).sum().sqrt()

@@ -1,0 +1,75 @@
+"""The LSTM stack of Merity et al. 2018: dropped recurrent weights, and masks that do not vary over time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from sememekit import config
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
+from sememekit.encoders.stack import run_kernel
+from sememekit.layers import WeightDropped, shared_dropout
+
+
+@final
+class AWDLSTM(Encoder):
+    """LSTM layers with weight drop inside and locked dropout in between (Merity et al. 2018, "AWD-LSTM").
+
+    Inside a layer, elements of the hidden-to-hidden matrix are dropped: one mask for each call of ``forward``, the same for
+    all steps. Between layers, one mask for each sequence and coordinate, the same for all steps. In evaluation there is
+    neither. Dropout of the input and of the output, of whole words, and the penalties on activations
+    belong to the task, which sees words and losses.
+
+    Weights start as torch starts an LSTM: uniform in +-1 / sqrt(H).
+
+    State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
+    """
+
+    class Settings(config.Settings):
+        """Settings of the AWD-LSTM; the defaults are those of Penn Treebank in the public code."""
+
+        hidden_size: int = Field(default=1150, ge=1)
+        """Size of each layer but the last."""
+        num_layers: int = Field(default=3, ge=1)
+        """How many layers."""
+        output_size: int | None = Field(default=None, ge=1)
+        """Size of the last layer; None for that of the word vectors, which a tied output layer wants."""
+        dropout: float = Field(default=0.25, ge=0.0, lt=1.0)
+        """Rate between layers (``dropouth`` of the public code), one mask for all steps."""
+        weight_drop: float = Field(default=0.5, ge=0.0, lt=1.0)
+        """Rate on the elements of each hidden-to-hidden matrix (``wdrop``)."""
+
+    def __init__(self, settings: Settings, resources: EncoderResources) -> None:
+        super().__init__(settings, resources)
+        self.dropout, self.weight_drop = settings.dropout, settings.weight_drop
+        self.output_size = settings.output_size or resources.input_size
+        sizes = [resources.input_size, *[settings.hidden_size] * (settings.num_layers - 1), self.output_size]
+        self._layers = [nn.LSTM(size_in, size_out) for size_in, size_out in pairwise(sizes)]
+        self.stack = nn.ModuleList(self._layers)
+        self._sizes = sizes[1:]
+
+    def start(self, batch_size: int) -> State:
+        """See ``Encoder.start``."""
+        like = next(self.parameters())
+        return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(2))
+
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        """See ``Encoder.forward``; the words themselves are not looked at."""
+        layers: list[Tensor] = []
+        new_state: list[Tensor] = []
+        drops = self.training and self.weight_drop > 0.0
+        for number, lstm in enumerate(self._layers):
+            if number:
+                x = shared_dropout(x, self.dropout, self.training, shared=(0,))
+            own = state[2 * number : 2 * number + 2]
+            with torch.autocast(x.device.type, enabled=False):
+                x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+                layer = WeightDropped(lstm, self.weight_drop) if drops else lstm
+                x, after = run_kernel(layer, x, own, lengths)
+            new_state += after
+            layers.append(x)
+        return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))

@@ -1,0 +1,84 @@
+"""Running means of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+
+@final
+class Average:
+    """The mean of parameters over steps: m_t = m_(t-1) + (w_t - m_(t-1)) / t, the averaging of Polyak and Juditsky 1992.
+
+    Every step since the beginning counts, the first included. torch's ASGD leaves the first one out and, worse, takes each
+    step with the rate that it was given for the step before, so that a rate scaled by the length of a chunk acts on the next
+    chunk. Here the steps are those of the usual optimiser, and nothing acts late. Nor is any parameter left out: the public
+    code gives its new optimiser no tail vectors of an adaptive softmax, which then stand still.
+
+    Parameters stay the objects that they are, so tied matrices are tied inside ``applied`` and after it.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        self.parameters = parameters
+        self.count = 0
+        self._means: list[Tensor] = []
+        self._kept: list[Tensor] | None = None
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take the present weights into the mean."""
+        current = [parameter.detach() for parameter in self.parameters]
+        self.count += 1
+        if self.count == 1:
+            self._means = [tensor.clone() for tensor in current]
+        else:
+            torch._foreach_lerp_(self._means, current, 1.0 / self.count)
+
+    def restart(self) -> None:
+        """Forget the mean: the next step is the first."""
+        self.count, self._means = 0, []
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The means in place of the weights inside, the weights again afterwards, bit for bit; no change without a mean."""
+        if not self.count:
+            yield
+            return
+        self._kept = [parameter.detach().clone() for parameter in self.parameters]
+        self._put(self._means)
+        try:
+            yield
+        finally:
+            self._put(self._kept)
+            self._kept = None
+
+    def state(self) -> dict[str, int | list[Tensor]]:
+        """What resuming needs: the count and the weights of training. The means are in the model, inside ``applied``.
+
+        Raises:
+            RuntimeError: outside of ``applied``, where the means would be lost.
+        """
+        if not self.count:
+            return {"count": 0, "training": []}
+        if self._kept is None:
+            raise RuntimeError("the state of an average is taken inside 'applied'")
+        return {"count": self.count, "training": self._kept}
+
+    def restore(self, state: dict[str, int | list[Tensor]]) -> None:
+        """Go on from ``state`` with a model that holds the means: they are taken out and the weights of training put in."""
+        count, training = state["count"], state["training"]
+        assert isinstance(count, int)
+        assert isinstance(training, list)
+        self.count, self._means = count, []
+        if count:
+            self._means = [parameter.detach().clone() for parameter in self.parameters]
+            self._put(training)
+
+    @torch.no_grad()
+    def _put(self, tensors: Sequence[Tensor]) -> None:
+        for parameter, tensor in zip(self.parameters, tensors, strict=True):
+            parameter.copy_(tensor)
