@@ -1,0 +1,40 @@
+"""A laboratory for attacks: it knows a victim, any callable from texts to probabilities, and no task or model."""
+
+from sememekit.attack.documents import Document, Fields
+from sememekit.attack.engine import Attack, words_of
+from sememekit.attack.examples import Example, ExampleFile, ExampleResult, choose_examples, read_examples
+from sememekit.attack.plan import (
+    GOALS,
+    AttackPlan,
+    build_candidates,
+    build_constraints,
+    build_goal,
+    build_search,
+    is_attack,
+    read_attack_plan,
+)
+from sememekit.attack.resources import AttackResources, SentenceNats
+from sememekit.attack.victim import Victim
+
+__all__ = [
+    "GOALS",
+    "Attack",
+    "AttackPlan",
+    "AttackResources",
+    "Document",
+    "Example",
+    "ExampleFile",
+    "ExampleResult",
+    "Fields",
+    "SentenceNats",
+    "Victim",
+    "build_candidates",
+    "build_constraints",
+    "build_goal",
+    "build_search",
+    "choose_examples",
+    "is_attack",
+    "read_attack_plan",
+    "read_examples",
+    "words_of",
+]

@@ -1,0 +1,11 @@
+"""Where substitutes for a word come from."""
+
+CANDIDATES: dict[str, str] = {
+    "sememe": "sememekit.attack.candidates.sememe:SememeCandidates",
+    "embedding": "sememekit.attack.candidates.embedding:EmbeddingCandidates",
+    "wordnet": "sememekit.attack.candidates.wordnet:WordNetCandidates",
+    "table": "sememekit.attack.candidates.table:TableCandidates",
+}
+"""Name of ``--candidates`` -> "module:Class"."""
+
+__all__ = ["CANDIDATES"]

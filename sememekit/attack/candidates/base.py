@@ -1,0 +1,44 @@
+"""The contract of candidates: one table for all words of an attack, made before it starts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from sememekit import config
+from sememekit.attack.resources import AttackResources
+
+
+class Candidates(ABC):
+    """Gives words their substitutes."""
+
+    class Settings(config.Settings):
+        """Settings of one kind of candidates."""
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        self.settings = settings
+        self.resources = resources
+
+    @abstractmethod
+    def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Substitutes of each word, best first; a word without any may be left out.
+
+        No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``.
+
+        Raises:
+            DataError: the file that they come from cannot be used.
+        """
+
+    @abstractmethod
+    def sources(self) -> dict[str, str]:
+        """Name -> SHA-256 of every file that the table came from."""
+
+    def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
+        """The substitutes that the contract allows, ``most`` of them at most; 0 for all."""
+        known = self.resources.known_words
+        fine = [
+            other
+            for other in dict.fromkeys(substitutes)
+            if other != word and " " not in other and (known is None or other in known)
+        ]
+        return tuple(fine[:most] if most else fine)

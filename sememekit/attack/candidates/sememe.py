@@ -1,0 +1,55 @@
+"""Words that share a whole set of sememes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from pydantic import Field
+
+from sememekit.attack.candidates.base import Candidates
+from sememekit.attack.resources import AttackResources
+from sememekit.errors import ConfigError
+from sememekit.sememes import open_lexicons
+from sememekit.sememes.substitutes import Inflections, Substitutes
+
+
+@final
+class SememeCandidates(Candidates):
+    """Words with an equal set of sememes in some sense, of the same part of speech where it is known (Zang et al. 2020)."""
+
+    class Settings(Candidates.Settings):
+        """Settings of sememe-equal substitutes."""
+
+        sources: tuple[str, ...]
+        """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
+        lemmas: str = ""
+        """A list of ``lemma TAB form`` lines: inflected words get inflected substitutes; empty for none."""
+        most: int = Field(default=0, ge=0)
+        """Substitutes a word; 0 for all."""
+
+    settings: SememeCandidates.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        if not settings.sources:
+            raise ConfigError("[candidates] sources: name at least one lexicon, for example table:english.tsv or open")
+        self._hashes: dict[str, str] = {}
+
+    def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See ``Candidates.table``."""
+        lexicons = open_lexicons(self.settings.sources)
+        self._hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
+        inflections = None
+        if self.settings.lemmas:
+            path = Path(self.settings.lemmas).expanduser()
+            inflections = Inflections.read(path)
+            self._hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        substitutes = Substitutes(lexicons, inflections)
+        return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}
+
+    def sources(self) -> dict[str, str]:
+        """See ``Candidates.sources``."""
+        return dict(self._hashes)

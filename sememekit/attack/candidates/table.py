@@ -1,0 +1,66 @@
+"""Substitutes that somebody else has computed: a JSON file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, final
+
+from pydantic import Field
+
+from sememekit.attack.candidates.base import Candidates
+from sememekit.attack.resources import AttackResources
+from sememekit.errors import DataError
+
+
+@final
+class TableCandidates(Candidates):
+    """``{word: [substitute, ...]}``, or ``{word: {part of speech: [substitute, ...]}}`` as DictSKB's files have it."""
+
+    class Settings(Candidates.Settings):
+        """Settings of a table."""
+
+        path: str
+        """A JSON file."""
+        most: int = Field(default=0, ge=0)
+        """Substitutes a word; 0 for all."""
+
+    settings: TableCandidates.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        self._sha256 = ""
+
+    def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See ``Candidates.table``."""
+        path = Path(self.settings.path).expanduser()
+        try:
+            data = path.read_bytes()
+            content = json.loads(data)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise DataError(f"{path}: not JSON: {error}") from None
+        if not isinstance(content, dict):
+            raise DataError(
+                f"{path}: a table of substitutes is an object, word -> substitutes, and this is {type(content).__name__}"
+            )
+        self._sha256 = hashlib.sha256(data).hexdigest()
+        return {
+            word: self.usable(word, _strings(content[word], word, path), self.settings.most)
+            for word in dict.fromkeys(words)
+            if word in content
+        }
+
+    def sources(self) -> dict[str, str]:
+        """See ``Candidates.sources``."""
+        return {Path(self.settings.path).name: self._sha256}
+
+
+def _strings(found: Any, word: str, path: Path) -> Iterator[str]:
+    for part in found.values() if isinstance(found, dict) else (found,):
+        if not isinstance(part, list) or not all(isinstance(item, str) for item in part):
+            raise DataError(f"{path}: the substitutes of {word!r} must be a list of words, or lists by part of speech")
+        yield from part

@@ -1,0 +1,41 @@
+"""Synonyms from WordNet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from pydantic import Field
+
+from sememekit.attack.candidates.base import Candidates
+from sememekit.attack.resources import AttackResources
+from sememekit.sememes.wordnet import read_wordnet
+
+
+@final
+class WordNetCandidates(Candidates):
+    """Words that share a synset, and with it a part of speech, with the word; those of its first synset first."""
+
+    class Settings(Candidates.Settings):
+        """Settings of synonyms."""
+
+        path: str = ""
+        """Folder of WordNet's data files; empty for Debian's."""
+        most: int = Field(default=0, ge=0)
+        """Substitutes a word; 0 for all."""
+
+    settings: WordNetCandidates.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        self._sha256 = ""
+
+    def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See ``Candidates.table``."""
+        wordnet = read_wordnet(self.settings.path)
+        self._sha256 = wordnet.sha256
+        return {word: self.usable(word, wordnet.synonyms(word), self.settings.most) for word in dict.fromkeys(words)}
+
+    def sources(self) -> dict[str, str]:
+        """See ``Candidates.sources``."""
+        return {"wordnet": self._sha256}

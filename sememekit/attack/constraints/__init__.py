@@ -1,0 +1,13 @@
+"""What an attack must leave alone."""
+
+CONSTRAINTS: dict[str, str] = {
+    "positions": "sememekit.attack.constraints.positions:Positions",
+    "minimum_length": "sememekit.attack.constraints.minimum_length:MinimumLength",
+    "stop_words": "sememekit.attack.constraints.stop_words:StopWords",
+    "frequent_words": "sememekit.attack.constraints.frequent_words:FrequentWords",
+    "language_model": "sememekit.attack.constraints.language_model:LanguageModel",
+    "share": "sememekit.attack.constraints.share:Share",
+}
+"""Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""
+
+__all__ = ["CONSTRAINTS"]

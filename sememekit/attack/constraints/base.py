@@ -1,0 +1,24 @@
+"""The contract of constraints: each takes a space and gives a narrower one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sememekit import config
+from sememekit.attack.resources import AttackResources
+from sememekit.attack.space import Space
+
+
+class Constraint(ABC):
+    """Takes something away from what an attack may do to one example."""
+
+    class Settings(config.Settings):
+        """Settings of one constraint."""
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        self.settings = settings
+        self.resources = resources
+
+    @abstractmethod
+    def narrow(self, space: Space) -> Space:
+        """The space without what is forbidden; with a ``refusal`` where the whole example is out of bounds."""

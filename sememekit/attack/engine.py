@@ -1,0 +1,244 @@
+"""Many examples advance together: each is a coroutine that yields texts and is sent answers; each round asks the victim once.
+
+What is counted. Every text that a search asks for is one query of its example, the example itself included. With the rule
+``distinct`` a text that the same example asked before is answered from memory and not counted again; with ``every`` it is
+counted each time. All texts of one step are asked, and counted, even if the first of them succeeds. A step that goes over the
+query budget is cut: its first texts are asked as far as the budget allows, and then the search ends.
+
+An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.documents import Document, Fields
+from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
+from sememekit.attack.goals import Aim, Goal
+from sememekit.attack.plan import RunningSettings
+from sememekit.attack.searches.base import Search
+from sememekit.attack.space import Rows, Space, best_index
+from sememekit.attack.victim import Answer, Victim
+
+_Asking = Generator[list[Fields], list[Answer], ExampleResult]
+
+
+@final
+@dataclass(frozen=True)
+class Attack:
+    """Everything that decides what happens to an example, apart from the example.
+
+    Attributes:
+        victim: who is asked.
+        goal, search, constraints: the parts.
+        table: substitutes by word.
+        settings: how it is run.
+    """
+
+    victim: Victim
+    goal: Goal
+    search: Search
+    constraints: Sequence[Constraint]
+    table: Mapping[str, tuple[str, ...]]
+    settings: RunningSettings
+
+    def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
+        """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
+
+        What becomes of an example does not depend on the others. After ``should_stop`` is true no result is yielded any more;
+        examples that were under way are begun anew when the attack is resumed.
+        """
+        waiting = iter(examples)
+        active: list[tuple[_Asking, list[Fields]]] = []
+        while True:
+            while len(active) < self.settings.together and (example := next(waiting, None)) is not None:
+                asking = self.attack_one(example)
+                first = _advance(asking, None)
+                if isinstance(first, ExampleResult):
+                    yield first
+                else:
+                    active.append((asking, first))
+            if not active or should_stop():
+                return
+            answers = self.victim.ask([wanted for _, wanted in active])
+            still: list[tuple[_Asking, list[Fields]]] = []
+            for (asking, _), answer in zip(active, answers, strict=True):
+                next_step = _advance(asking, answer)
+                if isinstance(next_step, ExampleResult):
+                    yield next_step
+                else:
+                    still.append((asking, next_step))
+            active = still
+
+    def attack_one(self, example: Example) -> _Asking:
+        """One example, as a coroutine that yields texts to ask and returns the result."""
+        generator = np.random.default_rng([self.settings.seed, example.index])
+        labels = self.victim.labels
+        known: dict[str, Any] = {"index": example.index, "fields": example.fields, "label": example.label}
+
+        def result(outcome: str, reason: str = "", **more: Any) -> ExampleResult:
+            values = {"correct": None, "queries": 0, "words_changed": 0, "num_words": 0, **known, **more}
+            return ExampleResult(outcome=outcome, reason=reason, **values)
+
+        if example.label == NO_LABEL:
+            return result("skipped", "no gold label")
+        if example.label not in labels:
+            return result("error", f"unknown label {example.label!r}; the victim's labels: {', '.join(labels)}")
+        label = labels.index(example.label)
+        answer = (yield [example.fields])[0]
+        known["queries"] = 1
+        if isinstance(answer, str):
+            return result("error", answer)
+        predicted = int(answer.argmax())
+        known |= {
+            "prediction": labels[predicted],
+            "probabilities": tuple(answer.tolist()),
+            "correct": predicted == label,
+        }
+        if predicted != label:
+            return result("skipped", "classified wrongly without an attack")
+        document = Document.read(example.fields)
+        space = Space.open(document, self.table)
+        for constraint in self.constraints:
+            space = constraint.narrow(space)
+            if space.refusal:
+                break
+        known["num_words"] = space.num_words
+        if not space.num_words:
+            return result("skipped", "no words that may change")
+        if space.refusal:
+            return result("skipped", space.refusal)
+        aim = self.goal.aim(label, generator)
+        known["target"] = None if aim.target is None else labels[aim.target]
+        start = float(aim.scores(answer[None])[0])
+        known["best_score"] = start
+        if not len(space.positions):
+            return result("failed", "no word has a substitute")
+        if space.most < 1:
+            return result("failed", "the constraints allow no change")
+        if refusal := self.search.refusal(space):
+            return result("skipped", refusal)
+        outcome = yield from _Run(self, space, aim, answer, generator).drive(start)
+        known |= {"queries": outcome.queries, "best_score": outcome.best_score}
+        if outcome.row is None or outcome.probabilities is None:
+            return result("error" if outcome.broken else "failed", outcome.reason)
+        changes = space.changes(outcome.row)
+        found = outcome.probabilities
+        return result(
+            "success",
+            words_changed=len(changes),
+            adversarial=document.replace(changes),
+            adversarial_prediction=labels[int(found.argmax())],
+            adversarial_probabilities=tuple(found.tolist()),
+            changes=tuple(_change(document, number, new) for number, new in sorted(changes.items())),
+        )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    queries: int
+    best_score: float
+    reason: str = ""
+    broken: bool = False
+    row: Rows | None = None
+    probabilities: NDArray[np.float64] | None = None
+
+
+class _Run:
+    """The search on one example: memory of answers, counting, budget, success."""
+
+    def __init__(
+        self, attack: Attack, space: Space, aim: Aim, origin: NDArray[np.float64], generator: np.random.Generator
+    ) -> None:
+        self._attack, self._space, self._aim, self._generator = attack, space, aim, generator
+        self._memory: dict[bytes, NDArray[np.float64]] = {space.origin()[0].tobytes(): origin}
+        self._queries = 1
+
+    def drive(self, start: float) -> Generator[list[Fields], list[Answer], _Outcome]:
+        """Run the search to its end or to the first success."""
+        best = start
+        search = self._attack.search.run(self._space, start, self._generator)
+        try:
+            rows = next(search, None)
+            while rows is not None:
+                rows = np.asarray(rows, dtype=np.int16)
+                keys = [row.tobytes() for row in rows]
+                fresh, asked = self._count(keys)
+                if fresh:
+                    texts = [self._space.text(rows[index]) for index in fresh]
+                    answers = yield texts
+                    for index, answer in zip(fresh, answers, strict=True):
+                        if isinstance(answer, str):
+                            return _Outcome(self._queries, best, answer, broken=True)
+                        self._memory[keys[index]] = answer
+                if asked:
+                    probabilities = np.stack([self._memory[key] for key in keys[:asked]])
+                    scores = self._aim.scores(probabilities)
+                    best = max(best, float(scores.max()))
+                    won = np.flatnonzero(self._aim.reached(probabilities) & (rows[:asked] > 0).any(axis=1))
+                    if len(won):
+                        index = self._pick(won, rows, scores)
+                        return _Outcome(self._queries, best, row=rows[index], probabilities=probabilities[index])
+                if asked < len(keys):
+                    return _Outcome(
+                        self._queries, best, f"the budget of {self._attack.settings.query_budget:,} queries is spent"
+                    )
+                try:
+                    rows = search.send(scores)
+                except StopIteration:
+                    rows = None
+        finally:
+            search.close()
+        return _Outcome(self._queries, best, "the search gave up")
+
+    def _count(self, keys: list[bytes]) -> tuple[list[int], int]:
+        """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
+        settings = self._attack.settings
+        fresh: list[int] = []
+        seen: set[bytes] = set()
+        for index, key in enumerate(keys):
+            new = key not in self._memory and key not in seen
+            if new or settings.counting == "every":
+                if settings.query_budget and self._queries >= settings.query_budget:
+                    return fresh, index
+                self._queries += 1
+            if new:
+                fresh.append(index)
+                seen.add(key)
+        return fresh, len(keys)
+
+    @staticmethod
+    def _pick(won: NDArray[np.int64], rows: Rows, scores: NDArray[np.float64]) -> int:
+        """Of several successes the one with the fewest changes, then the best score, then the first."""
+        changed = (rows[won] > 0).sum(axis=1)
+        fewest = won[changed == changed.min()]
+        return int(fewest[best_index(scores[fewest])])
+
+
+def _advance(asking: _Asking, answers: list[Answer] | None) -> list[Fields] | ExampleResult:
+    try:
+        return next(asking) if answers is None else asking.send(answers)
+    except StopIteration as end:
+        return end.value
+
+
+def _change(document: Document, number: int, new: str) -> Change:
+    word = document.words[number]
+    place = sum(other.field == word.field for other in document.words[:number])
+    return Change(field=word.field, place=place, old=word.text, new=new)
+
+
+def words_of(examples: Iterable[Example]) -> list[str]:
+    """Every word of the examples as written and in lower case, most frequent first: what candidates are looked up for."""
+    counts: dict[str, int] = {}
+    for example in examples:
+        for word in Document.read(example.fields).words:
+            for form in {word.text, word.text.lower()}:
+                counts[form] = counts.get(form, 0) + 1
+    return sorted(counts, key=lambda word: (-counts[word], word))

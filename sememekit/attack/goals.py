@@ -1,0 +1,93 @@
+"""What counts as success: any wrong label, or one that is chosen beforehand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sememekit import config
+from sememekit.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The goal for one example.
+
+    Attributes:
+        label: number of its true label.
+        target: number of the label that the victim is to give, or None for any other than ``label``.
+    """
+
+    label: int
+    target: int | None
+
+    def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(N,) what a search makes as large as it can: p(target), or 1 - p(label)."""
+        return probabilities[:, self.target] if self.target is not None else 1.0 - probabilities[:, self.label]
+
+    def reached(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(N,) whether the likeliest label is the target, or is not the true one. The first of equals is the likeliest."""
+        likeliest = probabilities.argmax(axis=1)
+        return likeliest == self.target if self.target is not None else likeliest != self.label
+
+
+class Goal(ABC):
+    """Chooses an ``Aim`` for each example."""
+
+    class Settings(config.Settings):
+        """Settings of a goal; most have none."""
+
+    def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
+        self.settings = settings
+        self.labels = tuple(labels)
+
+    @abstractmethod
+    def aim(self, label: int, generator: np.random.Generator) -> Aim:
+        """The aim for an example with this label; ``generator`` belongs to the example."""
+
+
+@final
+class Untargeted(Goal):
+    """Any wrong label will do."""
+
+    def aim(self, label: int, generator: np.random.Generator) -> Aim:
+        """See ``Goal.aim``."""
+        return Aim(label, None)
+
+
+@final
+class Targeted(Goal):
+    """A label chosen beforehand: by ``targets``, else one of the others at random.
+
+    Alzantot et al. 2018 and the sememe RNN paper: entailment <-> contradiction, and neutral becomes one of the two at random.
+    """
+
+    class Settings(Goal.Settings):
+        """Settings of the targeted goal."""
+
+        targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+        """Label -> the labels that it is to become, one of them at random; a label that is not here may become any other."""
+
+    settings: Targeted.Settings
+
+    def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
+        super().__init__(settings, labels)
+        named = {*settings.targets, *(name for names in settings.targets.values() for name in names)}
+        strangers = sorted(named - set(labels))
+        if strangers:
+            raise ConfigError(f"[goal] targets: the victim has no label {strangers[0]!r}; its labels: {', '.join(labels)}")
+        loops = [name for name, others in settings.targets.items() if name in others or not others]
+        if loops:
+            raise ConfigError(f"[goal] targets: label {loops[0]!r} needs at least one other label, and not itself")
+
+    def aim(self, label: int, generator: np.random.Generator) -> Aim:
+        """See ``Goal.aim``."""
+        name = self.labels[label]
+        choices = self.settings.targets.get(name) or tuple(other for other in self.labels if other != name)
+        return Aim(label, self.labels.index(choices[int(generator.integers(len(choices)))]))

@@ -1,0 +1,152 @@
+"""An attack as plain tables: goal, search, candidates, constraints, and how it is run. Recipes and flags end here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field, SerializeAsAny
+
+from sememekit.attack.candidates import CANDIDATES
+from sememekit.attack.candidates.base import Candidates
+from sememekit.attack.constraints import CONSTRAINTS
+from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.goals import Goal
+from sememekit.attack.resources import AttackResources
+from sememekit.attack.searches import SEARCHES
+from sememekit.attack.searches.base import Search
+from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
+from sememekit.errors import ConfigError
+
+GOALS: dict[str, str] = {
+    "untargeted": "sememekit.attack.goals:Untargeted",
+    "targeted": "sememekit.attack.goals:Targeted",
+}
+"""Name of ``--goal`` -> "module:Class"."""
+
+
+class RunningSettings(Settings):
+    """How an attack is run."""
+
+    preset: str = ""
+    """What these settings stand for, shown in the report."""
+    limit: int = Field(default=0, ge=0)
+    """Examples at most; 0 for all."""
+    sample: Literal["first", "random"] = "first"
+    """Which examples, where there are more than ``limit``."""
+    query_budget: int = Field(default=0, ge=0)
+    """Queries an example at most; 0 for no limit."""
+    counting: Literal["distinct", "every"] = "distinct"
+    """Whether a text that an example asks for again counts once or every time. The victim is asked once either way."""
+    known_words: bool = True
+    """Take substitutes from the words that the victim knows, where it tells which."""
+    together: int = Field(default=256, ge=1)
+    """Examples that advance together. It decides speed and memory, never a result."""
+    batch_size: int = Field(default=512, ge=1)
+    """Texts in one call of the victim. Likewise."""
+    seed: int = Field(default=1, ge=0)
+    """Of everything random."""
+
+
+class Part(Settings):
+    """A chosen variant and its settings."""
+
+    name: str
+    settings: SerializeAsAny[Settings]
+
+
+class AttackPlan(Settings):
+    """An attack, every setting resolved. ``table`` gives it back as a recipe."""
+
+    claim: Claim | None
+    goal: Part
+    search: Part
+    candidates: Part
+    constraints: tuple[Part, ...]
+    attack: RunningSettings
+
+    def table(self) -> dict[str, Any]:
+        """The plan as plain tables, as a recipe would write it with nothing left to default."""
+        plain: dict[str, Any] = {} if self.claim is None else {"claim": self.claim.model_dump(mode="json")}
+        for slot in ("goal", "search", "candidates"):
+            part: Part = getattr(self, slot)
+            plain[slot] = {"name": part.name, **part.settings.model_dump(mode="json")}
+        plain["constraints"] = {part.name: part.settings.model_dump(mode="json") for part in self.constraints}
+        plain["attack"] = self.attack.model_dump(mode="json")
+        return plain
+
+
+_PARTS = {"goal": (GOALS, "untargeted"), "search": (SEARCHES, "genetic"), "candidates": (CANDIDATES, "sememe")}
+ATTACK_SLOTS = ("claim", *_PARTS, "constraints", "attack")
+"""The tables of an attack's recipe."""
+
+
+def is_attack(table: Mapping[str, Any]) -> bool:
+    """Whether a recipe's table describes an attack: it names a search or candidates."""
+    return "search" in table or "candidates" in table
+
+
+def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
+    """Read the table of a recipe, overrides included, into a plan.
+
+    Raises:
+        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
+    """
+    for slot in table:
+        if slot not in ATTACK_SLOTS:
+            raise ConfigError(
+                f"{where}: [{slot}] has no place in an attack{nearest(slot, ATTACK_SLOTS)}; allowed: {_list(ATTACK_SLOTS)}"
+            )
+    parts: dict[str, Any] = {}
+    for slot, (variants, usual) in _PARTS.items():
+        given = dict(table.get(slot) or {})
+        name = given.pop("name", usual)
+        parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}")
+    wanted = dict(table.get("constraints") or {})
+    order = [*(name for name in CONSTRAINTS if name in wanted), *(name for name in wanted if name not in CONSTRAINTS)]
+    constraints = []
+    for name in order:
+        if not isinstance(wanted[name], Mapping):
+            raise ConfigError(
+                f"{where}: [constraints] holds tables such as [constraints.share], given {name} = {wanted[name]!r}"
+            )
+        constraints.append(_part("constraint", name, wanted[name], CONSTRAINTS, f"{where} [constraints.{name}]"))
+    claim = table.get("claim")
+    return AttackPlan(
+        claim=None if claim is None else read_settings(Claim, claim, f"{where} [claim]"),
+        constraints=tuple(constraints),
+        attack=read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]"),
+        **parts,
+    )
+
+
+def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str) -> Part:
+    variant = load_variant(kind, name, variants)
+    return Part(name=name, settings=read_settings(variant.Settings, given, where))
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def build_goal(plan: AttackPlan, labels: Sequence[str]) -> Goal:
+    """The goal of a plan for a victim with these labels."""
+    goal: Goal = load_variant("goal", plan.goal.name, GOALS)(plan.goal.settings, labels)
+    return goal
+
+
+def build_search(plan: AttackPlan) -> Search:
+    """The search of a plan."""
+    search: Search = load_variant("search", plan.search.name, SEARCHES)(plan.search.settings)
+    return search
+
+
+def build_candidates(plan: AttackPlan, resources: AttackResources) -> Candidates:
+    """The candidates of a plan."""
+    candidates: Candidates = load_variant("candidates", plan.candidates.name, CANDIDATES)(plan.candidates.settings, resources)
+    return candidates
+
+
+def build_constraints(plan: AttackPlan, resources: AttackResources) -> list[Constraint]:
+    """The constraints of a plan, in the order in which they apply."""
+    return [load_variant("constraint", part.name, CONSTRAINTS)(part.settings, resources) for part in plan.constraints]

@@ -1,0 +1,30 @@
+"""What the parts of an attack may ask for, made once before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SentenceNats = Callable[[Sequence[Sequence[str]]], NDArray[np.float64]]
+"""(N,) negative log-likelihoods in nats of N sentences, words apart, under a language model."""
+
+
+@dataclass(frozen=True)
+class AttackResources:
+    """Everything that candidates and constraints may need besides their settings.
+
+    Attributes:
+        known_words: the words that substitutes are taken from, or None for no limit: a substitute that the victim does not know
+            would test its unknown word, not its understanding.
+        frequent_words: words, most frequent first: of the victim's training where it tells, else of the texts under attack.
+        field_names: what the fields of an example are called.
+        sentence_nats: the language model of the constraint of that name, or None.
+    """
+
+    known_words: frozenset[str] | None
+    frequent_words: tuple[str, ...]
+    field_names: tuple[str, ...]
+    sentence_nats: SentenceNats | None = None

@@ -1,0 +1,133 @@
+"""The space that a search moves in: for each word that may change what may stand there, and how many may change at once.
+
+A point of the space is a row of P small integers, one for each changeable word: 0 is the word as it was, k its k-th substitute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.attack.documents import Document, Fields, match_case
+
+Rows = NDArray[np.int16]
+"""(N, P) points of a space."""
+
+_CLOSE = 1e-6
+"""Scores nearer than this are equal: the last bits of a probability depend on what else was in the batch."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """All texts that an attack may try on one example.
+
+    Attributes:
+        document: the example.
+        substitutes: for each word of the document, what may replace it, best first; empty where it may not change.
+        scope: numbers of the words that count for length and for the share of changes.
+        max_changes: words that may differ from the example at once.
+        refusal: why the example is not attacked at all, or an empty string.
+    """
+
+    document: Document
+    substitutes: tuple[tuple[str, ...], ...]
+    scope: tuple[int, ...]
+    max_changes: int
+    refusal: str = ""
+
+    @classmethod
+    def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:
+        """Every word with its substitutes and no limit.
+
+        Args:
+            document: the example.
+            table: substitutes by word. A word that is not there is looked up in lower case, and its substitutes get its case.
+        """
+        found = tuple(_substitutes(word.text, table) for word in document.words)
+        everything = tuple(range(len(found)))
+        return cls(document, found, everything, len(found))
+
+    def narrowed(self, **changes: object) -> Space:
+        """A copy with other attributes."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """The P words of the document that have substitutes."""
+        return tuple(number for number, found in enumerate(self.substitutes) if found)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(P,) how many substitutes each changeable word has."""
+        return np.array([len(self.substitutes[number]) for number in self.positions], dtype=np.int64)
+
+    @property
+    def num_words(self) -> int:
+        """Words that the share of changes refers to."""
+        return len(self.scope)
+
+    @property
+    def most(self) -> int:
+        """Words that can differ at once: the limit, or P where that is less."""
+        return min(self.max_changes, len(self.positions))
+
+    def origin(self, num: int = 1) -> Rows:
+        """(num, P) rows of the example as it is."""
+        return np.zeros((num, len(self.positions)), dtype=np.int16)
+
+    def changes(self, row: Rows) -> dict[int, str]:
+        """Number of a word -> its substitute, of one row (P,)."""
+        pairs = zip(self.positions, row.tolist(), strict=True)
+        return {number: self.substitutes[number][choice - 1] for number, choice in pairs if choice}
+
+    def text(self, row: Rows) -> Fields:
+        """The text of one row (P,)."""
+        return self.document.replace(self.changes(row))
+
+    def num_points(self) -> int:
+        """Rows that differ from the example in 1 to ``max_changes`` words: the elementary symmetric sums of the sizes."""
+        sums = [1] + [0] * self.most
+        for size in self.sizes.tolist():
+            for changed in range(self.most, 0, -1):
+                sums[changed] += sums[changed - 1] * size
+        return sum(sums[1:])
+
+    def within_limit(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        """The rows with random changes taken back where there are more than ``max_changes``. Draws once a row that has."""
+        rows = rows.copy()
+        for index in np.flatnonzero((rows > 0).sum(axis=1) > self.max_changes):
+            changed = np.flatnonzero(rows[index])
+            surplus = generator.permutation(changed)[self.max_changes :]
+            rows[index, surplus] = 0
+        return rows
+
+    def single_changes(self, row: Rows) -> Rows:
+        """All rows that change one more word of ``row`` (P,), by word, then by substitute; none where the limit is reached."""
+        if int((row > 0).sum()) >= self.most:
+            return self.origin(0)
+        free = np.flatnonzero(row == 0)
+        where = np.repeat(free, self.sizes[free])
+        choices = np.concatenate([np.arange(1, self.sizes[position] + 1) for position in free]) if len(free) else np.zeros(0)
+        rows = np.repeat(row[None], len(where), axis=0)
+        rows[np.arange(len(where)), where] = choices
+        return rows
+
+
+def best_index(scores: NDArray[np.float64]) -> int:
+    """The first row whose score is as good as the best, small differences apart."""
+    return int(np.argmax(scores >= scores.max() - _CLOSE))
+
+
+def is_better(new: float, old: float) -> bool:
+    """Whether a score beats another by more than rounding."""
+    return new > old + _CLOSE
+
+
+def _substitutes(word: str, table: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    exact = table.get(word, ())
+    found = exact or tuple(match_case(other, word) for other in table.get(word.lower(), ()))
+    return tuple(other for other in dict.fromkeys(found) if other != word)

@@ -1,0 +1,106 @@
+"""What is attacked: anything that gives texts probabilities, asked in large batches and never trusted blindly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.attack.documents import Fields
+
+Answer = NDArray[np.float64] | str
+"""(C,) probabilities of one text, or what was wrong with them."""
+
+_TOLERANCE: Final = 1e-3
+"""How far from 1 a row may sum: half precision is not exact."""
+
+
+@final
+class Victim:
+    """A classifier behind one function.
+
+    The function gets a list of texts (strings, or tuples of strings where an example has several fields) and gives an array
+    (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of like length. Where a batch raises
+    or has the wrong shape, its examples are asked apart, so that one bad example costs no other its answer.
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[list[Any]], Any],
+        labels: Sequence[str],
+        *,
+        name: str,
+        batch_size: int = 512,
+        words: Sequence[str] | None = None,
+    ) -> None:
+        """Remember what to ask.
+
+        Args:
+            predict: texts -> probabilities.
+            labels: C names, in the order of the columns.
+            name: for people.
+            batch_size: texts in one call at most.
+            words: the words that the classifier knows, most frequent first, where it tells.
+        """
+        self.labels = tuple(labels)
+        self.name = name
+        self.words = tuple(words) if words is not None else None
+        self.calls = 0
+        self.texts_asked = 0
+        self._predict = predict
+        self._batch_size = batch_size
+
+    def ask(self, wanted: Sequence[Sequence[Fields]]) -> list[list[Answer]]:
+        """Probabilities of all texts of all examples.
+
+        Args:
+            wanted: for each example the texts to ask.
+
+        Returns:
+            for each example an answer for each of its texts, in order.
+        """
+        distinct = sorted({text for texts in wanted for text in texts}, key=lambda text: (sum(map(len, text)), text))
+        answers: dict[Fields, Answer] = {}
+        failed: set[Fields] = set()
+        for begin in range(0, len(distinct), self._batch_size):
+            batch = distinct[begin : begin + self._batch_size]
+            found = self._call(batch)
+            if isinstance(found, str):
+                failed.update(batch)
+            else:
+                answers.update(zip(batch, found, strict=True))
+        for texts in wanted if failed else ():
+            own = [text for text in dict.fromkeys(texts) if text in failed and text not in answers]
+            if own:
+                found = self._call(own)
+                answers.update(zip(own, [found] * len(own) if isinstance(found, str) else found, strict=True))
+        return [[answers[text] for text in texts] for texts in wanted]
+
+    def _call(self, batch: list[Fields]) -> list[Answer] | str:
+        """Answers for a batch, or what went wrong with it as a whole."""
+        self.calls += 1
+        self.texts_asked += len(batch)
+        try:
+            found = self._predict([text[0] if len(text) == 1 else text for text in batch])
+        except Exception as error:  # whatever a stranger's function raises must not end the attack on the others
+            return f"the victim raised {type(error).__name__}: {error}"
+        try:
+            array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found)
+        except Exception as error:
+            return f"the victim's answer is no array: {error}"
+        if array.dtype.kind != "f":
+            return f"the victim must give floating-point probabilities, and gave {array.dtype}"
+        if array.shape != (len(batch), len(self.labels)):
+            return f"the victim must give an array of shape {(len(batch), len(self.labels))}, and gave {array.shape}"
+        rows = array.astype(np.float64)
+        return [_checked(row) for row in rows]
+
+
+def _checked(row: NDArray[np.float64]) -> Answer:
+    if not np.isfinite(row).all():
+        return "the victim gave a probability that is not finite"
+    if (row < -_TOLERANCE).any() or abs(float(row.sum()) - 1.0) > _TOLERANCE:
+        return f"the victim's numbers are no probabilities: sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
+    return row

@@ -1,0 +1,196 @@
+"""How often an attack succeeds: rates over the examples that were rightly classified, with bootstrap intervals.
+
+An example ends in one of four outcomes, which are never added up into each other:
+
+    success   a text within the constraints that the victim takes for what the goal wants
+    failed    the search gave up, or the query budget was spent
+    skipped   not attacked: classified wrongly without any attack, or the constraints leave it out
+    error     the victim or the example itself is at fault: neither robust nor fooled
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from sememekit.config import Settings
+from sememekit.measure.intervals import Estimate, ratio_difference_interval, ratio_interval
+
+Outcome = Literal["success", "failed", "skipped", "error"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "skipped", "error")
+LEVELS: Final = (100, 500, 2000)
+"""Queries at which the success rate is reported."""
+
+
+class ExampleOutcome(Settings):
+    """What the rates need to know of one example.
+
+    Attributes:
+        outcome: one of ``Outcome``.
+        correct: whether the victim had it right before the attack; None where it could not be asked.
+        queries: asked for this example, by the counting rule of the attack.
+        words_changed: of the adversarial text; 0 unless it succeeded.
+        num_words: words that the share of changes refers to.
+    """
+
+    outcome: Outcome
+    correct: bool | None
+    queries: int
+    words_changed: int
+    num_words: int
+
+
+class Interval(Settings):
+    """A value and its 95 % bootstrap interval; all None where there is nothing to divide by."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class AttackRates(Settings):
+    """What an attack did to a victim; see the module for the four outcomes.
+
+    Attributes:
+        examples: in all.
+        outcomes: examples by outcome.
+        attacked: success and failed together: what the success rates divide by.
+        accuracy: rightly classified before the attack, of all that could be classified.
+        accuracy_under_attack: rightly classified and not fooled, of the same.
+        success_rate: successes of those attacked.
+        success_at: the same, counting a success only if it took at most so many queries; None above the query budget.
+        mean_queries, median_queries: of those attacked, given up or not.
+        mean_queries_of_successes: of successes alone.
+        words_changed: mean share of words changed, over successes.
+    """
+
+    examples: int
+    outcomes: dict[str, int]
+    attacked: int
+    accuracy: Interval
+    accuracy_under_attack: Interval
+    success_rate: Interval
+    success_at: dict[int, Interval | None]
+    mean_queries: Interval
+    median_queries: float | None
+    mean_queries_of_successes: float | None
+    words_changed: float | None
+
+
+def interval(estimate: Estimate) -> Interval:
+    """The estimate with None for NaN, which JSON has no word for."""
+    values = (None if math.isnan(value) else value for value in (estimate.value, estimate.low, estimate.high))
+    return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
+
+
+def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, seed: int = 0) -> AttackRates:
+    """The rates of one attack.
+
+    Args:
+        records: one an example, in the order of the data: intervals then repeat exactly.
+        query_budget: of each example; 0 for none. A success rate at more queries than that cannot be known.
+        seed: of the bootstrap.
+    """
+    success, attacked = _flags(records, "success"), _flags(records, "success") + _flags(records, "failed")
+    known, right = _known(records), _right(records)
+    queries = np.array([record.queries for record in records], dtype=np.float64)
+    shares = [record.words_changed / record.num_words for record in records if record.outcome == "success" and record.num_words]
+    won = queries[success > 0]
+    at: dict[int, Interval | None] = {}
+    for level in LEVELS:
+        beyond = bool(query_budget) and level > query_budget
+        at[level] = None if beyond else interval(ratio_interval(success * (queries <= level), attacked, seed=seed))
+    return AttackRates(
+        examples=len(records),
+        outcomes={name: int(_flags(records, name).sum()) for name in OUTCOMES},
+        attacked=int(attacked.sum()),
+        accuracy=interval(ratio_interval(right, known, seed=seed)),
+        accuracy_under_attack=interval(ratio_interval(right - success, known, seed=seed)),
+        success_rate=interval(ratio_interval(success, attacked, seed=seed)),
+        success_at=at,
+        mean_queries=interval(ratio_interval(queries * attacked, attacked, seed=seed)),
+        median_queries=float(np.median(queries[attacked > 0])) if attacked.any() else None,
+        mean_queries_of_successes=float(won.mean()) if len(won) else None,
+        words_changed=float(np.mean(shares)) if shares else None,
+    )
+
+
+class Difference(Settings):
+    """The first attack minus the second, of one metric, with the paired interval.
+
+    Attributes:
+        name: the metric.
+        first, second: its value on either side.
+        difference: with its paired bootstrap interval.
+        excludes_zero: whether the interval leaves zero out; None where there is no difference to speak of.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    difference: Interval
+    excludes_zero: bool | None
+
+
+def paired_differences(
+    first: Mapping[int, ExampleOutcome],
+    second: Mapping[int, ExampleOutcome],
+    *,
+    budgets: tuple[int, int] = (0, 0),
+    seed: int = 0,
+) -> list[Difference]:
+    """Differences between two attacks on the same examples, resampled together.
+
+    A success rate divides by what its own victim classified rightly, so both sides have their own denominator; the rows
+    "attacked in both" compare like with like.
+
+    Args:
+        first, second: by number of the example; only examples in both count, and those with an error on a side do not.
+        budgets: queries allowed an example, for each side; 0 for none.
+        seed: of the bootstrap.
+    """
+    common = [
+        index for index in sorted(first) if index in second and "error" not in (first[index].outcome, second[index].outcome)
+    ]
+    sides = [[side[index] for index in common] for side in (first, second)]
+    success = [_flags(side, "success") for side in sides]
+    attacked = [_flags(side, "success") + _flags(side, "failed") for side in sides]
+    known, right = [_known(side) for side in sides], [_right(side) for side in sides]
+    queries = [np.array([record.queries for record in side], dtype=np.float64) for side in sides]
+    both = attacked[0] * attacked[1]
+    rows: list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]] = [
+        ("accuracy", [(right[k], known[k]) for k in (0, 1)]),
+        ("accuracy under attack", [(right[k] - success[k], known[k]) for k in (0, 1)]),
+        ("success rate", [(success[k], attacked[k]) for k in (0, 1)]),
+    ]
+    for level in LEVELS:
+        if all(not budget or level <= budget for budget in budgets):
+            rows.append(
+                (f"success rate at {level} queries", [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)])
+            )
+    rows.append(("success rate, attacked in both", [(success[k] * both, both) for k in (0, 1)]))
+    rows.append(("mean queries, attacked in both", [(queries[k] * both, both) for k in (0, 1)]))
+    return [_difference(name, pair[0], pair[1], seed) for name, pair in rows]
+
+
+def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray], seed: int) -> Difference:
+    found = interval(ratio_difference_interval(one, two, seed=seed))
+    values = [float(top.sum() / bottom.sum()) if bottom.sum() else None for top, bottom in (one, two)]
+    zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
+    return Difference(name=name, first=values[0], second=values[1], difference=found, excludes_zero=zero_out)
+
+
+def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:
+    return np.array([record.outcome == outcome for record in records], dtype=np.float64)
+
+
+def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
+    """Examples that count for accuracy: classified, and without an error later on."""
+    return np.array([record.correct is not None and record.outcome != "error" for record in records], dtype=np.float64)
+
+
+def _right(records: Sequence[ExampleOutcome]) -> np.ndarray:
+    return np.array([bool(record.correct) and record.outcome != "error" for record in records], dtype=np.float64)

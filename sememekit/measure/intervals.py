@@ -1,0 +1,94 @@
+"""Bootstrap intervals of ratios of sums, and of paired differences between two such ratios.
+
+Examples are drawn with replacement; numerator and denominator of an example travel together, and so do both sides of a pair. A
+draw whose denominator is zero has no ratio and is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+RESAMPLES: Final = 2000
+_CELLS_AT_ONCE: Final = 2_000_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its percentile interval; NaN where there is nothing to divide by."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ratio_interval(
+    numerator: ArrayLike,
+    denominator: ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
+    top, bottom = _column(numerator), _column(denominator)
+    sums = _resampled_sums(np.stack([top, bottom], axis=1), resamples, seed)
+    return _estimate(_ratio(top.sum(), bottom.sum()), _ratios(sums[:, 0], sums[:, 1]), confidence)
+
+
+def ratio_difference_interval(
+    first: tuple[ArrayLike, ArrayLike],
+    second: tuple[ArrayLike, ArrayLike],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
+
+    Args:
+        first, second: numerator and denominator, (n,) each; an example that a side does not count has zeros there.
+    """
+    columns = np.stack([_column(part) for side in (first, second) for part in side], axis=1)
+    sums, total = _resampled_sums(columns, resamples, seed), columns.sum(axis=0)
+    draws = _ratios(sums[:, 0], sums[:, 1]) - _ratios(sums[:, 2], sums[:, 3])
+    return _estimate(_ratio(total[0], total[1]) - _ratio(total[2], total[3]), draws, confidence)
+
+
+def _column(values: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+    """(resamples, k) sums of the columns (n, k) over n examples drawn with replacement."""
+    n = len(columns)
+    if not n:
+        return np.zeros((resamples, columns.shape[1]))
+    generator = np.random.default_rng(seed)
+    at_once = max(1, _CELLS_AT_ONCE // n)
+    parts = []
+    for begin in range(0, resamples, at_once):
+        times = generator.multinomial(n, np.full(n, 1.0 / n), size=min(at_once, resamples - begin))
+        parts.append(times @ columns)
+    return np.concatenate(parts)
+
+
+def _ratio(top: float, bottom: float) -> float:
+    return float(top / bottom) if bottom else math.nan
+
+
+def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
+
+
+def _estimate(value: float, draws: NDArray[np.float64], confidence: float) -> Estimate:
+    draws = draws[~np.isnan(draws)]
+    if math.isnan(value) or not len(draws):
+        return Estimate(math.nan, math.nan, math.nan)
+    tail = (1.0 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1.0 - tail])
+    return Estimate(value, float(low), float(high))

@@ -1,0 +1,105 @@
+"""Sememe-equal substitutes: words that share a whole set of sememes in some sense, with the same part of speech where known.
+
+Zang et al. 2020 (Word-level Textual Adversarial Attacking as Combinatorial Optimization) replace a word by words with an equal
+sememe set in some sense, of the same part of speech and the same inflection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from sememekit.sememes.lexicon import Lexicon, Sense
+from sememekit.sememes.reading import read_lexicon_text
+
+ENDINGS: Final = {"ing": "v", "ed": "v", "est": "ar", "er": "ar", "s": "nv"}
+"""Regular endings of inflected English words -> the parts of speech that they can have."""
+
+
+class Substitutes:
+    """Answers which words can stand for a word.
+
+    Two senses are equal when their sets of sememes are, and their parts of speech too, unless one of the two is not known.
+    """
+
+    def __init__(self, lexicons: Sequence[Lexicon], inflections: Inflections | None = None) -> None:
+        """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
+
+        Args:
+            lexicons: where the sememes come from.
+            inflections: where given, a word that no lexicon knows is looked up as its lemma, and its substitutes are put into
+                the same inflection.
+        """
+        self._inflections = inflections
+        self._senses: dict[str, tuple[Sense, ...]] = {}
+        self._words_of: dict[tuple[str, ...], dict[str, set[str]]] = {}
+        for lexicon in lexicons:
+            for word in lexicon.words:
+                if word not in self._senses:
+                    self._senses[word] = tuple(sense for sense in lexicon.senses(word) if sense.sememes)
+        for word, senses in self._senses.items():
+            for sense in senses:
+                self._words_of.setdefault(sense.sememes, {}).setdefault(sense.part_of_speech, set()).add(word)
+
+    def of(self, word: str) -> tuple[str, ...]:
+        """Substitutes of a word: those that share most senses first, then by spelling."""
+        if word in self._senses:
+            return self._equal(self._senses[word], word)
+        if self._inflections is None:
+            return ()
+        found: dict[str, None] = {}
+        for lemma in self._inflections.lemmas(word):
+            ending = self._inflections.ending(lemma, word)
+            if lemma not in self._senses or not ending:
+                continue
+            fitting = tuple(sense for sense in self._senses[lemma] if sense.part_of_speech in ("", *ENDINGS[ending]))
+            for other in self._equal(fitting, lemma):
+                found.update(dict.fromkeys(self._inflections.inflect(other, ending)))
+        found.pop(word, None)
+        return tuple(found)
+
+    def _equal(self, senses: Iterable[Sense], word: str) -> tuple[str, ...]:
+        shared: dict[str, int] = {}
+        for sense in senses:
+            by_part = self._words_of[sense.sememes]
+            parts = by_part if not sense.part_of_speech else dict.fromkeys((sense.part_of_speech, ""))
+            for other in {other for part in parts for other in by_part.get(part, ())}:
+                shared[other] = shared.get(other, 0) + 1
+        shared.pop(word, None)
+        return tuple(sorted(shared, key=lambda other: (-shared[other], other)))
+
+
+class Inflections:
+    """Regular English inflections from a list of ``lemma TAB form`` lines."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._lemmas: dict[str, list[str]] = {}
+        self._forms: dict[tuple[str, str], list[str]] = {}
+        for lemma, form in pairs:
+            self._lemmas.setdefault(form, []).append(lemma)
+            if ending := self.ending(lemma, form):
+                self._forms.setdefault((lemma, ending), []).append(form)
+
+    @classmethod
+    def read(cls, path: Path) -> Inflections:
+        """Read the list; lines without a tab are passed over.
+
+        Raises:
+            DataError: absent, empty or not UTF-8.
+        """
+        lines = (line.split("\t") for line in read_lexicon_text(path).lines())
+        return cls((fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 2)
+
+    def lemmas(self, form: str) -> tuple[str, ...]:
+        """The lemmas of a form, in the order of the list."""
+        return tuple(dict.fromkeys(self._lemmas.get(form, ())))
+
+    @staticmethod
+    def ending(lemma: str, form: str) -> str:
+        """Which of ``ENDINGS`` the form has and its lemma has not; empty for an irregular form."""
+        return next((ending for ending in ENDINGS if form.endswith(ending) and form != lemma and form[:1] == lemma[:1]), "")
+
+    def inflect(self, lemma: str, ending: str) -> tuple[str, ...]:
+        """The forms of a lemma with an ending, as far as the list has them."""
+        return tuple(dict.fromkeys(self._forms.get((lemma, ending), ())))

@@ -1,0 +1,245 @@
+"""Documents, candidates, constraints, goals and files of examples."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.attack import (
+    AttackResources,
+    Document,
+    build_candidates,
+    build_constraints,
+    build_goal,
+    read_attack_plan,
+    read_examples,
+)
+from sememekit.attack.candidates import CANDIDATES
+from sememekit.attack.candidates.embedding import squared_distances
+from sememekit.attack.constraints import CONSTRAINTS
+from sememekit.attack.space import Space
+from sememekit.config import load_variant
+from sememekit.errors import ConfigError, DataError
+from tests.attack.toys import RESOURCES, TABLE
+
+
+def plan_of(**tables: Any) -> Any:
+    return read_attack_plan({"candidates": {"name": "table", "path": "x"}, **tables}, "a test")
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=3))
+def test_a_document_gives_its_text_back(fields: list[str]) -> None:
+    document = Document.read(tuple(fields))
+    same = {number: word.text for number, word in enumerate(document.words)}
+    assert document.replace(same) == document.replace({}) == tuple(fields)
+    assert all(fields[word.field][word.begin : word.end] == word.text for word in document.words)
+
+
+def test_words_and_marks() -> None:
+    words = [word.text for word in Document.read(("It's a well-made film , wo n't 's <unk> ( 好 电影 ) !",)).words]
+    assert words == ["It's", "a", "well-made", "film", ",", "wo", "n't", "'s", "<unk>", "(", "好", "电影", ")", "!"]
+
+
+def test_replacement_in_raw_text_keeps_case_and_marks() -> None:
+    document = Document.read(("Good GOOD good-ish, a good film.", "Very bad?"))
+    space = Space.open(document, TABLE)
+    assert [document.words[number].text for number in space.positions] == ["Good", "GOOD", "good", "film", "Very", "bad"]
+    row = np.array([1, 2, 3, 1, 1, 3], dtype=np.int16)
+    assert space.text(row) == ("Fine NICE good-ish, a okay movie.", "Quite dull?")
+
+
+@pytest.mark.parametrize("table", [CANDIDATES, CONSTRAINTS])
+def test_the_tables_name_what_is_there(table: dict[str, str]) -> None:
+    folder = Path(__file__).parents[2] / "sememekit" / next(iter(table.values())).split(":")[0].split(".")[1]
+    kind = next(iter(table.values())).split(".")[2]
+    files = {path.stem for path in (folder / kind).glob("*.py")} - {"__init__", "base"}
+    assert files == {target.split(":")[0].split(".")[-1] for target in table.values()}
+    assert all(load_variant(kind, name, table) for name in table)
+
+
+def test_neighbours_are_by_squared_distance(tmp_path: Path) -> None:
+    vectors = {"a": (0.0, 1.0), "b": (0.0, 1.6), "c": (0.5, 1.0), "d": (0.0, 0.35), "zero": (0.0, 0.0), "nought": (0.0, 0.0)}
+    path = tmp_path / "v.txt"
+    path.write_text("".join(f"{word} {x} {y}\n" for word, (x, y) in vectors.items()), encoding="utf-8")
+
+    def table(known: frozenset[str] | None = None, **settings: Any) -> dict[str, tuple[str, ...]]:
+        plan = plan_of(candidates={"name": "embedding", "path": str(path), "delta": 0.5, **settings})
+        candidates = build_candidates(plan, AttackResources(known, (), ("text",)))
+        found = candidates.table([*vectors, "absent"])
+        assert len(candidates.sources()["v.txt"]) == 64
+        return {word: others for word, others in found.items() if others}
+
+    # |a - b|^2 = 0.36 and |a - d|^2 = 0.4225 are below 0.5, though |a - d| = 0.65 is not; c is nearest to a.
+    assert table() == {"a": ("c", "b", "d"), "b": ("a",), "c": ("a",), "d": ("a",)}
+    assert table(most=1) == {"a": ("c",), "b": ("a",), "c": ("a",), "d": ("a",)}
+    assert table(frozenset({"a", "b"})) == {"a": ("b",), "b": ("a",), "c": ("a",), "d": ("a",)}
+    assert table(normalise=True)["a"] == ("b", "d", "c")
+
+
+def test_distances_equal_the_plain_ones() -> None:
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(7, 5)), generator.normal(size=(9, 5))
+    plain = np.array([[sum((a - b) ** 2) for b in second] for a in first])
+    np.testing.assert_allclose(squared_distances(first, second), plain, atol=1e-12)
+    assert (squared_distances(first, first) >= 0).all()
+
+
+def test_sememe_candidates(tmp_path: Path) -> None:
+    (tmp_path / "lexicon.tsv").write_text(
+        "word\tpos\tsememes\nwalk\tv\tgo foot\nrun\tv\tfoot go\nstroll\tn\tgo foot\nfly\tv\tgo\nhike\t\tgo foot\n"
+        "big\ta\tlarge\nhuge\ta\tlarge\nempty\tn\t\nvoid\tn\t\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "lemmas.txt").write_text(
+        "walk\twalked\nwalk\twalks\nrun\tran\nhike\thiked\nbig\tbigger\nhuge\thuger\n", encoding="utf-8"
+    )
+    settings = {"name": "sememe", "sources": [f"table:{tmp_path}/lexicon.tsv"], "lemmas": str(tmp_path / "lemmas.txt")}
+    found = build_candidates(plan_of(candidates=settings), RESOURCES).table(
+        ["walk", "walked", "walks", "big", "bigger", "stroll", "hike", "empty", "absent", "ran"]
+    )
+    assert found == {
+        "walk": ("hike", "run"),
+        "walked": ("hiked",),
+        "walks": (),
+        "big": ("huge",),
+        "bigger": ("huger",),
+        "stroll": ("hike",),
+        "hike": ("run", "stroll", "walk"),
+        "empty": (),
+        "absent": (),
+        "ran": (),
+    }
+    limited = build_candidates(plan_of(candidates={**settings, "most": 1}), AttackResources(frozenset({"run"}), (), ("text",)))
+    assert limited.table(["walk", "big"]) == {"walk": ("run",), "big": ()}
+
+
+def test_a_table_of_candidates(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"a": {"noun": ["b", "a b", "a"], "verb": ["c", "b"]}, "d": ["e"]}), encoding="utf-8")
+    candidates = build_candidates(plan_of(candidates={"name": "table", "path": str(path)}), RESOURCES)
+    assert candidates.table(["a", "d", "x"]) == {"a": ("b", "c"), "d": ("e",)}
+    for content, problem in (("[]", "is an object"), ("{", "not JSON"), ('{"a": 1}', "must be a list")):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(DataError, match=problem):
+            candidates.table(["a"])
+
+
+def narrowed(text: tuple[str, ...], resources: AttackResources = RESOURCES, **constraints: Any) -> Space:
+    space = Space.open(Document.read(text), TABLE)
+    for constraint in build_constraints(plan_of(constraints=constraints), resources):
+        space = constraint.narrow(space)
+    return space
+
+
+def changeable(space: Space) -> list[str]:
+    return [space.document.words[number].text for number in space.positions]
+
+
+def test_constraints_narrow_the_space() -> None:
+    text = ("the film was very good", "a bad film in the end")
+    pair = AttackResources(None, ("the", "film"), ("premise", "hypothesis"))
+    space = narrowed(text, pair, positions={"fields": ["hypothesis"]}, share={"most": 0.4})
+    assert (changeable(space), space.num_words, space.max_changes) == (["bad", "film", "end"], 6, 2)
+    assert changeable(narrowed(text, pair, frequent_words={"count": 2})) == ["very", "good", "bad", "end"]
+    assert changeable(narrowed(text, pair, stop_words={})) == ["film", "good", "bad", "film", "end"]
+    assert narrowed(text, pair, positions={"fields": ["premise"]}, minimum_length={"words": 6}).refusal == "fewer than 6 words"
+    assert narrowed(text, pair, minimum_length={"words": 2, "at_most": 5}).refusal == "more than 5 words"
+    assert narrowed(text, pair, share={"most": 0.01, "at_least": 1}).max_changes == 1
+
+
+def test_the_language_model_keeps_the_likeliest() -> None:
+    asked: list[list[str]] = []
+
+    def nats(sentences: Any) -> np.ndarray:
+        asked.extend([list(sentence) for sentence in sentences])
+        return np.array([float(len(" ".join(sentence))) for sentence in sentences])
+
+    resources = AttackResources(None, (), ("text",), nats)
+    space = narrowed(("a good bad film",), resources, language_model={"keep": 2})
+    assert space.substitutes == ((), ("fine", "nice"), ("poor", "weak"), ("movie", "picture"))
+    assert ["a", "okay", "bad", "film"] in asked
+    assert ["a", "good", "bad", "movie"] not in asked, "two substitutes are no crowd"
+    with pytest.raises(ConfigError, match="--lm RUN"):
+        narrowed(("good",), language_model={"keep": 1})
+
+
+def test_goals() -> None:
+    labels = ("contradiction", "neutral", "entailment")
+    targets = {"entailment": ["contradiction"], "contradiction": ["entailment"], "neutral": ["entailment", "contradiction"]}
+    goal = build_goal(plan_of(goal={"name": "targeted", "targets": targets}), labels)
+    generator = np.random.default_rng(0)
+    assert goal.aim(2, generator).target == 0
+    assert goal.aim(0, generator).target == 2
+    assert {goal.aim(1, generator).target for _ in range(20)} == {0, 2}
+    aim = goal.aim(2, generator)
+    probabilities = np.array([[0.3, 0.4, 0.3], [0.5, 0.2, 0.3]])
+    np.testing.assert_array_equal(aim.scores(probabilities), [0.3, 0.5])
+    np.testing.assert_array_equal(aim.reached(probabilities), [False, True])
+    free = build_goal(plan_of(goal={"name": "untargeted"}), labels).aim(2, generator)
+    np.testing.assert_allclose(free.scores(probabilities), [0.7, 0.7])
+    np.testing.assert_array_equal(free.reached(probabilities), [True, True])
+    with pytest.raises(ConfigError, match="no label 'entail'"):
+        build_goal(plan_of(goal={"name": "targeted", "targets": {"entail": ["neutral"]}}), labels)
+
+
+def test_plans_survive_their_table_and_refuse_strangers() -> None:
+    plan = plan_of(constraints={"share": {"most": 0.2}, "positions": {"fields": ["text"]}}, search={"name": "beam", "width": 2})
+    assert read_attack_plan(plan.table(), "again") == plan
+    assert [part.name for part in plan.constraints] == ["positions", "share"], "the order of the table decides"
+    for table, problem in (
+        ({"searches": {}}, "has no place in an attack"),
+        ({"search": {"name": "genetics"}}, "did you mean 'genetic'"),
+        ({"search": {"name": "beam", "widht": 1}}, "unknown key 'widht'"),
+        ({"constraints": {"share": 0.2}}, "holds tables"),
+        ({"constraints": {"shares": {}}}, "did you mean 'share'"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            plan_of(**table)
+
+
+def test_files_of_examples(tmp_path: Path) -> None:
+    def read(name: str, text: str) -> Any:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return read_examples(tmp_path / name)
+
+    found = read("a.tsv", "a good film\t1\nbad\t0\n")
+    assert found.field_names == ("text",)
+    assert [(example.index, example.fields, example.label) for example in found.examples] == [
+        (0, ("a good film",), "1"),
+        (1, ("bad",), "0"),
+    ]
+    found = read("b.tsv", "gold_label\tsentence1\tsentence2\nneutral\tp\th\n")
+    assert found.field_names == ("premise", "hypothesis")
+    assert (found.examples[0].fields, found.examples[0].label) == (("p", "h"), "neutral")
+    found = read("c.jsonl", json.dumps({"gold_label": "-", "sentence1": "p", "sentence2": "", "annotator_labels": []}) + "\n")
+    assert (found.examples[0].fields, found.examples[0].label) == (("p", ""), "-")
+    (tmp_path / "s2.dev").write_text("h \n", encoding="utf-8")
+    (tmp_path / "labels.dev").write_text("entailment\n", encoding="utf-8")
+    assert read("s1.dev", "p . \n").examples[0].fields == ("p .", "h")
+    for name, text, problem in (
+        ("d.tsv", "x\t1\ny\n", r"d\.tsv:2: 1 columns"),
+        ("e.tsv", "x\n", "1 columns; a table"),
+        ("f.tsv", "\n", "holds no examples"),
+        ("g.jsonl", "{\n", "not JSON"),
+        ("h.jsonl", '{"text": "x"}\n', "no label"),
+        ("s1.dev", "a\nb\n", "2 / 1 / 1 lines"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            read(name, text)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_examples(tmp_path / "absent.tsv")
+
+
+def test_vectors_that_are_cut_off_end_before_the_attack(tmp_path: Path) -> None:
+    packed = lzma.compress(b"".join(b"w%d 1 2 3\n" % number for number in range(9000)))
+    (tmp_path / "v.xz").write_bytes(packed[:200])
+    plan = plan_of(candidates={"name": "embedding", "path": str(tmp_path / "v.xz")})
+    with pytest.raises(DataError, match="not an intact xz"):
+        build_candidates(plan, RESOURCES).table(["good"])

@@ -1,0 +1,128 @@
+"""A victim that misbehaves costs its own examples an error, and nobody else anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sememekit.attack import Example, Victim
+from tests.attack.toys import EXAMPLES, LABELS, make_attack, predict
+
+BAD = EXAMPLES[1].fields[0]
+
+
+def raising(texts: list[str]) -> np.ndarray:
+    if any(text.startswith("a bad") for text in texts):
+        raise RuntimeError("no thanks")
+    return predict(texts)
+
+
+def with_nan(texts: list[str]) -> np.ndarray:
+    found = predict(texts)
+    found[[text.startswith("a bad") for text in texts]] = np.nan
+    return found
+
+
+def too_few_rows(texts: list[str]) -> np.ndarray:
+    return predict(texts)[: 1 if any(text.startswith("a bad") for text in texts) and len(texts) > 1 else len(texts)]
+
+
+def logits(texts: list[str]) -> np.ndarray:
+    found = predict(texts)
+    bad = [text.startswith("a bad") for text in texts]
+    found[bad] = np.log(found[bad])
+    return found
+
+
+@pytest.mark.parametrize("function", [raising, with_nan, logits])
+def test_a_fault_ends_its_own_examples_with_an_error(function: Any) -> None:
+    good = {result.index: result for result in make_attack("greedy").run(EXAMPLES)}
+    found = {result.index: result for result in make_attack("greedy", function=function).run(EXAMPLES)}
+    for example in EXAMPLES:
+        if example.fields[0].startswith("a bad"):
+            assert found[example.index].outcome == "error"
+            assert "victim" in found[example.index].reason
+            assert found[example.index].correct is None
+        else:
+            assert found[example.index] == good[example.index]
+
+
+def test_a_wrong_shape_of_a_batch_is_an_error_of_those_who_cause_it() -> None:
+    found = {result.index: result for result in make_attack("greedy", function=too_few_rows).run(EXAMPLES)}
+    assert found[1].outcome == "error"
+    assert "must give an array of shape" in found[1].reason
+    assert found[0] == next(make_attack("greedy").run(EXAMPLES[:1]))
+
+
+def test_a_fault_in_the_middle_of_a_search_is_no_failure() -> None:
+    def later(texts: list[str]) -> np.ndarray:
+        if any("dull" in text for text in texts):
+            raise ValueError("dull")
+        return predict(texts)
+
+    found = {result.index: result for result in make_attack("greedy", function=later).run(EXAMPLES)}
+    assert found[1].outcome == "error"
+    assert found[1].reason == "the victim raised ValueError: dull"
+    assert found[1].correct is True
+    assert found[1].queries > 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda n: np.ones((n, 2), dtype=np.int64), "floating-point"),
+        (lambda n: np.full((n, 3), 1 / 3), "shape"),
+        (lambda n: [["a", "b"]] * n, "floating-point"),
+        (lambda n: np.full((n, 2), [1.5, -0.5]), "no probabilities"),
+        (lambda n: None, "floating-point"),
+    ],
+)
+def test_answers_that_are_no_probabilities(answer: Any, problem: str) -> None:
+    victim = Victim(lambda texts: answer(len(texts)), LABELS, name="toy")
+    found = victim.ask([[("x",)], [("y",), ("z",)]])
+    assert [len(part) for part in found] == [1, 2]
+    assert all(isinstance(item, str) and problem in item for part in found for item in part)
+
+
+def test_tensors_will_do_and_pairs_come_as_tuples() -> None:
+    seen = []
+
+    def pairs(texts: list[tuple[str, str]]) -> torch.Tensor:
+        seen.extend(texts)
+        return torch.full((len(texts), 2), 0.5, requires_grad=True)
+
+    answers = Victim(pairs, LABELS, name="toy", batch_size=2).ask([[("a", "b"), ("c", "d")], [("a", "b"), ("e", "")]])
+    assert sorted(seen) == [("a", "b"), ("c", "d"), ("e", "")]
+    np.testing.assert_array_equal(np.array(answers), np.full((2, 2, 2), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "outcome", "reason"),
+    [
+        ("", "no", "skipped", "classified wrongly"),
+        ("", "yes", "skipped", "no words"),
+        ("good", "-", "skipped", "no gold label"),
+        ("good", "maybe", "error", "unknown label 'maybe'; the victim's labels: no, yes"),
+        ("wonder", "yes", "failed", "no word has a substitute"),
+        ("good", "yes", "failed", "the search gave up"),
+    ],
+)
+def test_awkward_examples_end_in_a_clear_outcome(text: str, label: str, outcome: str, reason: str) -> None:
+    def yes(texts: list[str]) -> np.ndarray:
+        return np.full((len(texts), 2), [0.1, 0.9])
+
+    result = next(make_attack("greedy", function=yes).run([Example(0, (text,), label)]))
+    assert result.outcome == outcome
+    assert reason in result.reason
+
+
+def test_limits_that_leave_nothing() -> None:
+    constraints = {"share": {"most": 0.1}, "minimum_length": {"words": 4}}
+    found = {result.index: result for result in make_attack("greedy", constraints=constraints).run(EXAMPLES)}
+    assert found[1].reason == "the constraints allow no change"
+    constraints["minimum_length"]["words"] = 5
+    found = {result.index: result for result in make_attack("greedy", constraints=constraints).run(EXAMPLES)}
+    assert (found[1].outcome, found[1].reason, found[1].correct) == ("skipped", "fewer than 5 words", True)
