@@ -7,6 +7,7 @@ DECODERS = {
     "mos": "sememekit.decoders.mos:MoS",
     "sdlm": "sememekit.decoders.sdlm:SDLM",
     "softmax": "sememekit.decoders.softmax:Softmax",
+    "tree_hsm": "sememekit.decoders.tree_hsm:TreeHSM",
 }
 """name -> "module:Class"; ``--decoder package.module:Class`` takes a decoder of your own."""
 

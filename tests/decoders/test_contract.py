@@ -66,6 +66,8 @@ CASES = [
     Case("class_hsm", {"classes": "sememes"}),
     Case("class_hsm", {"classes": "file"}),
     Case("class_hsm", {"num_classes": 1}, constant=("classes.weight", "classes.bias")),
+    Case("tree_hsm"),
+    Case("tree_hsm", {"tree": "sememes", "bias": False}),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
 ]

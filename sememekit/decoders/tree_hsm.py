@@ -1,0 +1,119 @@
+"""The tree-based softmax (Morin and Bengio 2005): a word is a way of left and right turns through a binary tree."""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.errors import ConfigError
+from sememekit.sememes.partition import sememe_order
+from sememekit.sememes.trees import WordTree, balanced_tree, huffman_tree
+
+
+@final
+class TreeHSM(Decoder):
+    """log p(w | g) = sum over the inner nodes j on the way to w of log sigmoid(s_j (g . n_j + b_j)).
+
+    s_j is +1 where the way turns left and -1 where it turns right; n_j (H) and b_j belong to the node, of which there are
+    V - 1 (Morin and Bengio 2005). The tree is Huffman's over the counts (Mikolov et al. 2013), the shortest mean way, or a
+    balanced one over a line of words on which neighbours share sememes (``sememes.partition``), so that each node divides a
+    field of meaning; the first of these papers took its tree from WordNet for that reason.
+
+    No vector belongs to a word, so that there is nothing to share with the input embedding: this layer is never tied.
+
+    The likelihood of N tokens is one product over the nodes on all their ways, packed; how many these are is read back once a
+    call. The distribution over all words goes down the tree level by level in log space.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(config.Settings):
+        """Settings of the tree-based softmax."""
+
+        tree: Literal["huffman", "sememes"] = "huffman"
+        """Huffman's tree over the counts, or a balanced tree over the order of the sememe graph (``--graph``)."""
+        bias: bool = True
+        """One free number for each node."""
+
+    level_bounds: list[int]
+    parent: Tensor
+    sign: Tensor
+    path_offsets: Tensor
+    path_nodes: Tensor
+    path_signs: Tensor
+
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Decoder.needs``."""
+        return frozenset({"graph"} if settings.tree == "sememes" else ())
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.num_words = len(resources.vocabulary)
+        if self.num_words < 2:
+            raise ConfigError("decoder 'tree_hsm': a tree needs two words or more, and the vocabulary has one")
+        self._take(_tree(settings, resources))
+        self.nodes = nn.Parameter(torch.empty(self.num_words - 1, resources.width).uniform_(-0.1, 0.1))
+        self.bias = nn.Parameter(torch.zeros(self.num_words - 1)) if settings.bias else None
+
+    def _take(self, tree: WordTree) -> None:
+        """The tree as tensors: where each level of inner nodes begins and ends, what is above each place, and all ways."""
+        offsets, nodes, sides = tree.paths()
+        inner_depth = tree.depth[: tree.num_words - 1]
+        self.level_bounds = [0, *np.cumsum(np.bincount(inner_depth)).tolist()]
+        for name, array in (
+            ("parent", tree.parent),
+            ("sign", 1 - 2 * tree.side),
+            ("path_offsets", offsets),
+            ("path_nodes", nodes),
+            ("path_signs", 1 - 2 * sides),
+        ):
+            self.register_buffer(name, torch.from_numpy(array), persistent=False)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``: the log-probability of a place is that of its parent plus that of the turn."""
+        scores = functional.linear(hidden, self.nodes, self.bias).to(self.nodes.dtype)
+        levels = [scores.new_zeros((*hidden.shape[:-1], 1))]
+        for level in range(1, len(self.level_bounds) - 1):
+            begin, end = self.level_bounds[level : level + 2]
+            above = self.parent[begin:end]
+            before = levels[-1].index_select(-1, above - self.level_bounds[level - 1])
+            levels.append(before + self._turn(scores, above, self.sign[begin:end]))
+        above = self.parent[self.num_words - 1 :]
+        reached = torch.cat(levels, dim=-1)
+        return reached.index_select(-1, above) + self._turn(scores, above, self.sign[self.num_words - 1 :])
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: about log2 V nodes a token in place of V words."""
+        rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
+        first = self.path_offsets[words]
+        length = self.path_offsets[words + 1] - first
+        token = torch.arange(len(words), device=words.device).repeat_interleave(length)
+        step = torch.arange(len(token), device=words.device) - (length.cumsum(0) - length)[token]
+        place = first[token] + step
+        nodes = self.path_nodes[place]
+        scores = (functional.embedding(nodes, self.nodes) * rows.index_select(0, token)).sum(dim=-1)
+        if self.bias is not None:
+            scores = scores + self.bias[nodes]
+        turns = functional.softplus(-self.path_signs[place] * scores)
+        return turns.new_zeros(len(words)).index_add(0, token, turns).reshape(target.shape)
+
+    @staticmethod
+    def _turn(scores: Tensor, nodes: Tensor, sign: Tensor) -> Tensor:
+        """Log-probabilities of turning to the side of ``sign`` at ``nodes``."""
+        return functional.logsigmoid(scores.index_select(-1, nodes) * sign)
+
+
+def _tree(settings: TreeHSM.Settings, resources: Resources) -> WordTree:
+    """The tree over all words."""
+    if settings.tree == "huffman":
+        return huffman_tree(resources.vocabulary.counts)
+    assert resources.graph is not None
+    resources.graph.check_vocabulary(resources.vocabulary)
+    return balanced_tree(sememe_order(resources.graph), resources.vocabulary.counts)
