@@ -3,8 +3,10 @@
 DECODERS = {
     "adaptive": "sememekit.decoders.adaptive:Adaptive",
     "class_hsm": "sememekit.decoders.class_hsm:ClassHSM",
+    "differentiated": "sememekit.decoders.differentiated:Differentiated",
     "moc": "sememekit.decoders.moc:MoC",
     "mos": "sememekit.decoders.mos:MoS",
+    "sampled": "sememekit.decoders.sampled:Sampled",
     "sdlm": "sememekit.decoders.sdlm:SDLM",
     "softmax": "sememekit.decoders.softmax:Softmax",
     "tree_hsm": "sememekit.decoders.tree_hsm:TreeHSM",

@@ -68,6 +68,10 @@ CASES = [
     Case("class_hsm", {"num_classes": 1}, constant=("classes.weight", "classes.bias")),
     Case("tree_hsm"),
     Case("tree_hsm", {"tree": "sememes", "bias": False}),
+    Case("differentiated"),
+    Case("differentiated", {"tied": True, "cutoffs": (3,), "widths": (5, 1), "bias": False}),
+    Case("sampled", {"num_samples": 4}),
+    Case("sampled", {"tied": False, "power": 1.0, "bias": False}),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
 ]

@@ -1,0 +1,97 @@
+"""Differentiated softmax (Chen, Grangier and Auli 2015): frequent words read more of the context than rare ones."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.errors import ConfigError
+
+
+@final
+class Differentiated(Decoder):
+    """p(w | g) = softmax over all words of g[part(w)] . x_w + b_w, Sec. 3.2 of Chen et al. 2015 (D-softmax).
+
+    The vocabulary is cut into bands by falling count, the context into as many parts, the first band with the widest part; a
+    word is scored by the part of its band alone, so its vector has the width of that part. One softmax goes over all bands: the
+    distribution is exact. The products cost the sum of band size x part width in place of V x H.
+
+    Tied, the vector of a word is the coordinates of its input vector that stand in the part of its band; E = H then.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(config.Settings):
+        """Settings of the differentiated softmax."""
+
+        cutoffs: tuple[int, ...] | None = None
+        """Ids at which later bands begin, rising; None for 5 % and 25 % of the vocabulary, as in ``adaptive``."""
+        widths: tuple[int, ...] | None = None
+        """Width of the part of each band; they add up to H. None halves from part to part: 4/7, 2/7 and 1/7 of H for three."""
+        tied: bool = False
+        """Take word vectors from the input embedding, each cut to the part of its band; the paper does not."""
+        bias: bool = True
+        """One free number for each word."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        size, width = len(resources.vocabulary), resources.width
+        self.band_bounds = _band_bounds(settings.cutoffs, size)
+        self.part_bounds = _part_bounds(settings.widths, width, len(self.band_bounds) - 1)
+        self.words = word_vectors(resources, "differentiated", tied=True) if settings.tied else None
+        self.bands = nn.ParameterList()
+        if not settings.tied:
+            for (first, last), (begin, end) in zip(pairwise(self.band_bounds), pairwise(self.part_bounds), strict=True):
+                self.bands.append(nn.Parameter(torch.empty(last - first, end - begin).uniform_(-0.1, 0.1)))
+        self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """(..., V): each band from its own part of the context."""
+        parts = []
+        for number, (begin, end) in enumerate(pairwise(self.part_bounds)):
+            first, last = self.band_bounds[number : number + 2]
+            vectors = self.bands[number] if self.words is None else self.words.weight[first:last, begin:end]
+            bias = None if self.bias is None else self.bias[first:last]
+            parts.append(functional.linear(hidden[..., begin:end], vectors, bias))
+        return torch.cat(parts, dim=-1)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        return functional.log_softmax(self._logits(hidden), dim=-1)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``."""
+        logits = self._logits(hidden.reshape(-1, hidden.shape[-1]))
+        return functional.cross_entropy(logits, target.reshape(-1), reduction="none").reshape(target.shape)
+
+
+def _band_bounds(cutoffs: tuple[int, ...] | None, size: int) -> list[int]:
+    """Where bands of words begin, and V."""
+    if cutoffs is None:
+        cutoffs = tuple(sorted(cut for cut in {max(1, size // 20), max(2, size // 4)} if cut < size))
+    bounds = [0, *cutoffs, size]
+    if any(last <= first for first, last in pairwise(bounds)):
+        raise ConfigError(
+            f"decoder 'differentiated': cutoffs {list(cutoffs)} must rise strictly and lie between 1 and {size - 1} for a "
+            f"vocabulary of {size} words; set decoder.cutoffs"
+        )
+    return bounds
+
+
+def _part_bounds(widths: tuple[int, ...] | None, width: int, num_bands: int) -> list[int]:
+    """Where parts of the context begin, and H."""
+    if widths is None:
+        shares = [max(1, 2 ** (num_bands - 1 - band) * width // (2**num_bands - 1)) for band in range(num_bands)]
+        widths = (width - sum(shares[1:]), *shares[1:])
+    if len(widths) != num_bands or min(widths) < 1 or sum(widths) != width:
+        raise ConfigError(
+            f"decoder 'differentiated': {num_bands} bands of words need {num_bands} widths of 1 or more that add up to the "
+            f"context's {width}, given {list(widths)}; set decoder.widths or decoder.cutoffs"
+        )
+    return [0, *accumulate(widths)]
