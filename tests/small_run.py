@@ -39,6 +39,7 @@ SMALL_DECODERS: dict[str, dict[str, Any]] = {
     "adaptive": {"shrink": 2.0},
     "mos": {"num_components": 3},
     "moc": {"num_components": 3},
+    "mos_sdlm": {"num_components": 2, "num_bases": 2},
 }
 """Settings that a decoder needs at this size; one that needs none is left out."""
 

@@ -6,6 +6,7 @@ DECODERS = {
     "differentiated": "sememekit.decoders.differentiated:Differentiated",
     "moc": "sememekit.decoders.moc:MoC",
     "mos": "sememekit.decoders.mos:MoS",
+    "mos_sdlm": "sememekit.decoders.mos_sdlm:MoSSDLM",
     "sampled": "sememekit.decoders.sampled:Sampled",
     "sdlm": "sememekit.decoders.sdlm:SDLM",
     "softmax": "sememekit.decoders.softmax:Softmax",

@@ -1,4 +1,4 @@
-"""What mixtures of softmaxes and of contexts share: several contexts for each position, and how much each counts."""
+"""What mixtures share: several contexts for each position, and how much each counts."""
 
 from __future__ import annotations
 

@@ -72,10 +72,12 @@ CASES = [
     Case("differentiated", {"tied": True, "cutoffs": (3,), "widths": (5, 1), "bias": False}),
     Case("sampled", {"num_samples": 4}),
     Case("sampled", {"tied": False, "power": 1.0, "bias": False}),
+    Case("mos_sdlm", {"num_components": 2, "mixture_dropout": 0.4, "vector_dropout": 0.4, "context_dropout": 0.4}),
+    Case("mos_sdlm", {"tied": False, "preset": "release-awd", "num_bases": 2}),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
 ]
-ANY_SIZE = {"mos", "moc"}
+ANY_SIZE = {"moc", "mos", "mos_sdlm"}
 """Decoders that make contexts of the embedding's size, whatever that is."""
 
 SHAPES = [(), (1,), (7,), (4, 3), (5, 1)]

@@ -1,0 +1,84 @@
+"""A mixture of sememe-driven layers: Yang et al. 2018 with the layer of Gu et al. 2018 in place of each softmax."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sememekit.decoders.base import Decoder, Resources, SenseEvidence
+from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.sdlm import SDLM
+
+
+@final
+class MoSSDLM(Decoder):
+    """p(w | g) = sum_k pi_k p_sdlm(w | h_k): each of K contexts goes through one sememe-driven layer that all of them share.
+
+    pi and h_k are those of Eq. (5) of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (6) to (10) of Gu et al. 2018 with
+    h_k as its context (``SDLM``). Neither paper has the combination. Exact, in log space: the log-sum-exp over k of log pi_k
+    plus the log-likelihood under context k. It costs K sememe-driven layers.
+
+    A layer of its own, and not a switch in ``mos``: nothing but the contexts is shared, and what it needs is another thing.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    class Settings(SDLM.Settings):
+        """Settings of the sememe-driven layer, and of the mixture above it."""
+
+        num_components: int = Field(default=3, ge=1)
+        """K, the number of contexts."""
+        mixture_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on all K x E coordinates of the contexts h_k, one mask a sequence; ``context_dropout`` acts on h_k Q_r."""
+
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Decoder.needs``."""
+        return SDLM.needs(settings)
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        shared = resources.embedding if settings.tied else None
+        size = resources.width if shared is None else shared.embedding_dim
+        mixture = MixtureSettings(num_components=settings.num_components, context_dropout=settings.mixture_dropout)
+        self.mixture = MixtureContexts(mixture, resources.width, size)
+        self.senses = SDLM(settings, replace(resources, width=size))
+
+    def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""
+        log_weights, contexts = self.mixture(hidden)
+        size = contexts.shape[-1]
+        return log_weights, contexts.reshape(*hidden.shape[:1], -1, size) if hidden.ndim == 3 else contexts.reshape(-1, size)
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        log_weights, contexts = self._contexts(hidden)
+        each = self.senses.log_probs(contexts)
+        return (each.reshape(*log_weights.shape, each.shape[-1]) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: K likelihoods of the sense layer, combined."""
+        log_weights, contexts = self._contexts(hidden)
+        repeated = target.unsqueeze(-1).expand(log_weights.shape).reshape(contexts.shape[:-1])
+        each = self.senses.nll(contexts, repeated).reshape(log_weights.shape)
+        return -(log_weights - each).logsumexp(dim=-1)
+
+    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
+        """See ``Decoder.evidence``: shares and gates of the components, a word's shares weighted by its posterior over them."""
+        log_weights, contexts = self._contexts(hidden)
+        joint = self.senses.log_probs(contexts)[:, words] + log_weights[:, None]
+        posterior = joint.softmax(dim=0)
+        parts = [self.senses.evidence(context, words) for context in contexts]
+        by_word = []
+        for column in range(len(words)):
+            shares: dict[int, float] = {}
+            for weight, part in zip(posterior[:, column].tolist(), parts, strict=True):
+                for sense, share in part.word_senses[column]:
+                    shares[sense] = shares.get(sense, 0.0) + weight * share
+            by_word.append(tuple(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))))
+        gates = log_weights.exp() @ torch.tensor([part.sememe_gates for part in parts]).to(log_weights)
+        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
