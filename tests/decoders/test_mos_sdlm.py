@@ -52,6 +52,7 @@ def test_masks_are_shared_over_time_but_not_over_sequences(site: str) -> None:
     assert len(set(nats[0].tolist())) > 1
 
 
+@torch.no_grad()
 def test_evidence_is_that_of_the_components_weighted_by_what_they_give_the_word() -> None:
     decoder, hidden, words = make(), torch.randn(WIDTH, dtype=torch.float64), torch.arange(10)
     log_weights, contexts = decoder.mixture(hidden)
