@@ -310,10 +310,14 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     return LoadedRun(folder, plan, vocabulary, graph, task.to(where).eval(), where, snapshot.name)
 
 
-def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Put weights into a model, naming what does not fit."""
+def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path, remedy: str = "was plan.json changed?") -> None:
+    """Put weights into a model.
+
+    Raises:
+        CheckpointError: they do not fit; it names the first that does not, and ends with ``remedy``.
+    """
     try:
         task.load_state_dict(dict(weights))
     except RuntimeError as error:
         first = str(error).splitlines()[1].strip() if len(str(error).splitlines()) > 1 else str(error)
-        raise CheckpointError(f"{path}: the weights do not fit the plan ({first}); was plan.json changed?") from None
+        raise CheckpointError(f"{path}: the weights do not fit the plan ({first}); {remedy}") from None

@@ -11,6 +11,7 @@ import torch
 from sememekit.build import build_task, read_plan
 from sememekit.config import resources_folder
 from sememekit.config.recipes import list_recipes, load_recipe
+from sememekit.text import Vocabulary
 from tests.small import small_graph, small_vocabulary
 
 NAMES = [recipe.name for recipe in list_recipes()]
@@ -63,3 +64,20 @@ def test_twins_differ_in_the_output_layer_alone() -> None:
     assert softmax.schedule == sdlm.schedule
     changed = {key for key, value in softmax.task.settings if value != getattr(sdlm.task.settings, key)}
     assert changed == {"output_dropout"}, "the release gives SDLM its own output dropout and nothing else"
+
+
+def test_the_mixture_on_penn_treebank_has_the_published_number_of_parameters() -> None:
+    """21,500,620 at 10,000 words, as the public code counts them; shared ones once. Nothing is allocated."""
+    vocabulary = Vocabulary.from_counts({f"w{number}": 20_000 - number for number in range(9_999)} | {"<unk>": 1})
+    plan = read_plan(load_recipe("mixture/ptb-mos"), "ptb-mos")
+    with torch.device("meta"):
+        task = build_task(plan, vocabulary, None)
+    assert sum(parameter.numel() for parameter in task.parameters()) == 21_500_620
+
+
+def test_finetuning_changes_the_training_alone() -> None:
+    for name in ("mixture/ptb-awd", "mixture/ptb-mos", "mixture/wt2-awd", "mixture/wt2-mos"):
+        first, second = (read_plan(load_recipe(one), one) for one in (name, f"{name}-finetune"))
+        assert (first.encoder, first.decoder) == (second.encoder, second.decoder)
+        assert (second.optimizer.averaging, second.schedule.stop_non_monotone) == ("from_start", 5)
+        assert first.optimizer.averaging == "triggered"

@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
             "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
             "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
             "sememekit train --out runs/sdlm --resume",
+            "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
         )
     )(train)
 
@@ -47,6 +48,10 @@ def train(
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
     clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="Begin with the best weights and the plan of this run.", show_default=False),
+    ] = None,
     overrides: Overrides = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out where it stopped.")] = False,
     print_plan: Annotated[bool, typer.Option("--print-plan", help="Print every setting as JSON and train nothing.")] = False,
@@ -60,10 +65,12 @@ def train(
     """Train a model; the folder that it leaves is all that the other commands need.
 
     A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
+    --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
+    worse than the start is kept.
     """
     named = given(task=task, encoder=encoder, decoder=decoder)
     keys = given(data=data, graph=graph, clusters=clusters, seed=seed, device=device, dtype=dtype)
-    table = training_table(recipe, named, keys, overrides or [])
+    table = training_table(recipe, named, keys, overrides or [], start_from)
     if print_plan:
         from sememekit.build import read_plan
 
@@ -86,7 +93,13 @@ def train(
     hint(f"next: sememekit evaluate-ppl {out}", quiet)
 
 
-def training_table(recipe: str | None, variants: dict[str, str], keys: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
+def training_table(
+    recipe: str | None,
+    variants: dict[str, str],
+    keys: dict[str, Any],
+    overrides: list[str],
+    start_from: Path | None = None,
+) -> dict[str, Any]:
     """The plain table of a run: the recipe, then the flags that name variants and things, then each override.
 
     Args:
@@ -94,10 +107,15 @@ def training_table(recipe: str | None, variants: dict[str, str], keys: dict[str,
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
         keys: ``data``, ``graph``, ``clusters``, ``seed``, ``device`` and ``dtype``, as far as given.
         overrides: ``slot.key=value``, applied last.
+        start_from: a run whose plan lies under the recipe.
     """
-    from sememekit.config import apply_overrides, choose_variant, load_recipe
+    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables
 
     table = load_recipe(recipe) if recipe is not None else {}
+    if start_from is not None:
+        from sememekit.commands.train import table_of_run
+
+        table = merge_tables(table_of_run(start_from), table)
     for slot, name in variants.items():
         table = choose_variant(table, slot, name)
     for name, value in keys.items():

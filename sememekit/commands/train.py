@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.build import (
+    CLUSTERS,
     Plan,
     build_task,
     clusters_of,
@@ -30,6 +31,7 @@ from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
+from sememekit.tasks.base import Task
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.tensorboard import TensorBoardLog
@@ -115,19 +117,22 @@ def _train(
         _check_data(folder, data, vocabulary)
         folder.replace_plan(plan.table())
     task = build_task(plan, vocabulary, graph, clusters)
+    begun = folder is not None and bool(folder.pointer())
+    if plan.run.start_from and not begun:
+        _start_from(Path(plan.run.start_from), task, vocabulary)
     parameters = sum(parameter.numel() for parameter in task.parameters())
     if folder is None:
         with tempfile.TemporaryDirectory() as scratch:
             files = run_files(vocabulary, graph, data, Path(scratch), clusters)
         folder = RunFolder.create(out, plan.table(), versions(), files)
-        snapshot = None
-    else:
-        snapshot = folder.load("last", with_trainer=True) if folder.pointer() else None
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
-    if snapshot is not None:
+    if begun:
+        snapshot = folder.load("last", with_trainer=True)
         load_weights(task, snapshot.weights, out)
         trainer.restore(snapshot)
         trainer.reopen()
+    elif plan.run.start_from:
+        trainer.keep_start()
     folder.forget_metrics_after(trainer.progress.step)
     with TensorBoardLog(out / "tensorboard") as board:
         seconds, tokens, stopped = 0.0, 0.0, False
@@ -150,6 +155,38 @@ def _train(
         finished=progress.finished,
         stopped=stopped,
     )
+
+
+def table_of_run(path: Path) -> dict[str, Any]:
+    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters.
+
+    Raises:
+        CheckpointError: ``path`` is no run.
+    """
+    folder = RunFolder.open(path)
+    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
+    for slot, name in (("graph", "graph.json"), ("clusters", CLUSTERS)):
+        if folder.file(name).exists():
+            table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
+    table["run"] = {**table.get("run", {}), "start_from": str(path)}
+    return table
+
+
+def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
+    """Put the best weights of another run into a model.
+
+    Raises:
+        CheckpointError: there are none, or they are of other words or sizes.
+    """
+    folder = RunFolder.open(path)
+    words = Vocabulary.load(folder.file("vocabulary.tsv"))
+    if words.fingerprint != vocabulary.fingerprint:
+        raise CheckpointError(
+            f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
+            f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
+        )
+    weights = folder.load("best", with_trainer=False).weights
+    load_weights(task, weights, path, "keep task, encoder and decoder as that run has them, and change how it is trained only")
 
 
 def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:

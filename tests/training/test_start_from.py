@@ -1,0 +1,117 @@
+"""A run that begins with the best weights of another: finetuning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from sememekit.build import load_run
+from sememekit.cli import app
+from sememekit.cli.training import training_table
+from sememekit.commands.train import table_of_run, train
+from sememekit.errors import CheckpointError
+from sememekit.training import RunFolder
+from tests.small_run import Place
+from tests.training.test_averaging import script_validation
+from tests.training.test_resume import assert_same_bits, last, stop_after
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def first(place: Place, tmp_path: Path) -> Path:
+    train(place.table("sdlm", schedule__epochs=2, optimizer__learning_rate=3.0), tmp_path / "first")
+    return tmp_path / "first"
+
+
+def tuning(run: Path, *overrides: str) -> dict[str, dict[str, object]]:
+    return training_table("mixture/finetune", {}, {}, list(overrides), run)
+
+
+def test_the_plan_comes_along_and_the_recipe_lies_on_top(first: Path) -> None:
+    table = tuning(first, "schedule.epochs=3")
+    assert table["optimizer"]["learning_rate"] == 3.0
+    assert table["optimizer"]["averaging"] == "from_start"
+    assert (table["schedule"]["stop_non_monotone"], table["schedule"]["epochs"]) == (5, 3)
+    assert table["decoder"]["name"] == "sdlm"
+    assert table["graph"]["path"] == str(first / "graph.json")
+    assert table["run"]["start_from"] == str(first)
+
+
+def test_a_claim_stays_with_the_run_that_made_it(place: Place, tmp_path: Path) -> None:
+    claim = {"paper": "p", "table": "1", "row": "r", "metric": "perplexity", "value": 1.0}
+    train({**place.table(schedule__epochs=1), "claim": claim}, tmp_path / "first")
+    assert "claim" not in table_of_run(tmp_path / "first")
+
+
+def test_what_is_no_better_than_the_start_is_not_kept(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = script_validation(monkeypatch, [40.0, 41.0, 42.0])
+    report = train(tuning(first, "schedule.epochs=2"), tmp_path / "tuned")
+    assert (report.best_valid, report.best_epoch, report.epochs) == (40.0, 0, 2)
+    start = RunFolder.open(first).load("best", with_trainer=False).weights
+    assert_same_bits(start, judged[0])
+    assert_same_bits(start, RunFolder.open(tmp_path / "tuned").load("best", with_trainer=False).weights)
+    assert not torch.equal(judged[1]["embedding.weight"], start["embedding.weight"])
+
+
+def test_a_better_epoch_is_kept(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = script_validation(monkeypatch, [40.0, 39.0])
+    report = train(tuning(first, "schedule.epochs=1"), tmp_path / "tuned")
+    assert (report.best_valid, report.best_epoch) == (39.0, 1)
+    assert_same_bits(judged[1], RunFolder.open(tmp_path / "tuned").load("best", with_trainer=False).weights)
+    (first / "plan.json").unlink()
+    assert load_run(tmp_path / "tuned", device="cpu").graph is not None, "a run needs nothing but its folder"
+
+
+@pytest.mark.parametrize("cut", [1, 30, 41])
+def test_stopping_and_going_on_leaves_no_trace(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
+    table = tuning(first, "schedule.epochs=2", "task.input_dropout=0.2")
+    train(table, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, cut)
+        assert train(table, tmp_path / "cut").stopped
+    train(table, tmp_path / "cut", resume=True)
+    assert_same_bits(last(tmp_path / "whole").weights, last(tmp_path / "cut").weights)
+    assert_same_bits(last(tmp_path / "whole").trainer, last(tmp_path / "cut").trainer)
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_with_those_weights_again(
+    first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tuning(first, "schedule.epochs=1")
+    train(table, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("sememekit.training.trainer.Trainer.keep_start", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(table, tmp_path / "killed")
+    train({}, tmp_path / "killed", resume=True)
+    assert_same_bits(last(tmp_path / "whole").weights, last(tmp_path / "killed").weights)
+
+
+def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, first: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"first: the weights do not fit.*keep task, encoder and decoder as that run"):
+        train(tuning(first, "encoder.hidden_size=8", "encoder.output_size=6"), tmp_path / "tuned")
+    other = Place(tmp_path / "other", max_vocabulary=5)
+    with pytest.raises(
+        CheckpointError, match=r"--from .*first: it was trained on vocabulary .*\(10 words\).*\(5 words\).*--data"
+    ):
+        train(
+            {**place.table(), "data": {"path": str(other.data.folder)}, "run": {"start_from": str(first)}}, tmp_path / "tuned"
+        )
+    with pytest.raises(CheckpointError, match="does not exist"):
+        table_of_run(tmp_path / "nowhere")
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:
+    flags = ["--from", str(first), "--recipe", "mixture/finetune", "--set", "schedule.epochs=1", "--json"]
+    result = runner.invoke(app, ["train", *flags, "--out", str(tmp_path / "tuned")])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["epochs"] == 1
+    result = runner.invoke(app, ["train", "--from", str(tmp_path / "no"), "--out", str(tmp_path / "two")])
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "does not exist" in result.stderr
