@@ -40,6 +40,7 @@ SMALL_DECODERS: dict[str, dict[str, Any]] = {
     "mos": {"num_components": 3},
     "moc": {"num_components": 3},
     "mos_sdlm": {"num_components": 2, "num_bases": 2},
+    "self_organized": {"update_every": 7, "gamma": 3.0, "frequency_budget": 0.5},
 }
 """Settings that a decoder needs at this size; one that needs none is left out."""
 

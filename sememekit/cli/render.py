@@ -126,7 +126,7 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-    from sememekit.training import EpochReport, StepReport
+    from sememekit.training import ChangeReport, EpochReport, StepReport
 
     columns = (TextColumn("epoch {task.fields[epoch]}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True, highlight=False)) as progress:
@@ -143,6 +143,8 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
                     if report.epoch in bars:
                         progress.remove_task(bars.pop(report.epoch))
                     progress.console.print(epoch_line(report))
+                case ChangeReport():
+                    progress.console.print(change_line(report))
                 case _:
                     pass  # a stop is told by the subcommand, with what to type next
 
@@ -167,6 +169,12 @@ def epoch_line(report: Any) -> str:
             *([report.finished] if report.finished else []),
         ]
     )
+
+
+def change_line(report: Any) -> str:
+    """What changed in the model by other means than gradients, in one line."""
+    values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
+    return f"step {report.step}: {values}"
 
 
 def toml_text(table: dict[str, Any], path: str = "") -> str:

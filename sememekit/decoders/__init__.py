@@ -9,6 +9,7 @@ DECODERS = {
     "mos_sdlm": "sememekit.decoders.mos_sdlm:MoSSDLM",
     "sampled": "sememekit.decoders.sampled:Sampled",
     "sdlm": "sememekit.decoders.sdlm:SDLM",
+    "self_organized": "sememekit.decoders.self_organized:SelfOrganized",
     "softmax": "sememekit.decoders.softmax:Softmax",
     "tree_hsm": "sememekit.decoders.tree_hsm:TreeHSM",
 }

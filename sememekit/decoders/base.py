@@ -97,9 +97,60 @@ class Decoder(nn.Module, ABC):
             (...) nats.
         """
 
+    def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """The terms that ``nll`` is the sum of in evaluation, by name, each (...); empty where it is one term.
+
+        A decoder that first chooses a cluster answers "cluster" and "in_cluster", so that evaluation can say what each costs.
+        """
+        return {}
+
+    def clusters(self) -> Tensor | None:
+        """(V,) the cluster of each word, where the decoder divides words into clusters; otherwise None."""
+        return None
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
+
+        Returns:
+            plain numbers about what was done, which the trainer reports and writes into metrics.jsonl; None when nothing was.
+            All state that this depends on must be in buffers, so that a run that is resumed does the same.
+        """
+        return None
+
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
         return None
+
+
+@dataclass(frozen=True)
+class ClusterChange:
+    """What assigning words to clusters anew has changed.
+
+    Attributes:
+        moved_words: share of the V words that changed their cluster, 0 to 1.
+        moved_frequency: share of the text that these words are, 0 to 1.
+        homeless_words: words that found no open cluster and went to the least loaded one.
+        empty_clusters: clusters without a word.
+        largest_cluster: words in the largest.
+    """
+
+    moved_words: float
+    moved_frequency: float
+    homeless_words: int
+    empty_clusters: int
+    largest_cluster: int
+
+
+class ClusterLearner(Decoder):
+    """A decoder whose word clusters are learned from where words occur: ``observe`` a text, then ``reassign``."""
+
+    @abstractmethod
+    def observe(self, hidden: Tensor, target: Tensor) -> None:
+        """Add the occurrences of ``target`` (...) after contexts ``hidden`` (..., H) to the statistics."""
+
+    @abstractmethod
+    def reassign(self) -> ClusterChange:
+        """Divide the words anew by the statistics. The vectors of words and clusters stay as they are."""
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:

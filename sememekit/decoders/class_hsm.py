@@ -70,10 +70,18 @@ class ClassHSM(Decoder):
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """See ``Decoder.nll``: tokens are grouped by class, and a token meets the words of its class alone."""
+        return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
+
+    def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """See ``Decoder.nll_parts``."""
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
         of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
         within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
-        return (of_class + within).reshape(target.shape)
+        return {"cluster": of_class.reshape(target.shape), "in_cluster": within.reshape(target.shape)}
+
+    def clusters(self) -> Tensor:
+        """See ``Decoder.clusters``."""
+        return self.groups.group_of
 
 
 def _classes(settings: ClassHSM.Settings, resources: Resources) -> NDArray[np.integer]:

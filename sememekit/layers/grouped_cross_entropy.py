@@ -2,68 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+BLOCK: Final = 16
+"""Rows of one padded block of the batched path."""
 
 
+@final
 class Groups(nn.Module):
-    """V items in C disjoint groups, none of them empty, as index arrays on the device; it holds nothing that is learned.
+    """V items in G disjoint groups, as index arrays on the device; it holds nothing that is learned by gradients.
 
     Args:
-        group_of: (V,) the group of each item. Numbers that no item has are left out, so that groups are 0 .. C-1 in order.
+        group_of: (V,) the group of each item.
+        num_groups: G, for numbers 0 .. G-1 that some groups may lack items for. Unless given, numbers that no item has are left
+            out, so that groups are 0 .. G-1 in order and none is empty.
+        persistent: whether the division is part of the state dict: for groups that change in training.
 
     Attributes:
-        group_of: (V,) the group of each item, 0 .. C-1.
+        group_of: (V,) the group of each item, 0 .. G-1.
         members: (V,) items, group after group, rising within a group.
         place_of: (V,) where an item stands in ``members``.
-        bounds: C+1 numbers; group c is ``members[bounds[c]:bounds[c + 1]]``.
+        offsets: (G + 1,) group g is ``members[offsets[g]:offsets[g + 1]]``; ``bounds`` are the same as Python numbers.
+        largest: the size of the largest group.
+        any_empty: whether a group has no item.
         in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy.
     """
 
     group_of: Tensor
     members: Tensor
     place_of: Tensor
+    offsets: Tensor
 
-    def __init__(self, group_of: NDArray[np.integer]) -> None:
+    def __init__(self, group_of: NDArray[np.integer], num_groups: int | None = None, *, persistent: bool = False) -> None:
         super().__init__()
-        _, dense = np.unique(group_of, return_inverse=True)
-        members = np.argsort(dense, kind="stable")
-        self.bounds: list[int] = [0, *np.cumsum(np.bincount(dense)).tolist()]
-        self.in_order = bool((members == np.arange(len(members))).all())
-        self.register_buffer("group_of", torch.from_numpy(dense.astype(np.int64)), persistent=False)
-        self.register_buffer("members", torch.from_numpy(members.astype(np.int64)), persistent=False)
-        self.register_buffer("place_of", torch.from_numpy(np.argsort(members).astype(np.int64)), persistent=False)
+        numbers = np.unique(group_of, return_inverse=True)[1] if num_groups is None else group_of
+        self.num_groups = int(numbers.max()) + 1 if num_groups is None else num_groups
+        self.register_buffer("group_of", torch.from_numpy(numbers.astype(np.int64)), persistent=persistent)
+        for name in ("members", "place_of", "offsets"):
+            self.register_buffer(name, torch.empty(0, dtype=torch.int64), persistent=False)
+        self.set(self.group_of)
+        self.register_load_state_dict_post_hook(lambda module, keys: module.set(module.group_of))
+
+    def set(self, group_of: Tensor) -> None:
+        """Divide the items anew, among as many groups as before. Reads the sizes back from the device."""
+        self.group_of.copy_(group_of)
+        sizes = torch.bincount(self.group_of, minlength=self.num_groups)
+        self.members = self.group_of.argsort(stable=True)
+        self.place_of = self.members.argsort()
+        self.offsets = functional.pad(sizes.cumsum(0), (1, 0))
+        self.bounds: list[int] = self.offsets.tolist()
+        self.largest, self.any_empty = int(sizes.max()), bool((sizes == 0).any())
+        self.in_order = bool((self.group_of.diff() >= 0).all())
 
     @property
-    def num_groups(self) -> int:
-        """C."""
-        return len(self.bounds) - 1
+    def sizes(self) -> Tensor:
+        """(G,) items in each group."""
+        return self.offsets.diff()
 
-    def pick(self, over_items: Tensor, group: int) -> Tensor:
-        """The rows of a group, from a tensor over items."""
-        part = slice(self.bounds[group], self.bounds[group + 1])
-        return over_items[part] if self.in_order else over_items.index_select(0, self.members[part])
+    def at_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Where rows with these targets (N,) stand once they are sorted by group, and where their targets do.
 
-    def put(self, over_items: Tensor, group: int, rows: Tensor) -> None:
-        """Write the rows of a group into a tensor over items."""
-        part = slice(self.bounds[group], self.bounds[group + 1])
-        if self.in_order:
-            over_items[part] = rows
-        else:
-            over_items.index_copy_(0, self.members[part], rows.to(over_items.dtype))
+        Returns:
+            the order of the rows (N,), and for each sorted row the place of its target among the members of the group.
+        """
+        group = self.group_of[target]
+        order = group.argsort(stable=True)
+        return order, (self.place_of[target] - self.offsets[group])[order]
 
 
 def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, target: Tensor, groups: Groups) -> Tensor:
     """-log softmax over the group of the target alone, of rows items^T + bias, taken at the target.
 
-    Rows are sorted by group; then each group that occurs is one product of its rows and its vectors. The cost is the sum of
-    rows x members over those groups, and the largest tensor is as large as the vectors of one group: no vectors are gathered
-    for single rows and no padding is computed. The number of rows of each group is read back once a call. The backward pass is
-    written by hand, so that the gradient of the items is one (V, E) tensor and not one for each group.
+    Rows are sorted by group, so that the vectors of a group are gathered once for all its rows, never once for a row. The work
+    is 2 E times the sum over rows of the size of their group, and V x E numbers of gradient. On the CPU one group after the
+    other goes through the cache, with a backward pass written by hand that writes each row of the gradient once; the number of
+    rows of each group is read back. Elsewhere blocks of ``BLOCK`` rows go through one padded batched product, whose shapes do
+    not depend on the data, so that nothing is read back.
 
     Args:
         rows: (N, E) contexts.
@@ -73,16 +94,23 @@ def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, targ
         groups: of the items.
 
     Returns:
-        (N,) nats, unreduced.
+        (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.
     """
     kind = rows.device.type
     product_dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else items.dtype
-    nats: Tensor = _GroupedCrossEntropy.apply(rows, items, bias, target, groups, product_dtype)
-    return nats
+    if kind == "cpu":
+        with_gradient = torch.is_grad_enabled()
+        nats: Tensor = _GroupByGroup.apply(rows, items, bias, target, groups, product_dtype, with_gradient)
+        return nats
+    return _in_padded_blocks(rows, items, bias, target, groups)
 
 
-class _GroupedCrossEntropy(torch.autograd.Function):
-    """``grouped_cross_entropy`` with its gradient; products in ``product_dtype``, all else in the dtype of the items."""
+class _GroupByGroup(torch.autograd.Function):
+    """``grouped_cross_entropy`` a group at a time.
+
+    The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. That product is taken
+    in the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
+    """
 
     @staticmethod
     def forward(
@@ -93,46 +121,97 @@ class _GroupedCrossEntropy(torch.autograd.Function):
         target: Tensor,
         groups: Groups,
         product_dtype: torch.dtype,
+        with_gradient: bool,
     ) -> Tensor:
-        group = groups.group_of[target]
-        order = group.argsort(stable=True)
-        counts = torch.bincount(group, minlength=groups.num_groups).tolist()
-        place = groups.place_of[target[order]]
-        sorted_rows = rows[order].to(product_dtype)
-        nats = items.new_empty(len(rows))
-        shares, parts, end = [], [], 0
+        order, place = groups.at_target(target)
+        counts = torch.bincount(groups.group_of[target], minlength=groups.num_groups).tolist()
+        pick = _Picker(groups.members, groups.in_order)
+        sorted_rows, place = rows[order].to(product_dtype), place[:, None]
+        sorted_nats, grad_sorted = items.new_empty(len(rows), 1), items.new_empty(rows.shape if with_gradient else 0)
+        minus_one = items.new_full((len(rows), 1), -1.0)
+        parts: list[tuple[Tensor, int, int, int, int]] = []  # share - one-hot, first row and end, first member and end
+        end = 0
         for number, count in enumerate(counts):
             if not count:
                 continue
-            part, end = slice(end, end + count), end + count
-            logits = (sorted_rows[part] @ groups.pick(items, number).to(product_dtype).T).to(items.dtype)
+            begin, end = end, end + count
+            first, last = groups.bounds[number], groups.bounds[number + 1]
+            vectors = pick(items, first, last).to(product_dtype)
+            logits = (sorted_rows[begin:end] @ vectors.T).to(items.dtype)
             if bias is not None:
-                logits += groups.pick(bias, number)
-            log_normaliser = logits.logsumexp(dim=1, keepdim=True)
-            hit = (place[part] - groups.bounds[number])[:, None]
-            nats[part] = (log_normaliser - logits.gather(1, hit))[:, 0]
-            shares.append(logits.sub_(log_normaliser).exp_().scatter_add_(1, hit, -torch.ones_like(log_normaliser)))
-            parts.append((number, part))
-        ctx.groups, ctx.shares, ctx.parts, ctx.product_dtype = groups, shares, parts, product_dtype
-        ctx.with_bias = bias is not None
-        ctx.save_for_backward(sorted_rows, items, order)
-        return torch.empty_like(nats).index_copy_(0, order, nats)
+                logits += pick(bias, first, last)
+            log_probs = functional.log_softmax(logits, dim=1)
+            torch.gather(log_probs, 1, place[begin:end], out=sorted_nats[begin:end])
+            if with_gradient:
+                share = log_probs.exp_().scatter_add_(1, place[begin:end], minus_one[begin:end])
+                grad_sorted[begin:end] = share.to(product_dtype) @ vectors
+                parts.append((share, begin, end, first, last))
+        # The groups may be others by the time of the backward pass, so the members that were used are kept with the picker.
+        ctx.pick, ctx.parts, ctx.product_dtype, ctx.with_bias = pick, parts, product_dtype, bias is not None
+        ctx.save_for_backward(sorted_rows, items, order, grad_sorted)
+        return torch.empty_like(sorted_nats).index_copy_(0, order, sorted_nats.neg_())[:, 0]
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        sorted_rows, items, order = ctx.saved_tensors
-        groups: Groups = ctx.groups
-        grad = grad[order]
-        grad_items = torch.zeros_like(items)
+        sorted_rows, items, order, grad_sorted = ctx.saved_tensors
+        pick, sorted_grad = ctx.pick, grad[order, None]
+        grad_items = torch.empty_like(items)
         grad_bias = items.new_zeros(len(items)) if ctx.with_bias else None
-        grad_sorted = torch.empty(sorted_rows.shape, dtype=items.dtype, device=items.device)
-        for (number, part), share in zip(ctx.parts, ctx.shares, strict=True):
-            weighted = share * grad[part, None]
-            lowered = weighted.to(ctx.product_dtype)
-            grad_sorted[part] = (lowered @ groups.pick(items, number).to(ctx.product_dtype)).to(items.dtype)
-            groups.put(grad_items, number, lowered.T @ sorted_rows[part])
+        done = 0
+        for share, begin, end, first, last in ctx.parts:
+            weighted = share * sorted_grad[begin:end]
+            pick.put(grad_items, first, last, weighted.to(ctx.product_dtype).T @ sorted_rows[begin:end])
             if grad_bias is not None:
-                groups.put(grad_bias, number, weighted.sum(dim=0))
-        grad_rows = torch.empty_like(grad_sorted).index_copy_(0, order, grad_sorted)
-        return grad_rows, grad_items, grad_bias, None, None, None
+                pick.put(grad_bias, first, last, weighted.sum(dim=0))
+            pick.clear(grad_items, done, first)
+            done = last
+        pick.clear(grad_items, done, len(items))
+        grad_rows = torch.empty_like(grad_sorted).index_copy_(0, order, grad_sorted * sorted_grad)
+        return grad_rows, grad_items, grad_bias, None, None, None, None
+
+
+class _Picker:
+    """Rows of a tensor over items by their range in ``members``: a slice where the items lie in that order."""
+
+    def __init__(self, members: Tensor, in_order: bool) -> None:
+        self.members, self.in_order = members, in_order
+
+    def __call__(self, over_items: Tensor, first: int, last: int) -> Tensor:
+        return over_items[first:last] if self.in_order else over_items.index_select(0, self.members[first:last])
+
+    def put(self, over_items: Tensor, first: int, last: int, rows: Tensor) -> None:
+        if self.in_order:
+            over_items[first:last] = rows
+        else:
+            over_items.index_copy_(0, self.members[first:last], rows.to(over_items.dtype))
+
+    def clear(self, over_items: Tensor, first: int, last: int) -> None:
+        if first < last and self.in_order:
+            over_items[first:last] = 0.0
+        elif first < last:
+            over_items.index_fill_(0, self.members[first:last], 0.0)
+
+
+def _in_padded_blocks(rows: Tensor, items: Tensor, bias: Tensor | None, target: Tensor, groups: Groups) -> Tensor:
+    """``grouped_cross_entropy`` as one batched product of (blocks, BLOCK, E) and (blocks, largest group, E)."""
+    device = rows.device
+    order, at_target = groups.at_target(target)
+    group = groups.group_of[target[order]]
+    counts = torch.zeros_like(groups.sizes).scatter_add_(0, group, torch.ones_like(group))
+    ends = counts.add(BLOCK - 1).div(BLOCK, rounding_mode="floor").cumsum(0)  # of each group, in blocks
+    num_blocks = len(rows) // BLOCK + groups.num_groups  # at least as many as there are, so that nothing is read back
+    rank = torch.arange(len(rows), device=device) - (counts.cumsum(0) - counts)[group]
+    slot = functional.pad(ends, (1, 0))[group] * BLOCK + rank
+    of_block = torch.searchsorted(ends, torch.arange(num_blocks, device=device), right=True).clamp_(max=groups.num_groups - 1)
+    places = torch.arange(groups.largest, device=device)
+    padding = places >= groups.sizes[of_block][:, None]  # (blocks, largest)
+    chosen = groups.members[(groups.offsets[of_block][:, None] + places).clamp_(max=len(items) - 1)]
+    spread = rows.new_zeros(num_blocks * BLOCK, rows.shape[1]).index_copy(0, slot, rows[order])
+    logits = (spread.view(num_blocks, BLOCK, -1) @ functional.embedding(chosen, items).transpose(1, 2)).to(items.dtype)
+    if bias is not None:
+        logits = logits + bias[chosen][:, None]
+    # A spare block at the end may stand for an empty group; no row reads it, and it stays unmasked so that no NaN arises.
+    hide = (padding & ~padding.all(dim=1, keepdim=True))[:, None]
+    log_probs = logits.masked_fill(hide, -torch.inf).log_softmax(dim=2).view(num_blocks * BLOCK, -1)
+    return items.new_empty(len(rows)).index_copy(0, order, -log_probs[slot, at_target])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sememekit.config import Settings
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
+from sememekit.measure import Tally
 from sememekit.text import PreparedData, Vocabulary
 
 Carry = tuple[Tensor, ...]
@@ -102,6 +103,14 @@ class Task(nn.Module, ABC):
         """
         yield self.loss(batch, carry)
 
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """Called after each step of the optimiser with its number, from 1, for what changes by other means than gradients.
+
+        Returns:
+            plain numbers for the record, or None: see ``Decoder.after_step``.
+        """
+        return None
+
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         """Metrics on a split, the headline among them. Dropout is off inside and as before afterwards."""
@@ -119,11 +128,26 @@ class Scored:
         targets: (T, B) word ids that were predicted.
         nats: (T, B) negative log-likelihood of each.
         mask: (T, B) which of them count; the rest is padding.
+        parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
     """
 
     targets: Tensor
     nats: Tensor
     mask: Tensor
+    parts: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
+    """Nats and predicted tokens of scored text, and the same for each of its parts, summed in float64."""
+    nats: dict[str, Tensor] = {}
+    whole, count = torch.zeros((), dtype=torch.float64), 0
+    for chunk in chunks:
+        count += int(chunk.mask.sum())
+        whole += chunk.nats.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
+        for name, part in chunk.parts.items():
+            total = part.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
+            nats[name] = nats[name] + total if name in nats else total
+    return Tally(float(whole), count), {name: Tally(float(total), count) for name, total in nats.items()}
 
 
 class WordPredictor(Task):

@@ -17,8 +17,8 @@ from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import shared_dropout
-from sememekit.measure import Tally, unigram_tally
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor
+from sememekit.measure import unigram_tally
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import evaluation_columns, random_chunks, training_columns
 
@@ -162,6 +162,10 @@ class LanguageModel(WordPredictor):
             rate_scale=scale,
         )
 
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """See ``Task.after_step``: the decoder's turn."""
+        return self.decoder.after_step(step)
+
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
         """See ``Task.losses``: ``small_batch_size`` columns at a time."""
         columns = batch.shape[1]
@@ -204,24 +208,18 @@ class LanguageModel(WordPredictor):
                 target = torch.from_numpy(targets[part]).to(self.device)
                 with torch.no_grad():
                     hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
-                    nats = self.decoder.nll(hidden, target)
-                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device))
+                    parts = self.decoder.nll_parts(hidden, target)
+                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(hidden, target)
+                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device), parts)
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)
 
-    def tally(self, tokens: np.ndarray) -> Tally:
-        """Nats and predicted tokens of a stream, summed in float64."""
-        total, count = torch.zeros((), dtype=torch.float64), 0
-        for scored in self.score(tokens):
-            total += scored.nats.double().masked_fill(~scored.mask, 0.0).sum().cpu()
-            count += int(scored.mask.sum())
-        return Tally(float(total), count)
-
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``."""
-        tally = self.tally(data.tokens(split))
-        return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
+        """See ``Task.evaluate``. Terms of the loss have perplexities of their own, whose product is the perplexity."""
+        whole, parts = tallies(self.score(data.tokens(split)))
+        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
+        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""

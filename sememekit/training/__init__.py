@@ -1,11 +1,12 @@
 """The trainer, its settings and the run folder. Nothing here knows a concrete task, encoder or decoder."""
 
 from sememekit.training.checkpoint import RunFolder, Snapshot
-from sememekit.training.reports import EpochReport, Report, StepReport, StopReport
+from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.trainer import Trainer, autocast
 
 __all__ = [
+    "ChangeReport",
     "EpochReport",
     "OptimizerSettings",
     "Report",

@@ -61,6 +61,21 @@ class EpochReport:
 
 
 @dataclass(frozen=True)
+class ChangeReport:
+    """Something changed in the model by other means than gradients, such as its word clusters: see ``Decoder.after_step``.
+
+    Attributes:
+        epoch: from 1.
+        step: optimiser steps of the whole run.
+        values: plain numbers by name, as the model gave them.
+    """
+
+    epoch: int
+    step: int
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
 class StopReport:
     """The run was asked to stop and wrote a checkpoint to resume from."""
 
@@ -69,4 +84,4 @@ class StopReport:
     checkpoint: str
 
 
-Report = StepReport | EpochReport | StopReport
+Report = StepReport | EpochReport | ChangeReport | StopReport

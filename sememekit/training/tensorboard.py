@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, final
 
-from sememekit.training.reports import EpochReport, Report, StepReport
+from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport
 
 
 @final
@@ -37,6 +37,8 @@ class TensorBoardLog:
             values = {"train/nats": report.nats, "train/rate": report.rate, "train/tokens_per_second": report.tokens_per_second}
         elif isinstance(report, EpochReport):
             values = {f"valid/{name}": value for name, value in report.valid.items()} | {"epoch/train_nats": report.train_nats}
+        elif isinstance(report, ChangeReport):
+            values = {f"change/{name}": value for name, value in report.values.items()}
         for name, value in values.items():
             self._writer.add_scalar(name, value, report.step)
 

@@ -19,7 +19,7 @@ from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder, Snapshot
 from sememekit.training.diagnosis import first_bad_module
 from sememekit.training.optimizers import make_optimizer
-from sememekit.training.reports import EpochReport, Report, StepReport, StopReport
+from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 
 
@@ -100,7 +100,8 @@ class Trainer:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
 
         Yields:
-            a ``StepReport`` every ``report_every`` steps, an ``EpochReport`` after each epoch, a ``StopReport`` when stopped.
+            a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` where the task changed itself, an ``EpochReport``
+            after each epoch, a ``StopReport`` when stopped.
 
         Raises:
             TrainingError: the loss is not finite, or validation does not leave the unigram model behind.
@@ -117,6 +118,8 @@ class Trainer:
             num_batches = self.task.num_batches(self.data, order)
             for batch in self.task.batches(self.data, order, progress.batch):
                 self._step(batch, window)
+                if (values := self.task.after_step(progress.step)) is not None:
+                    yield ChangeReport(progress.epoch, progress.step, values)
                 at_end = progress.batch == num_batches
                 if progress.step % self.run_settings.report_every == 0 or at_end or self.device.type == "cpu":
                     self._check(window, batch)

@@ -74,10 +74,13 @@ CASES = [
     Case("sampled", {"tied": False, "power": 1.0, "bias": False}),
     Case("mos_sdlm", {"num_components": 2, "mixture_dropout": 0.4, "vector_dropout": 0.4, "context_dropout": 0.4}),
     Case("mos_sdlm", {"tied": False, "preset": "release-awd", "num_bases": 2}),
+    Case("self_organized", {"start": "random"}),
+    Case("self_organized", {"start": "random", "tied": False, "bias": True, "num_clusters": 3, "frequency_budget": 0.5}),
+    Case("self_organized", {"start": "file", "smoothing": "printed", "update_every": 1, "context_dropout": 0.4}),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
 ]
-ANY_SIZE = {"moc", "mos", "mos_sdlm"}
+ANY_SIZE = {"moc", "mos", "mos_sdlm", "self_organized"}
 """Decoders that make contexts of the embedding's size, whatever that is."""
 
 SHAPES = [(), (1,), (7,), (4, 3), (5, 1)]
@@ -190,6 +193,21 @@ def test_bfloat16_products_give_losses_in_full_precision(case: Case) -> None:
         lowered = decoder.nll(hidden, target)
     assert lowered.dtype == torch.float32
     torch.testing.assert_close(lowered, exact, rtol=0.2, atol=0.2)
+
+
+@each_case
+def test_parts_of_the_loss_add_up(case: Case) -> None:
+    decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
+    parts = decoder.nll_parts(hidden, target)
+    assert all(part.shape == target.shape and (part >= -1e-12).all() for part in parts.values())
+    if parts:
+        torch.testing.assert_close(torch.stack([*parts.values()]).sum(dim=0), decoder.nll(hidden, target))
+
+
+@each_case
+def test_clusters_are_none_or_one_for_each_word(case: Case) -> None:
+    clusters = case.make().clusters()
+    assert clusters is None or (clusters.shape == (WORDS,) and (clusters >= 0).all())
 
 
 @each_case

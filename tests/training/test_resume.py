@@ -80,7 +80,8 @@ def long_table(place: Place, decoder: str, optimizer: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("decoder", "optimizer"), [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad")]
+    ("decoder", "optimizer"),
+    [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad"), ("self_organized", "sgd")],
 )
 @pytest.mark.parametrize("cut", [100, 73, 90, 3], ids=["middle", "middle-of-a-report", "end-of-an-epoch", "first-steps"])
 def test_210_steps_are_the_same_with_a_stop_among_them(

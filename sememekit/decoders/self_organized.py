@@ -1,0 +1,257 @@
+"""The self-organised hierarchical softmax: clusters of words that are learned with the model (Shen et al. 2017)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.assignment import Assignment, assign_greedily
+from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
+from sememekit.errors import ConfigError
+from sememekit.layers import Groups, grouped_cross_entropy, segment_logsumexp, shared_dropout
+from sememekit.measure import Tally
+
+
+@final
+class SelfOrganized(ClusterLearner):
+    """p(w | h) = p(C(w) | h) p(w | h, C(w)), each word in one cluster C(w), the clusters learned on the way.
+
+    - h_c = relu(W_c h), h_w = relu(W_w h), Eq. (1) of Shen et al. 2017; no bias, as printed;
+    - p(c | h) = softmax over clusters of h_c . u_c, Eq. (2); p(w | h, c) = softmax over the words of c of h_w . x_w, Eq. (3);
+    - q(w, c), an estimate of the mean of log2 p(c | h) over the contexts of w, moves at each training occurrence of w by
+      exponential smoothing, Eq. (9): q(w, c) <- (1 - a) q(w, c) + a log2 p(c | h);
+    - every K steps words go by falling frequency to the cluster with the highest q that is open, Algorithm 1
+      (``assignment.assign_greedily``). Vectors of words and of clusters stay where they are; only the assignment changes.
+
+    Eq. (10) prints a = 1 - 1/f with f the count of w. Then a word seen once never moves and a frequent one remembers its last
+    occurrence alone. The running mean over about one epoch that the text describes needs a = 1/f, the default here;
+    ``smoothing="printed"`` is Eq. (10) to the letter.
+
+    What the paper leaves open, as it is here: C is sqrt(V) rounded up. q starts at -log2 C, the value of a model that knows
+    nothing (at 0 a pair never seen would beat all others), goes on over updates and is never reset. Occurrences of a word in
+    one batch count one after the other, in the order of the text. f is the count of the vocabulary, over all splits, 1 at
+    least. First clusters are those of random scores, under the same two limits. With fewer clusters than sqrt(V), as from a
+    file, the limit of words is gamma V / C. A cluster without words gets no probability, so that words sum to one; q is taken
+    from the softmax over all clusters, so that it can win words again. Statistics see the contexts as they are in training,
+    dropout included. A task that pads must expect its padding word to be counted.
+
+    Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
+    """
+
+    class Settings(config.Settings):
+        """Settings of the self-organised hierarchical softmax."""
+
+        tied: bool = True
+        """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
+        start: Literal["random", "file"] | None = None
+        """Where the first clusters come from; None for the file of clusters (``--clusters``) where the run has one."""
+        num_clusters: int | None = Field(default=None, ge=1)
+        """C; None for sqrt(V) rounded up, or for what the file has."""
+        gamma: float = Field(default=1.5, gt=1.0)
+        """A cluster is closed once it has gamma sqrt(V) words."""
+        frequency_budget: float = Field(default=0.1, gt=0.0)
+        """f_b: a cluster is closed once its words are this share of the text."""
+        update_every: int = Field(default=1000, ge=0)
+        """K, training steps from one assignment to the next; 0 keeps the clusters as they are and gathers nothing."""
+        smoothing: Literal["corrected", "printed"] = "corrected"
+        """The weight of a new occurrence of a word that the text has f times: 1/f, or 1 - 1/f as printed."""
+        bias: bool = False
+        """One free number for each word and each cluster; the paper has none."""
+        context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the projected contexts, one mask a sequence; the paper has none."""
+
+    @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Decoder.needs``."""
+        return frozenset({"clusters"} if settings.start == "file" else ())
+
+    scores: Tensor
+    weight_of_new: Tensor
+    losses: Tensor
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.settings = settings
+        counts = resources.vocabulary.counts
+        given = None if settings.start == "random" else resources.clusters
+        num_words, num_clusters = len(counts), _number_of_clusters(settings, len(counts), given)
+        self.words = word_vectors(resources, "self_organized", tied=settings.tied, any_size=True)
+        size = self.words.embedding_dim
+        self.projection = nn.Linear(resources.width, 2 * size, bias=False)
+        self.cluster_vectors = nn.Linear(size, num_clusters, bias=settings.bias)
+        nn.init.uniform_(self.cluster_vectors.weight, -0.1, 0.1)
+        if settings.bias:
+            nn.init.zeros_(self.cluster_vectors.bias)
+        self.bias = nn.Parameter(torch.zeros(num_words)) if settings.bias else None
+
+        occurrences = np.maximum(counts, 1).astype(np.float64)
+        self.frequencies = occurrences / occurrences.sum()
+        share = 1.0 / occurrences
+        self.register_buffer(
+            "weight_of_new",
+            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share).float(),
+            persistent=False,
+        )
+        self.register_buffer("scores", torch.rand(num_words, num_clusters))
+        self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
+        """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
+        first, self.homeless_at_start = self._assign(None) if given is None else (given, 0)
+        self.groups = Groups(first, num_clusters, persistent=True)
+        self.scores.fill_(-math.log2(num_clusters))
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``."""
+        for_clusters, for_words = self._contexts(hidden)
+        group_of = self.groups.group_of
+        logits = functional.linear(for_words, self.words.weight, self.bias).movedim(-1, 0)
+        within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
+        clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
+        return within.movedim(0, -1) + clusters.index_select(-1, group_of)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: a token meets all clusters and the words of one. In training it also counts for q."""
+        counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0
+        of_cluster, within = self._parts(hidden, target, counted)
+        return of_cluster + within
+
+    def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """See ``Decoder.nll_parts``: Eq. (5) and (6), before the mean."""
+        of_cluster, within = self._parts(hidden, target, counted=False)
+        return {"cluster": of_cluster, "in_cluster": within}
+
+    def clusters(self) -> Tensor:
+        """See ``Decoder.clusters``."""
+        return self.groups.group_of
+
+    @torch.no_grad()
+    def observe(self, hidden: Tensor, target: Tensor) -> None:
+        """See ``ClusterLearner.observe``: Eq. (9) for each occurrence, in the order of the text."""
+        rows = hidden.reshape(-1, hidden.shape[-1])
+        if len(rows):
+            logits = self.cluster_vectors(self._contexts(rows)[0])
+            self._smooth(logits.to(self.scores.dtype).log_softmax(dim=-1), target.reshape(-1))
+
+    def reassign(self) -> ClusterChange:
+        """See ``ClusterLearner.reassign``."""
+        before = self.groups.group_of.cpu().numpy().copy()
+        after, homeless = self._assign(before)
+        self.groups.set(torch.from_numpy(after))
+        moved = before != after
+        return ClusterChange(
+            moved_words=float(moved.mean()),
+            moved_frequency=float(self.frequencies[moved].sum()),
+            homeless_words=homeless,
+            empty_clusters=int((self.groups.sizes == 0).sum()),
+            largest_cluster=self.groups.largest,
+        )
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """See ``Decoder.after_step``: every K steps the words are assigned anew; step 1 says how the clusters begin.
+
+        The perplexities are those of the training text since the last assignment.
+        """
+        every = self.settings.update_every
+        due = every > 0 and step % every == 0
+        if not due:
+            return asdict(self._unmoved()) if step == 1 else None
+        of_clusters, within, tokens = self.losses.tolist()
+        self.losses.zero_()
+        perplexities = {
+            "cluster_perplexity": Tally(of_clusters, int(tokens)).perplexity,
+            "in_cluster_perplexity": Tally(within, int(tokens)).perplexity,
+        }
+        return {**asdict(self.reassign()), **perplexities}
+
+    def _unmoved(self) -> ClusterChange:
+        """The clusters that training begins with."""
+        empty = int((self.groups.sizes == 0).sum())
+        return ClusterChange(0.0, 0.0, self.homeless_at_start, empty, self.groups.largest)
+
+    def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """h_c and h_w, (..., E) each."""
+        contexts = self.projection(hidden).relu()
+        contexts = shared_dropout(contexts, self.settings.context_dropout, self.training, (0,) if hidden.ndim == 3 else ())
+        for_clusters, for_words = contexts.chunk(2, dim=-1)
+        return for_clusters, for_words
+
+    def _among_filled(self, logits: Tensor) -> Tensor:
+        """Cluster logits (..., C) in the dtype of the weights, -inf for clusters without words."""
+        logits = logits.to(self.words.weight.dtype)
+        return logits.masked_fill(self.groups.sizes == 0, -torch.inf) if self.groups.any_empty else logits
+
+    def _parts(self, hidden: Tensor, target: Tensor, counted: bool) -> tuple[Tensor, Tensor]:
+        """-log p(C(w) | h) and -log p(w | h, C(w)), (...) each."""
+        words = target.reshape(-1)
+        for_clusters, for_words = (part.reshape(-1, part.shape[-1]) for part in self._contexts(hidden))
+        logits = self.cluster_vectors(for_clusters)
+        log_probs = self._among_filled(logits).log_softmax(dim=-1)
+        of_cluster = -log_probs.gather(-1, self.groups.group_of[words, None])[:, 0]
+        within = grouped_cross_entropy(for_words, self.words.weight, self.bias, words, self.groups)
+        if counted and len(words):
+            with torch.no_grad():
+                over_all = logits.to(log_probs.dtype).log_softmax(dim=-1) if self.groups.any_empty else log_probs
+                self._smooth(over_all.detach(), words)
+                self.losses[0] += of_cluster.double().sum()
+                self.losses[1] += within.double().sum()
+                self.losses[2] += len(words)
+        return of_cluster.reshape(target.shape), within.reshape(target.shape)
+
+    def _smooth(self, log_probs: Tensor, words: Tensor) -> None:
+        """Eq. (9) for tokens ``words`` (N,) with natural ``log_probs`` (N, C), one after the other.
+
+        For a word that occurs n times: q <- (1-a)^n q + sum_i a (1-a)^(n-i) log2 p_i. The sums run over the tokens of each
+        word in order, without atomic additions, and shapes do not depend on the data.
+        """
+        order = words.argsort(stable=True)
+        ordered = words[order]
+        position = torch.arange(len(words), device=words.device)
+        run = functional.pad((ordered.diff() != 0).cumsum(0), (1, 0))  # the number of a token's word among those that occur
+        counts = torch.zeros_like(position).scatter_add_(0, run, torch.ones_like(run))
+        ends = counts.cumsum(0)  # runs beyond the last are empty
+        new = self.weight_of_new[ordered]
+        weights = new * (1.0 - new).pow(ends[run] - 1 - position)
+        word = ordered[(ends - counts).clamp(max=len(words) - 1)]
+        sums = functional.embedding_bag(
+            order,
+            log_probs / math.log(2.0),
+            torch.cat([ends - counts, ends[-1:]]),
+            mode="sum",
+            per_sample_weights=weights.to(log_probs.dtype),
+            include_last_offset=True,
+        )
+        forgotten = 1.0 - (1.0 - self.weight_of_new[word]).pow(counts)
+        # The change of an empty run is exactly 0, so it does not matter that it is added to the row of another word.
+        change = sums - forgotten[:, None] * self.scores[word] * (counts > 0)[:, None]
+        self.scores.index_add_(0, word, change.to(self.scores.dtype))
+
+    def _assign(self, present: NDArray[np.int64] | None) -> Assignment:
+        num_words, num_clusters = self.scores.shape
+        return assign_greedily(
+            self.scores.cpu().numpy(),
+            self.frequencies,
+            largest=self.settings.gamma * max(math.sqrt(num_words), num_words / num_clusters),
+            budget=self.settings.frequency_budget,
+            present=present,
+        )
+
+
+def _number_of_clusters(settings: SelfOrganized.Settings, num_words: int, given: NDArray[np.int64] | None) -> int:
+    """C."""
+    if given is None:
+        return settings.num_clusters or math.ceil(math.sqrt(num_words))
+    of_file = int(given.max()) + 1
+    if settings.num_clusters is not None and settings.num_clusters < of_file:
+        raise ConfigError(
+            f"decoder 'self_organized': the file of clusters has {of_file}, more than decoder.num_clusters="
+            f"{settings.num_clusters}; leave decoder.num_clusters out, or give {of_file} at least"
+        )
+    return settings.num_clusters or of_file
