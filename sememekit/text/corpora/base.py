@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
+from sememekit.text.prepared import ExamplesSummary
+from sememekit.text.reading import FaultCounter
 from sememekit.text.segment import Segmenter
-from sememekit.text.sources import Source
+from sememekit.text.sources import Source, Unpacked, unpack
+from sememekit.text.vocabulary import UNKNOWN
+
+if TYPE_CHECKING:
+    from sememekit.text.shards import ShardResult
 
 
 class CorpusOptions(Settings):
@@ -57,10 +63,11 @@ class Corpus(ABC):
         default_lexicon: the lexicon when none is named; None for no lexicon.
         proportions: of train, valid and test, for text that comes undivided.
         shuffle: whether undivided text is shuffled, or divided in its order.
+        specials: words that the vocabulary holds whether they occur or not; ``<eos>`` comes by ``end_of_sentence``.
     """
 
-    normalisation: ClassVar[str] = "none"
-    segmenters: ClassVar[tuple[str, ...]] = ("none",)
+    normalisation: str = "none"
+    segmenters: tuple[str, ...] = ("none",)
     size_of: ClassVar[str] = "tokens"
     min_count: ClassVar[int] = 1
     max_vocabulary: ClassVar[int | None] = None
@@ -69,6 +76,7 @@ class Corpus(ABC):
     default_lexicon: ClassVar[str | None] = None
     proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
     shuffle: ClassVar[bool] = False
+    specials: ClassVar[tuple[str, ...]] = (UNKNOWN,)
 
     @classmethod
     @abstractmethod
@@ -86,6 +94,18 @@ class Corpus(ABC):
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
         """Parts of an unpacked file as (split, first byte, last byte + 1): the whole unless a reader says otherwise."""
         return [(split, 0, size)]
+
+    def unpack(self, source: Source, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
+        """Make source ``number`` ready to be read by byte ranges; what is written goes into ``folder``.
+
+        Raises:
+            DataError: for a file that cannot be read, is empty or damaged.
+        """
+        return unpack(source, folder, faults)
+
+    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
+        """Write what the finished folder has beside ids, from the (split, shard) in order; None where that is nothing."""
+        return None
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:

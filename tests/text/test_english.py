@@ -1,0 +1,46 @@
+"""English words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.text.segment import open_segmenter
+
+english = open_segmenter("english")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The boy doesn't kick the soccer ball.", "the boy does n't kick the soccer ball ."),
+        ("He can't; she won't, they'll", "he ca n't ; she wo n't , they 'll"),
+        ("children's game at 10:30, 1,000.5 people", "children 's game at 10:30 , 1,000.5 people"),
+        ("“Yes”, he said... really?!", '" yes " , he said ... really ? !'),
+        ("On Mt. Washington in the U.S. today.", "on mt. washington in the u.s. today ."),
+        ("a state-of-the-art jack-o'-lantern", "a state-of-the-art jack-o'-lantern"),
+        ("-lrb- sci-fi -rrb- `` HELP ME ''", '( sci-fi ) " help me "'),
+        ("watching t.v . It costs $5, or 50%", "watching t.v . it costs $ 5 , or 50 %"),
+        ("good--really good", "good -- really good"),
+        ("   ", ""),
+    ],
+)
+def test_words(text: str, words: str) -> None:
+    assert english.segment(text) == words.split()
+
+
+def test_case_is_kept_where_asked() -> None:
+    assert open_segmenter("english-cased").segment("The U.S. doesn't") == ["The", "U.S.", "does", "n't"]
+
+
+@given(st.text(alphabet=st.sampled_from("abnst'`.,:-/@&!?0 \n’“…éXRLB$_"), max_size=40))
+def test_text_that_is_cut_already_stays_as_it_is(text: str) -> None:
+    once = english.segment(text)
+    assert english.segment(" ".join(once)) == once
+    assert all(word and not any(map(str.isspace, word)) for word in once)
+
+
+@given(st.text(max_size=40))
+def test_nothing_breaks_it(text: str) -> None:
+    assert all(word and not any(map(str.isspace, word)) for word in english.segment(text))
