@@ -25,8 +25,8 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import Task, WordPredictor
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.tasks.base import LabelPredictor, Task, WordPredictor
+from sememekit.text import PreparedData, Signature, Vocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
 
 CLUSTERS = "clusters.json"
@@ -76,7 +76,8 @@ class Plan(Settings):
     clusters: ClustersSettings
     task: Slot
     encoder: Slot
-    decoder: Slot
+    decoder: Slot | None
+    """None for tasks that predict no words."""
     optimizer: OptimizerSettings
     schedule: ScheduleSettings
     run: RunSettings
@@ -124,6 +125,11 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         given = table.get(slot)
         parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
     for slot, (variants, usual) in _VARIANTS.items():
+        if slot == "decoder" and predicts_labels(parts["task"].name):
+            if table.get(slot):
+                raise ConfigError(f"{where}: task {parts['task'].name!r} predicts labels, not words; leave the decoder out")
+            parts[slot] = None
+            continue
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
         variant = load_variant(slot, name, variants)
@@ -132,10 +138,32 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     return Plan(**parts)
 
 
+def predicts_labels(task: str) -> bool:
+    """Whether the task of this name predicts labels of whole texts."""
+    found: type[Task] = load_variant("task", task, TASKS)
+    return issubclass(found, LabelPredictor)
+
+
+def labels_of(signature: Signature) -> tuple[str, ...]:
+    """The labels of the data that were signed so; none for a stream of words."""
+    return (signature.examples.labels if signature.examples is not None else None) or ()
+
+
 def build_task(
-    plan: Plan, vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None = None
+    plan: Plan,
+    vocabulary: Vocabulary,
+    graph: SememeGraph | None,
+    clusters: NDArray[np.int64] | None = None,
+    labels: tuple[str, ...] = (),
 ) -> Task:
     """The model of a plan, freshly initialised under the plan's seed, on the CPU.
+
+    Args:
+        plan: what to build.
+        vocabulary: the words.
+        graph: their sememes, or None.
+        clusters: (V,) the cluster of each word, or None.
+        labels: for tasks that predict labels, as ``labels_of`` gives them.
 
     Raises:
         ConfigError: when the parts do not fit, or when one needs a graph and there is none.
@@ -146,7 +174,6 @@ def build_task(
     torch.manual_seed(plan.run.seed)
     task_class = load_variant("task", plan.task.name, TASKS)
     encoder_class = load_variant("encoder", plan.encoder.name, ENCODERS)
-    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
     if encoder_class.reads_ahead and issubclass(task_class, WordPredictor):
         raise ConfigError(
             f"task {plan.task.name!r} predicts the next word, which encoder {plan.encoder.name!r} has read already; take an "
@@ -154,8 +181,13 @@ def build_task(
         )
     embedding = task_class.make_embedding(plan.task.settings, vocabulary)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
+    if plan.decoder is None:
+        classifier: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, labels)
+        return classifier
+    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
     decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding, clusters))
-    return task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
+    task: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
+    return task
 
 
 def pick_device(name: str) -> torch.device:
@@ -201,8 +233,9 @@ def graph_of(plan: Plan) -> SememeGraph | None:
         GraphError: when the file cannot be used.
     """
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
-    if not plan.graph.path and "graph" in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
-        raise ConfigError(f"decoder {plan.decoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
+    decoder = plan.decoder
+    if decoder and not plan.graph.path and "graph" in load_variant("decoder", decoder.name, DECODERS).needs(decoder.settings):
+        raise ConfigError(f"decoder {decoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     if not plan.graph.path and "graph" in load_variant("encoder", plan.encoder.name, ENCODERS).needs(plan.encoder.settings):
         raise ConfigError(f"encoder {plan.encoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
@@ -217,6 +250,8 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
     """
     if not plan.clusters.path:
         return None
+    if plan.decoder is None:
+        raise ConfigError(f"task {plan.task.name!r} predicts labels, not words; leave --clusters out")
     if "clusters" not in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
         raise ConfigError(
             f"decoder {plan.decoder.name!r} with these settings takes no word clusters; leave --clusters out, or choose a "
@@ -303,7 +338,7 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
     graph_file = folder.file("graph.json")
     graph = SememeGraph.load(graph_file) if graph_file.exists() else None
-    task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary))
+    task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels_of(folder.data_signature()))
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
     where = pick_device(device)

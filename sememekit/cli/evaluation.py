@@ -1,4 +1,4 @@
-"""Subcommands that ask a trained model: evaluate-ppl, eval, explain, score, generate."""
+"""Subcommands that ask a trained model: evaluate-ppl, eval, predict, explain, score, generate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
     """Add these subcommands to the program."""
     app.command("evaluate-ppl", epilog=example("sememekit evaluate-ppl runs/sdlm --by senses"))(evaluate_ppl)
     app.command("eval", epilog=example("sememekit eval runs/sdlm --split valid --json"))(evaluate)
+    app.command(epilog=example("sememekit predict runs/sst2 reviews.txt --json"))(predict)
     app.command(epilog=example('sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html'))(explain)
     app.command(epilog=example("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm"))(score)
     app.command(epilog=example('sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1'))(generate)
@@ -91,7 +92,49 @@ def evaluate(
     if json:
         print_json(report)
     else:
-        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split"))
+        metrics = report.model_dump()
+        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", *_TABLES))
+        if "confusion" in metrics:
+            _print_classes(metrics)
+
+
+_TABLES = ("classes", "confusion", "labels", "interval", "accuracy_low", "accuracy_high")
+
+
+def _print_classes(metrics: dict[str, Any]) -> None:
+    """The interval, the scores of each class and the confusion matrix."""
+    low, high = metrics["accuracy_low"], metrics["accuracy_high"]
+    print(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
+    rows = [tuple(scores[key] for key in ("label", "precision", "recall", "f1", "support")) for scores in metrics["classes"]]
+    print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
+    rows = [(label, *row) for label, row in zip(metrics["labels"], metrics["confusion"], strict=True)]
+    print_table("What an example is (row), and what it was called (column)", ("", *metrics["labels"]), rows)
+
+
+def predict(
+    run: Run,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A text a line, or a pair with TAB between; stdin unless given.")
+    ] = None,
+    which: Which = None,
+    errors: Errors = None,
+    device: Device = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The label of each line and the probability of every label, TAB between; a header names the columns."""
+    from sememekit.commands.predict import PredictionReport
+    from sememekit.commands.predict import predict as command
+
+    lines = _lines(file, errors or "strict")
+    classifier, predictions = command(run, lines, **given(which=which, device=device))
+    if json:
+        checkpoint, labels = classifier.run.snapshot, classifier.labels
+        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
+        return
+    print("label", *classifier.labels, sep="\t")
+    for row in predictions:
+        print(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
 
 
 def explain(

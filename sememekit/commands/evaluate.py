@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from sememekit.config import Settings
 from sememekit.errors import DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.base import LabelPredictor, word_predictor
 from sememekit.text import PreparedData
 from sememekit.training import autocast
 
@@ -164,7 +164,7 @@ def evaluate(
     dtype: str | None = None,
     which: Literal["best", "last"] = "best",
 ) -> MetricsReport:
-    """Whatever the metrics of the run's task are.
+    """Whatever the metrics of the run's task are; for labels those of ``measure.classes.Accuracy``.
 
     Args and errors as ``evaluate_ppl``.
     """
@@ -172,7 +172,11 @@ def evaluate(
     dtype = _prepare(loaded, device, dtype)
     prepared = _data_of(loaded, data)
     with autocast(loaded.device, dtype):
-        metrics = loaded.task.evaluate(prepared, split)
+        if isinstance(loaded.task, LabelPredictor):
+            accuracy, nats = loaded.task.judge(prepared, split)
+            metrics: dict[str, Any] = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
+        else:
+            metrics = loaded.task.evaluate(prepared, split)
     return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)
 
 

@@ -166,7 +166,7 @@ def explain(
         evidence = task.decoder.evidence(hidden, best.indices.to(task.device))
         at_rest = task.decoder.evidence(torch.zeros_like(hidden), best.indices[:1].to(task.device))
     probabilities = [(index, value) for index, value in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)]
-    decoder = loaded.plan.decoder.name
+    decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
     if evidence is None or at_rest is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
         gates: Sequence[SememeGate] = ()

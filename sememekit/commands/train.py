@@ -20,6 +20,7 @@ from sememekit.build import (
     clusters_of,
     data_of,
     graph_of,
+    labels_of,
     load_weights,
     prepare_torch,
     read_plan,
@@ -116,10 +117,12 @@ def _train(
         clusters = _resumed_clusters(folder, table, vocabulary)
         _check_data(folder, data, vocabulary)
         folder.replace_plan(plan.table())
-    task = build_task(plan, vocabulary, graph, clusters)
+    task = build_task(plan, vocabulary, graph, clusters, labels_of(data.signature))
     begun = folder is not None and bool(folder.pointer())
     if plan.run.start_from and not begun:
         _start_from(Path(plan.run.start_from), task, vocabulary)
+    elif not begun:
+        task.initialise()
     parameters = sum(parameter.numel() for parameter in task.parameters())
     if folder is None:
         with tempfile.TemporaryDirectory() as scratch:
@@ -219,6 +222,12 @@ def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -
         )
     begun = folder.data_signature()
     for split in ("train", "valid"):
+        here = data.signature.examples
+        if begun.examples is not None and (here is None or begun.examples.splits[split] != here.splits[split]):
+            raise CheckpointError(
+                f"{folder.path} was begun with other examples in {split} than {data.folder} has; "
+                f"give the data it began with (--data DIR)"
+            )
         if begun.splits[split].sha256 != data.signature.splits[split].sha256:
             raise CheckpointError(
                 f"{folder.path} was begun with another {split} text than {data.folder} has; "

@@ -1,7 +1,9 @@
 """What models are trained for: one file each, found by name in ``TASKS``."""
 
 TASKS = {
+    "classification": "sememekit.tasks.classification:Classification",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
+    "nli": "sememekit.tasks.nli:Inference",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import Settings
@@ -16,6 +17,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
+from sememekit.measure.classes import Accuracy
 from sememekit.text import PreparedData, Vocabulary
 
 Carry = tuple[Tensor, ...]
@@ -72,6 +74,9 @@ class Task(nn.Module, ABC):
 
     Settings: type[Settings]
     headline: ClassVar[Headline]
+
+    def initialise(self) -> None:
+        """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
 
     @abstractmethod
     def num_batches(self, data: PreparedData, order: int) -> int:
@@ -193,6 +198,41 @@ class WordPredictor(Task):
         """
 
 
+class LabelPredictor(Task):
+    """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
+
+    Attributes:
+        labels: their names, by id.
+        num_texts: N, texts of an example.
+    """
+
+    vocabulary: Vocabulary
+    labels: tuple[str, ...]
+    num_texts: ClassVar[int]
+
+    @abstractmethod
+    def probabilities(self, texts: Sequence[Sequence[NDArray[np.integer]]]) -> NDArray[np.float64]:
+        """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
+
+    @abstractmethod
+    def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
+        """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
+
+
+def label_predictor(task: Task, command: str) -> LabelPredictor:
+    """The task, where it predicts labels.
+
+    Raises:
+        ConfigError: where it does not, naming ``command``.
+    """
+    if not isinstance(task, LabelPredictor):
+        raise ConfigError(
+            f"{command} needs a model that predicts labels, and this run is a {type(task).__name__}; train one with "
+            "'sememekit train --task nli|classification', or see 'sememekit score' and 'sememekit generate' for this one"
+        )
+    return task
+
+
 def word_predictor(task: Task, command: str) -> WordPredictor:
     """The task, where it predicts words.
 
@@ -200,7 +240,9 @@ def word_predictor(task: Task, command: str) -> WordPredictor:
         ConfigError: where it does not, naming ``command``.
     """
     if not isinstance(task, WordPredictor):
+        labels = ", 'sememekit predict RUN' for texts of yours" if isinstance(task, LabelPredictor) else ""
         raise ConfigError(
-            f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; see 'sememekit eval'"
+            f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; "
+            f"use 'sememekit eval RUN' for its metrics{labels}"
         )
     return task

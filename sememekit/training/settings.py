@@ -34,6 +34,8 @@ class ScheduleSettings(Settings):
     """Passes over the training text at most."""
     factor: float = Field(default=0.25, gt=0.0, le=1.0)
     """The rate is multiplied by this when validation did not improve; 1 keeps it."""
+    decay: float = Field(default=1.0, gt=0.0, le=1.0)
+    """The rate is multiplied by this after every epoch, beside what ``factor`` does; 1 keeps it."""
     grace: int = Field(default=0, ge=0)
     """Epochs at the start in which the rate is never cut (the released SDLM script: 14)."""
     reload_best: bool = False

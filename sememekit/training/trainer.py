@@ -257,6 +257,7 @@ class Trainer:
             progress.finished = f"the rate fell below {schedule.minimum_rate:g}"
         elif worse:
             progress.finished = f"validation is worse than the best of all but the last {window} epochs before"
+        progress.rate *= schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
         progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
@@ -284,15 +285,18 @@ class Trainer:
         progress, run = self.progress, self.run_settings
         if not run.stall_epochs or progress.stalled < 0:
             return ""
-        share = ignorant / value if not self.task.headline.lower_is_better else value / ignorant
+        if self.task.headline.lower_is_better:
+            share = value / ignorant
+        else:
+            share = ignorant / value if value else math.inf
         if share < run.stall_ratio:
             progress.stalled = -1
             return ""
         progress.stalled += 1
         if progress.stalled >= run.stall_epochs:
             return (
-                f"training is stuck: after {progress.epoch} epochs validation {self.task.headline.name} is {value:.1f}, and a "
-                f"model that knows word frequencies only has {ignorant:.1f}; change the rate "
+                f"training is stuck: after {progress.epoch} epochs validation {self.task.headline.name} is {value:.4g}, and a "
+                f"model that knows frequencies only has {ignorant:.4g}; change the rate "
                 f"(--set optimizer.learning_rate={self.progress.rate / 4:g}), check that the data are not shuffled word by "
                 f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
             )

@@ -247,7 +247,7 @@ def test_a_gradient_that_is_nan_is_named_before_it_is_applied(
 
 def test_a_run_that_learns_nothing_ends_with_advice(place: Place, tmp_path: Path) -> None:
     slow = {"optimizer__learning_rate": 1e-6, "schedule__epochs": 9, "run__stall_epochs": 2}
-    with pytest.raises(TrainingError, match=r"stuck: after 2 epochs.*word frequencies.*learning_rate=.*stall_epochs=4"):
+    with pytest.raises(TrainingError, match=r"stuck: after 2 epochs.*knows frequencies only.*learning_rate=.*stall_epochs=4"):
         trained(place, tmp_path / "run", **slow)
     folder = RunFolder.open(tmp_path / "run")
     assert [record["epoch"] for record in folder.metrics() if record["kind"] == "EpochReport"] == [1, 2]

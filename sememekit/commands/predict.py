@@ -1,0 +1,166 @@
+"""``sememekit predict``: the labels of texts, and what every user of a trained classifier starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.build import LoadedRun, load_run, prepare_torch
+from sememekit.commands.segment import segmenter_for
+from sememekit.config import Settings
+from sememekit.errors import DataError
+from sememekit.tasks.base import LabelPredictor, label_predictor
+from sememekit.text.segment import Segmenter
+from sememekit.training import autocast
+
+_LINES_AT_ONCE = 1024
+
+Text = str | Sequence[str]
+"""A text as it is written, or its words."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A trained model that gives texts labels.
+
+    Attributes:
+        run: the run that was loaded.
+        task: its model.
+        texts: names of the N texts of an example.
+        labels: names of the C labels.
+    """
+
+    run: LoadedRun
+    task: LabelPredictor
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    segmenter: Segmenter
+
+    def words(self, text: Text) -> list[str]:
+        """The words of a text: cut as the training data were, or the words given as they are."""
+        return self.segmenter.segment(text) if isinstance(text, str) else list(text)
+
+    def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
+        """(n, C) probabilities of the labels.
+
+        Args:
+            examples: n examples, each a tuple of its N texts; for N = 1 the text alone serves as well. A text is a string,
+                which is cut as the training data were, or a list of words. Words outside the vocabulary are ``<unk>``.
+
+        Raises:
+            DataError: for another number of texts or a text without words, with the number of the example, from 1.
+        """
+        vocabulary, ids = self.run.vocabulary, []
+        for number, example in enumerate(examples, start=1):
+            texts = (example,) if isinstance(example, str) else tuple(example)
+            if len(texts) != len(self.texts):
+                raise DataError(
+                    f"example {number}: {len(texts)} texts, where this model takes {len(self.texts)}: {', '.join(self.texts)}"
+                )
+            words = [self.words(text) for text in texts]
+            for name, found in zip(self.texts, words, strict=True):
+                if not found:
+                    raise DataError(f"example {number}: the {name} is empty; a text needs a word at least")
+            ids.append([vocabulary.encode(found) for found in words])
+        if not ids:
+            return np.zeros((0, len(self.labels)))
+        with autocast(self.run.device, self.run.plan.run.dtype):
+            return self.task.probabilities(ids)
+
+
+class Prediction(Settings):
+    """What a model makes of an example.
+
+    Attributes:
+        line: of the input, from 1.
+        label: the likeliest.
+        probabilities: label -> probability.
+    """
+
+    line: int
+    label: str
+    probabilities: dict[str, float]
+
+
+class PredictionReport(Settings):
+    """All predictions of a call."""
+
+    run: str
+    checkpoint: str
+    labels: tuple[str, ...]
+    predictions: tuple[Prediction, ...]
+
+
+def load_classifier(run: Path, *, which: Literal["best", "last"] = "best", device: str = "auto") -> Classifier:
+    """Load a trained model that predicts labels.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the model predicts no labels.
+        DataError: the segmenter of its data cannot be had again.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = label_predictor(loaded.task, "predict")
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    signature = loaded.folder.data_signature()
+    if signature.examples is None:
+        raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
+    options = signature.options
+    name = str(options["segmenter"])
+    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
+    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model)
+    if segmenter.description != signature.segmenter:
+        raise DataError(
+            f"{run} was trained on text cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}; "
+            "use the version of sememekit in versions.json"
+        )
+    return Classifier(loaded, task, signature.examples.texts, task.labels, segmenter)
+
+
+def predict(
+    run: Path, lines: Iterable[str], *, which: Literal["best", "last"] = "best", device: str = "auto"
+) -> tuple[Classifier, Iterator[Prediction]]:
+    """Labels of texts, a line each; the texts of a pair have TAB between.
+
+    Args:
+        run: the run folder.
+        lines: an example each; blank lines give nothing and are counted.
+        which: the best weights by validation, or the last.
+        device: ``auto``, ``cpu`` or ``cuda``.
+
+    Returns:
+        the model, and a prediction for each line in order, 1,024 lines read at once.
+
+    Raises:
+        CheckpointError, ConfigError, DataError: as :func:`load_classifier` and :meth:`Classifier.probabilities`.
+    """
+    classifier = load_classifier(run, which=which, device=device)
+    return classifier, _predictions(classifier, lines)
+
+
+def _predictions(classifier: Classifier, lines: Iterable[str]) -> Iterator[Prediction]:
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    wanted = len(classifier.texts)
+    while block := list(islice(numbered, _LINES_AT_ONCE)):
+        examples = []
+        for number, line in block:
+            parts = line.split("\t")
+            if len(parts) != wanted:
+                needed = "one text a line, without TAB" if wanted == 1 else f"{' TAB '.join(classifier.texts)} on a line"
+                raise DataError(f"line {number}: {len(parts)} texts with TAB between; this model takes {needed}")
+            for name, part in zip(classifier.texts, parts, strict=True):
+                if not part.strip():
+                    raise DataError(f"line {number}: the {name} is empty; a text needs a word at least")
+            examples.append(tuple(parts))
+        for (number, _), row in zip(block, classifier.probabilities(examples), strict=True):
+            yield Prediction(
+                line=number,
+                label=classifier.labels[int(row.argmax())],
+                probabilities=dict(zip(classifier.labels, row.tolist(), strict=True)),
+            )

@@ -1,0 +1,101 @@
+"""How well labels were predicted: accuracy with an interval, the confusion matrix, scores of each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.config import Settings
+
+_NORMAL_95: Final = 1.959963984540054
+"""The 97.5 % point of the standard normal distribution."""
+
+
+class ClassScores(Settings):
+    """Scores of one label.
+
+    Attributes:
+        label: its name.
+        precision: correct of all that were called so; 0 where none was.
+        recall: correct of all that are so; 0 where none is.
+        f1: their harmonic mean; 0 where both are 0.
+        support: how many are so.
+    """
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+class Accuracy(Settings):
+    """Accuracy and what it is made of.
+
+    Attributes:
+        accuracy: correct / examples, 0 to 1.
+        accuracy_low, accuracy_high: its 95 % interval by Wilson's score.
+        interval: the name of that method.
+        examples: how many.
+        macro_f1: plain mean of the F1 of all labels.
+        classes: scores of each label.
+        confusion: row: what an example is, column: what it was called, both by label.
+    """
+
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    interval: str = "Wilson 95 %"
+    examples: int
+    macro_f1: float
+    classes: tuple[ClassScores, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+
+def wilson_interval(correct: int, total: int) -> tuple[float, float]:
+    """The 95 % score interval of a share (Wilson 1927): the shares p that correct / total does not refute.
+
+    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width
+    z / (1 + z^2 / n) sqrt(p (1 - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too.
+
+    Raises:
+        ValueError: for no trials.
+    """
+    if total < 1 or not 0 <= correct <= total:
+        raise ValueError(f"{correct} of {total}")
+    share, square = correct / total, _NORMAL_95**2
+    scale = 1 + square / total
+    centre = (share + square / (2 * total)) / scale
+    half = _NORMAL_95 / scale * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
+    return (0.0 if correct == 0 else centre - half), (1.0 if correct == total else centre + half)
+
+
+def accuracy_of(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Accuracy:
+    """Everything from the confusion matrix (C, C): row is what an example is, column what it was called."""
+    correct, total = int(np.trace(confusion)), int(confusion.sum())
+    low, high = wilson_interval(correct, total)
+    classes = []
+    for index, label in enumerate(labels):
+        hits, called, support = (int(n) for n in (confusion[index, index], confusion[:, index].sum(), confusion[index].sum()))
+        classes.append(
+            ClassScores(
+                label=label,
+                precision=hits / called if called else 0.0,
+                recall=hits / support if support else 0.0,
+                f1=2 * hits / (called + support) if called + support else 0.0,
+                support=support,
+            )
+        )
+    return Accuracy(
+        accuracy=correct / total,
+        accuracy_low=low,
+        accuracy_high=high,
+        examples=total,
+        macro_f1=sum(scores.f1 for scores in classes) / len(classes),
+        classes=tuple(classes),
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+    )

@@ -1,0 +1,296 @@
+"""What natural language inference and classification have in common: texts through one encoder, then a choice of a label."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.encoders.base import Encoder
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.classes import Accuracy, accuracy_of
+from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor
+from sememekit.tasks.language_model import evaluating
+from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.buckets import bucketed_batches, sorted_batches
+from sememekit.text.examples.base import START, STOP
+from sememekit.text.prepared import Examples
+from sememekit.text.vectors import read_vectors
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """B examples of N texts.
+
+    Attributes:
+        tokens: (T, N * B) word ids, all first texts before all second ones; ``<s>`` and ``</s>`` stand around each text.
+        lengths: (N * B,) on the CPU, words of each text, marks included.
+        labels: (B,) ids of labels.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+
+class TextClassifier(LabelPredictor):
+    """Word vectors -> dropout -> encoder -> one vector a text -> features of the example -> tanh layers -> label.
+
+    One encoder reads every text of an example. The vector of a text is the context at which reading ended (with two
+    directions: the last of the one with the first of the other), or the maximum over its words. The loss is the mean over the
+    examples of a batch. A subclass says how many texts an example has and what features they give.
+    """
+
+    headline: ClassVar[Headline] = Headline("accuracy", lower_is_better=False)
+
+    class Settings(config.Settings):
+        """Settings of a classifier of texts."""
+
+        vectors: str = ""
+        """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
+        tune_vectors: bool = False
+        """Whether vectors from a file are learnt further. Without a file they always are."""
+        outside: Literal["random", "unknown", "drop"] = "random"
+        """Words without a vector in the file: a vector drawn like the others, that of ``<unk>``, or left out of the text."""
+        embedding_size: int = Field(default=300, ge=1)
+        """E, the size of the word vectors; that of the file, where there is one."""
+        input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the word vectors that go in."""
+        pooling: Literal["last", "max"] = "last"
+        """The vector of a text: where reading ended, or the largest value of each unit over its words."""
+        classifier_size: int = Field(default=512, ge=1)
+        """Size of the layers between features and labels."""
+        classifier_layers: int = Field(default=2, ge=0)
+        """How many of them, each with tanh."""
+        classifier_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the features and on what comes out of each layer."""
+        max_length: int = Field(default=0, ge=0)
+        """Words of a text that are read, the first ones; 0 reads all."""
+        batch_size: int = Field(default=64, ge=1)
+        """B, examples in training."""
+        evaluation_batch_size: int = Field(default=256, ge=1)
+        """Examples read at once in evaluation: memory and speed only."""
+
+    def __init__(
+        self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, labels: Sequence[str]
+    ) -> None:
+        super().__init__()
+        if len(labels) < 2:
+            raise ConfigError(
+                f"task {type(self).__name__!r} needs data with two labels or more, and these have {len(labels)}; write such "
+                "data with: sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
+            )
+        self.settings = settings
+        self.vocabulary = vocabulary
+        self.labels = tuple(labels)
+        self.embedding = embedding
+        if settings.vectors and not settings.tune_vectors:
+            embedding.weight.requires_grad_(False)
+        self.encoder = encoder
+        sizes = [self.num_features(encoder.output_size), *[settings.classifier_size] * settings.classifier_layers]
+        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.choice = nn.Linear(sizes[-1], len(labels))
+        self.register_buffer("read_as", torch.arange(len(vocabulary), dtype=torch.int32))
+        self.read_as: Tensor
+        """(V,) the word that each word is read as: itself, ``<unk>``, or -1 where it is left out."""
+        for mark in (START, STOP):
+            if mark not in vocabulary:
+                raise ConfigError(
+                    f"the vocabulary has no {mark!r}: it is not of a folder of examples; write one with: sememekit preprocess "
+                    "snli|sst2|imdb|classification SOURCE --out DIR"
+                )
+        self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
+        self._marks = (vocabulary.id(START), vocabulary.id(STOP))
+
+    @staticmethod
+    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
+        """(V, E) word vectors, normal with standard deviation 0.1."""
+        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
+        nn.init.normal_(embedding.weight, std=0.1)
+        return embedding
+
+    def initialise(self) -> None:
+        """Read the word vectors. A word outside the file keeps its own draw, scaled to the spread of the file's numbers.
+
+        Raises:
+            DataError: the file cannot be used, has vectors of another size, or knows no word of the vocabulary.
+        """
+        settings = self.settings
+        if not settings.vectors:
+            return
+        found = read_vectors(Path(settings.vectors), words=self.vocabulary)
+        if found.size != settings.embedding_size:
+            raise DataError(
+                f"{settings.vectors}: vectors of {found.size} numbers, where task.embedding_size is {settings.embedding_size}; "
+                f"add --set task.embedding_size={found.size}, or give other vectors"
+            )
+        if not found.words:
+            raise DataError(
+                f"{settings.vectors}: has none of the {len(self.vocabulary):,} words of the vocabulary; "
+                "is it of another language, or cased where the text is not?"
+            )
+        ids = torch.from_numpy(self.vocabulary.encode(found.words))
+        known = torch.zeros(len(self.vocabulary), dtype=torch.bool)
+        known[ids] = True
+        known[list(self._marks)] = True
+        with torch.no_grad():
+            self.embedding.weight *= float(found.matrix.std()) / 0.1
+            self.embedding.weight[ids] = torch.from_numpy(found.matrix)
+        if settings.outside == "unknown":
+            self.read_as[~known] = self.vocabulary.id("<unk>")
+        elif settings.outside == "drop":
+            self.read_as[~known] = -1
+
+    @classmethod
+    @abstractmethod
+    def num_features(cls, size: int) -> int:
+        """How many features an example has, from texts of ``size`` numbers each."""
+
+    @abstractmethod
+    def features(self, texts: Sequence[Tensor]) -> Tensor:
+        """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.embedding.weight.device
+
+    def text_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(B, H) one vector a text, from word ids (T, B)."""
+        settings = self.settings
+        x = functional.dropout(self.embedding(tokens), settings.input_dropout, self.training)
+        encoded = self.encoder(x, tokens, self.encoder.start(tokens.shape[1]), lengths)
+        if settings.pooling == "last":
+            return self.encoder.last(encoded, lengths)
+        padding = torch.arange(len(tokens), device=tokens.device)[:, None] >= lengths.to(tokens.device)
+        return encoded.hidden.masked_fill(padding.unsqueeze(-1), float("-inf")).amax(0)
+
+    def logits(self, batch: TextBatch) -> Tensor:
+        """(B, C) unnormalised log-probabilities of the labels."""
+        rate = self.settings.classifier_dropout
+        vectors = self.text_vectors(batch.tokens, batch.lengths)
+        x = functional.dropout(self.features(vectors.chunk(self.num_texts)), rate, self.training)
+        for layer in self.hidden:
+            x = functional.dropout(torch.tanh(layer(x)), rate, self.training)
+        logits: Tensor = self.choice(x)
+        return logits
+
+    def batch_of(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]], labels: npt.NDArray[np.integer]) -> TextBatch:
+        """A padded batch.
+
+        Args:
+            texts: B examples of N arrays of word ids.
+            labels: (B,).
+        """
+        read_as = self._read_as()
+        rows = []
+        for number in range(self.num_texts):
+            for example in texts:
+                ids = read_as[example[number]]
+                ids = ids[ids >= 0]
+                rows.append(ids[: self.settings.max_length] if self.settings.max_length else ids)
+        lengths = np.array([len(row) + 2 for row in rows], dtype=np.int64)
+        tokens = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
+        tokens[0] = self._marks[0]
+        for column, row in enumerate(rows):
+            tokens[1 : len(row) + 1, column] = row
+            tokens[len(row) + 1, column] = self._marks[1]
+        return TextBatch(
+            torch.from_numpy(tokens).to(self.device, non_blocking=True),
+            torch.from_numpy(lengths),
+            torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True),
+        )
+
+    def _read_as(self) -> npt.NDArray[np.int32]:
+        """``read_as`` on the CPU, copied once for each time it is changed."""
+        if self._read_as_copy is None or self._read_as_copy[0] != self.read_as._version:
+            self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
+        return self._read_as_copy[1]
+
+    def _examples(self, data: PreparedData, split: str) -> Examples:
+        """The examples of a split, once they fit this model.
+
+        Raises:
+            DataError: data of another kind, or no examples.
+        """
+        examples = data.examples(split)
+        summary = data.signature.examples
+        if summary is None or summary.labels != self.labels or examples.num_texts != self.num_texts:
+            given = f"{examples.num_texts} texts an example and the labels {summary.labels if summary else None}"
+            raise DataError(
+                f"{data.folder}: has {given}; this model takes {self.num_texts} and the labels {self.labels}; "
+                f"for pairs there is --task nli, for single texts --task classification"
+            )
+        if len(examples) == 0:
+            raise DataError(f"{data.folder}: the split {split!r} has no examples")
+        return examples
+
+    def _gather(self, examples: Examples, chosen: npt.NDArray[np.int64]) -> TextBatch:
+        texts = [[examples.text(int(index), number) for number in range(self.num_texts)] for index in chosen]
+        return self.batch_of(texts, np.asarray(examples.labels[chosen]))
+
+    def num_batches(self, data: PreparedData, order: int) -> int:
+        """See ``Task.num_batches``."""
+        return -(-len(self._examples(data, "train")) // self.settings.batch_size)
+
+    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
+        """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
+        examples = self._examples(data, "train")
+        for chosen in bucketed_batches(examples.lengths().sum(1), self.settings.batch_size, order)[first:]:
+            yield self._gather(examples, chosen)
+
+    def start(self, data: PreparedData) -> Carry:
+        """See ``Task.start``: examples do not depend on each other."""
+        return ()
+
+    def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
+        """See ``Task.loss``."""
+        nats = functional.cross_entropy(self.logits(batch).float(), batch.labels, reduction="sum")
+        return BatchLoss(nats, len(batch.labels), None, ())
+
+    @torch.no_grad()
+    def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
+        """(n, C) probabilities of the labels for examples of N arrays of word ids each, in evaluation mode."""
+        lengths = np.array([sum(map(len, example)) for example in texts], dtype=np.int64)
+        result = np.zeros((len(texts), len(self.labels)))
+        with evaluating(self):
+            for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
+                batch = self.batch_of([texts[index] for index in chosen], np.zeros(len(chosen), dtype=np.int64))
+                result[chosen] = self.logits(batch).double().softmax(-1).cpu().numpy()
+        return result
+
+    @torch.no_grad()
+    def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
+        """Accuracy and all that belongs to it, and the summed nats of the right labels."""
+        examples = self._examples(data, split)
+        confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
+        nats = 0.0
+        with evaluating(self):
+            for chosen in sorted_batches(examples.lengths().sum(1), self.settings.evaluation_batch_size):
+                batch = self._gather(examples, chosen)
+                logits = self.logits(batch).double()
+                nats += float(functional.cross_entropy(logits, batch.labels, reduction="sum"))
+                np.add.at(confusion, (batch.labels.cpu().numpy(), logits.argmax(-1).cpu().numpy()), 1)
+        return accuracy_of(confusion, self.labels), nats
+
+    def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.evaluate``: accuracy as a share, nats summed, and the number of examples."""
+        accuracy, nats = self.judge(data, split)
+        return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
+
+    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
+        train, other = self._examples(data, "train").labels, self._examples(data, split).labels
+        usual = int(np.bincount(train).argmax())
+        return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}

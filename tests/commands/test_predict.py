@@ -1,0 +1,124 @@
+"""Labels of texts: predict, eval of a classifier, and commands that such a run cannot serve."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.cli import app
+from sememekit.commands.evaluate import evaluate
+from sememekit.commands.predict import Classifier, load_classifier
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from tests.small_examples import ExamplePlace
+from tests.small_run import Place
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExamplePlace]:
+    place = ExamplePlace(tmp_path_factory.mktemp("predict"))
+    train(place.table(), place.folder / "run")
+    return place.folder / "run", place
+
+
+@pytest.fixture(scope="module")
+def classifier(pairs: tuple[Path, ExamplePlace]) -> Classifier:
+    return load_classifier(pairs[0], device="cpu")
+
+
+def test_texts_and_words_are_one(classifier: Classifier) -> None:
+    raw = classifier.probabilities([("A man doesn't eat.", "It's nice outside!"), ("the girl runs", "two dogs xylophone")])
+    cut = classifier.probabilities(
+        [
+            (["a", "man", "does", "n't", "eat", "."], ["it", "'s", "nice", "outside", "!"]),
+            ("the girl runs", ["two", "dogs", "<unk>"]),
+        ]
+    )
+    assert raw.shape == (2, 3)
+    np.testing.assert_array_equal(raw, cut)
+    assert classifier.labels == ("entailment", "neutral", "contradiction")
+    assert classifier.texts == ("premise", "hypothesis")
+    assert classifier.probabilities([]).shape == (0, 3)
+
+
+def test_predictions_agree_with_eval(pairs: tuple[Path, ExamplePlace], classifier: Classifier) -> None:
+    run, place = pairs
+    examples, words = place.pairs.examples("test"), place.pairs.vocabulary
+    texts = [[words.decode(examples.text(index, side)) for side in (0, 1)] for index in range(len(examples))]
+    p = classifier.probabilities(texts)
+    report = evaluate(run, device="cpu").model_dump()
+    assert report["accuracy"] == np.mean(p.argmax(1) == examples.labels)
+    assert np.array(report["confusion"]).sum() == report["examples"] == 20
+    assert report["accuracy_low"] < report["accuracy"] < report["accuracy_high"]
+
+
+@pytest.mark.parametrize(
+    ("example", "pattern"),
+    [
+        (("a man", ""), "example 2: the hypothesis is empty"),
+        (("a man", []), "example 2: the hypothesis is empty"),
+        (("a man",), "example 2: 1 texts, where this model takes 2: premise, hypothesis"),
+        ("a man", "example 2: 1 texts"),
+    ],
+)
+def test_examples_that_are_none(classifier: Classifier, example: tuple[str, ...], pattern: str) -> None:
+    with pytest.raises(DataError, match=pattern):
+        classifier.probabilities([("a", "b"), example])
+
+
+def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
+    run = str(pairs[0])
+    lines = "A man sleeps.\tThe man runs.\n\nthe girl\tdogs\n"
+    result = runner.invoke(app, ["predict", run, "--device", "cpu"], input=lines)
+    assert result.exit_code == 0, result.output
+    header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert header == ["label", "entailment", "neutral", "contradiction"]
+    assert len(rows) == 2
+    for row in rows:
+        assert sum(map(float, row[1:])) == pytest.approx(1, abs=1e-5)
+        assert row[0] == header[1 + int(np.argmax([float(x) for x in row[1:]]))]
+    result = runner.invoke(app, ["predict", run, "--device", "cpu", "--json"], input=lines)
+    assert [row["line"] for row in json.loads(result.stdout)["predictions"]] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("only one text\n", "line 1: 1 texts with TAB between; this model takes premise TAB hypothesis on a line"),
+        ("a\tb\n c\t \n", "line 2: the hypothesis is empty"),
+    ],
+)
+def test_lines_that_are_no_examples(pairs: tuple[Path, ExamplePlace], lines: str, message: str) -> None:
+    result = runner.invoke(app, ["predict", str(pairs[0]), "--device", "cpu"], input=lines)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
+    result = runner.invoke(app, ["eval", str(pairs[0]), "--device", "cpu"])
+    assert result.exit_code == 0, result.output
+    for part in ("Wilson 95 %", "precision", "contradiction", "what it was called"):
+        assert part in result.stdout
+    report = json.loads(runner.invoke(app, ["eval", str(pairs[0]), "--json"]).stdout)
+    assert {"accuracy", "accuracy_low", "interval", "confusion", "classes", "macro_f1", "nats"} <= set(report)
+
+
+@pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"], ["explain", "a man"]])
+def test_commands_about_words_name_what_to_use(pairs: tuple[Path, ExamplePlace], command: list[str]) -> None:
+    result = runner.invoke(app, [command[0], str(pairs[0]), *command[1:]], input="a man\n")
+    assert result.exit_code == 1
+    assert "'sememekit eval RUN'" in result.stderr
+    assert "'sememekit predict RUN'" in result.stderr
+
+
+def test_a_language_model_predicts_no_labels(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"predict needs a model that predicts labels.*--task nli"):
+        load_classifier(tmp_path / "run", device="cpu")
