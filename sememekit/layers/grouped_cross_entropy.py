@@ -13,6 +13,8 @@ from torch.nn import functional
 
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""
+LOPSIDED: Final = 8
+"""Largest over mean size of a group up to which groups are padded to one size where that is the usual way."""
 
 
 @final
@@ -62,6 +64,11 @@ class Groups(nn.Module):
         self.in_order = bool((self.group_of.diff() >= 0).all())
 
     @property
+    def lopsided(self) -> bool:
+        """Whether the largest group has over ``LOPSIDED`` times the mean size, as the rare words of equal-mass classes have."""
+        return self.largest * self.num_groups > LOPSIDED * len(self.group_of)
+
+    @property
     def sizes(self) -> Tensor:
         """(G,) items in each group."""
         return self.offsets.diff()
@@ -84,7 +91,8 @@ def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, targ
     is 2 E times the sum over rows of the size of their group, and V x E numbers of gradient. On the CPU one group after the
     other goes through the cache, with a backward pass written by hand that writes each row of the gradient once; the number of
     rows of each group is read back. Elsewhere blocks of ``BLOCK`` rows go through one padded batched product, whose shapes do
-    not depend on the data, so that nothing is read back.
+    not depend on the data, so that nothing is read back; lopsided groups, which would be mostly padding, go one by one there
+    as well.
 
     Args:
         rows: (N, E) contexts.
@@ -98,7 +106,7 @@ def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, targ
     """
     kind = rows.device.type
     product_dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else items.dtype
-    if kind == "cpu":
+    if kind == "cpu" or groups.lopsided:
         with_gradient = torch.is_grad_enabled()
         nats: Tensor = _GroupByGroup.apply(rows, items, bias, target, groups, product_dtype, with_gradient)
         return nats

@@ -85,6 +85,11 @@ def test_grouped_cross_entropy_is_that_of_the_masked_rows(
         torch.testing.assert_close(left, right)
 
 
+def test_groups_of_equal_mass_are_lopsided_and_those_of_equal_size_are_not() -> None:
+    assert Groups(np.array([0] + [1] + [2] * 98 + list(range(3, 20)))).lopsided
+    assert not Groups(np.arange(100) % 10).lopsided
+
+
 def test_the_loss_never_meets_the_words_of_other_classes() -> None:
     decoder = make(classes="file")
     with torch.no_grad():
