@@ -47,6 +47,10 @@ def build_sememe_graph(
     out: Annotated[Path, typer.Option("--out", help="File to write.", show_default=False)],
     sources: Sources = None,
     side: Side = None,
+    lemmas: Annotated[
+        Path | None,
+        typer.Option("--lemmas", metavar="FILE", help="Lemma TAB form: words unknown as written get their lemma's senses."),
+    ] = None,
     drop_edges: Annotated[
         float | None, typer.Option("--drop-edges", min=0.0, max=1.0, help="Share of annotations to remove at random.")
     ] = None,
@@ -61,7 +65,8 @@ def build_sememe_graph(
         fail_usage("missing option '--source': name at least one, for example --source open")
     from sememekit.commands.build_sememe_graph import build_sememe_graph as run
 
-    report = run(sources, data, out, yes_download=yes_download, **given(side=side, drop_edges=drop_edges, seed=seed))
+    options = given(side=side, lemmas=lemmas, drop_edges=drop_edges, seed=seed)
+    report = run(sources, data, out, yes_download=yes_download, **options)
     if json:
         print_json(report)
         return
@@ -70,6 +75,8 @@ def build_sememe_graph(
     print_fields(f"Sememe graph in {out}", fields)
     for use in report.lexicons:
         remark(f"{use.source}: {use.words_used:,} words, {use.tokens_used:,} running tokens", quiet)
+    for line in report.history:
+        remark(line, quiet)
     if unannotated:
         shown = " ".join(unannotated[:NUM_WORDS_SHOWN])
         rest = len(unannotated) - NUM_WORDS_SHOWN

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lexicons
+from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lexicons, read_lemmas
 from sememekit.text.prepared import PreparedData
 
 
@@ -34,7 +34,7 @@ class GraphReport(Settings):
     lexicons: tuple[LexiconUse, ...]
     statistics: GraphStatistics
     history: tuple[str, ...]
-    """What was done after building: one line for edges dropped."""
+    """What was done: one line for words known by their lemma, one for edges dropped."""
 
 
 def build_sememe_graph(
@@ -45,6 +45,7 @@ def build_sememe_graph(
     drop_edges: float = 0.0,
     seed: int = 0,
     side: Side = "chinese",
+    lemmas: Path | None = None,
     yes_download: bool = False,
 ) -> GraphReport:
     """Build the graph of a prepared-data folder's vocabulary and write it.
@@ -56,6 +57,7 @@ def build_sememe_graph(
         drop_edges: share of annotations to remove at random, 0 to 1 (the paper's robustness test removes 0.1).
         seed: for the removal.
         side: which words of a two-sided lexicon (hownet, openhownet) are read.
+        lemmas: a file of ``lemma TAB form`` lines: a word that no source knows gets the senses of its lemma.
         yes_download: let openhownet fetch what it lacks.
 
     Raises:
@@ -67,7 +69,7 @@ def build_sememe_graph(
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     vocabulary = PreparedData.open(data).vocabulary
     lexicons = open_lexicons(sources, side, yes_download)
-    graph = build_graph(vocabulary, lexicons)
+    graph = build_graph(vocabulary, lexicons, None if lemmas is None else read_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     graph.save(out)

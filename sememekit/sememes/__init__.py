@@ -9,11 +9,13 @@ from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.graph import GraphStatistics, SememeGraph
+from sememekit.sememes.lemmas import Lemmas, read_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
 
 __all__ = [
     "LEXICON_FORMATS",
     "GraphStatistics",
+    "Lemmas",
     "Lexicon",
     "LexiconReader",
     "LexiconReport",
@@ -24,6 +26,7 @@ __all__ = [
     "lexicon_reader",
     "open_lexicon",
     "open_lexicons",
+    "read_lemmas",
 ]
 
 LEXICON_FORMATS: dict[str, str] = {

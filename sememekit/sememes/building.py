@@ -6,29 +6,33 @@ from collections.abc import Iterator, Sequence
 
 from sememekit.errors import GraphError
 from sememekit.sememes.graph import HasTokens, SememeGraph
+from sememekit.sememes.lemmas import Lemmas
 from sememekit.sememes.lexicon import Lexicon, Sense
-from sememekit.sememes.special_tokens import PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
+from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
 
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
 
-def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon]) -> SememeGraph:
+def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
     """Give every word of the vocabulary its senses.
 
     For each word, the first that applies:
 
-    1. a special token has the sememes of its rule (``special_tokens``);
+    1. a special token has the sememes of its rule (``special_tokens``), unless it is one such as ``<unk>`` that a lexicon
+       names itself;
     2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII;
-    3. a token of nothing but punctuation or symbols has the sememe 标点;
-    4. the one sense {``<unk>``}, and the word counts as not annotated.
+    3. the first lexicon that has one for the lemma of the word;
+    4. a token of nothing but punctuation or symbols has the sememe 标点;
+    5. the one sense {``<unk>``}, and the word counts as not annotated.
 
     Senses with equal sememes are merged; the senses of a word keep the order of the lexicon.
 
     Args:
         vocabulary: V words.
         lexicons: asked in this order.
+        lemmas: base forms of inflected words, where there are any.
 
     Raises:
         GraphError: no lexicon, or an empty vocabulary.
@@ -37,9 +41,17 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon]) -> SememeGra
         raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
     names = _distinct_names(lexicons)
     special = SpecialTokens(lexicons)
-    entries = [_annotate(word, lexicons, names, special) for word in vocabulary.tokens]
+    entries, by_lemma = [], 0
+    for word in vocabulary.tokens:
+        entry = _annotate(word, lexicons, names, special)
+        if lemmas is not None and not entry.is_from_lexicon and entry.source != Source.SPECIAL:
+            found = _by_lemma(word, lemmas, lexicons, names)
+            by_lemma += found is not None
+            entry = found or entry
+        entries.append(entry)
     sources = [LexiconSource(name, lexicon.sha256) for name, lexicon in zip(names, lexicons, strict=True)]
-    return SememeGraph(entries, vocabulary.fingerprint, sources)
+    history = [f"{by_lemma} words have the senses of their lemma ({lemmas.name}, sha256 {lemmas.sha256})"] if lemmas else []
+    return SememeGraph(entries, vocabulary.fingerprint, sources, history)
 
 
 def spellings(word: str) -> Iterator[str]:
@@ -59,7 +71,7 @@ def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
 
 def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], special: SpecialTokens) -> WordEntry:
     rule = special.sememes_of(word)
-    if rule is not None:
+    if rule is not None and not (word in PRIVATE and any(find_senses(word, lexicon) for lexicon in lexicons)):
         return WordEntry(word, Source.SPECIAL, (_sense(rule),))
     for name, lexicon in zip(names, lexicons, strict=True):
         senses = find_senses(word, lexicon)
@@ -68,6 +80,17 @@ def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], spec
     if is_punctuation(word):
         return WordEntry(word, Source.PUNCTUATION, (_sense((special.resolve(PUNCTUATION),)),))
     return WordEntry(word, Source.NONE, (_sense((UNKNOWN,)),))
+
+
+def _by_lemma(word: str, lemmas: Lemmas, lexicons: Sequence[Lexicon], names: Sequence[str]) -> WordEntry | None:
+    lemma = lemmas.lemma(word)
+    if lemma is None:
+        return None
+    for name, lexicon in zip(names, lexicons, strict=True):
+        senses = find_senses(lemma, lexicon)
+        if senses:
+            return WordEntry(word, name, merge_senses(lexicon.lend(senses, word)))
+    return None
 
 
 def _sense(sememes: tuple[str, ...]) -> SenseEntry:

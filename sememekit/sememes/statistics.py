@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sememekit.config import Settings
 from sememekit.errors import GraphError
 from sememekit.sememes.word_entry import Source
+from sememekit.text.vocabulary import END
 
 if TYPE_CHECKING:
     from sememekit.sememes.graph import SememeGraph
@@ -36,6 +37,8 @@ class GraphStatistics(Settings):
     """Share of words that are annotated, 0 to 1."""
     token_coverage: float
     """Share of running tokens whose word is annotated, 0 to 1."""
+    lexicon_coverage: float
+    """Share of running tokens, ends of sentences left out, whose word a lexicon knows: what an encoder's sememes reach."""
     senses_per_word: float
     sememes_per_sense: float
     sememes_per_word: float
@@ -65,6 +68,8 @@ def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStat
         tokens_by_source[source] += count
     without = [(-count, word) for word, count, has in zip(graph.words, counts.tolist(), annotated, strict=True) if not has]
     num_annotated = int(annotated.sum())
+    known = np.array([entry.is_from_lexicon for entry in graph.entries()])
+    words = np.array([word != END for word in graph.words])
     return GraphStatistics(
         words=graph.num_words,
         senses=graph.num_senses,
@@ -76,6 +81,7 @@ def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStat
         annotated_tokens=int(counts[annotated].sum()),
         type_coverage=_ratio(num_annotated, graph.num_words),
         token_coverage=_ratio(counts[annotated].sum(), counts.sum()),
+        lexicon_coverage=_ratio(counts[known & words].sum(), counts[words].sum()),
         senses_per_word=_ratio(senses_of_word[annotated].sum(), num_annotated),
         sememes_per_sense=_ratio(sense_sizes[of_annotated].sum(), of_annotated.sum()),
         sememes_per_word=_ratio(sum(bags), num_annotated),
