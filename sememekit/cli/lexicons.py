@@ -24,7 +24,8 @@ Sources = Annotated[
     typer.Option(
         "--source",
         metavar="FORMAT:PATH",
-        help="Where words get their sememes: open, or hownet, hownet2000, list, table, openhownet with a path. "
+        help="Where words get their sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
+        "dictionary (wordnet, cedict or a file) and random (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
         show_default=False,
     ),
@@ -48,8 +49,11 @@ def build_sememe_graph(
     sources: Sources = None,
     side: Side = None,
     lemmas: Annotated[
-        Path | None,
-        typer.Option("--lemmas", metavar="FILE", help="Lemma TAB form: words unknown as written get their lemma's senses."),
+        str | None,
+        typer.Option("--lemmas", metavar="FILE|wordnet", help="Base forms, for words that no source knows as written."),
+    ] = None,
+    defining_words: Annotated[
+        int | None, typer.Option("--defining-words", min=1, help="How many sememes 'dictionary' chooses; usually 2000.")
     ] = None,
     drop_edges: Annotated[
         float | None, typer.Option("--drop-edges", min=0.0, max=1.0, help="Share of annotations to remove at random.")
@@ -65,7 +69,7 @@ def build_sememe_graph(
         fail_usage("missing option '--source': name at least one, for example --source open")
     from sememekit.commands.build_sememe_graph import build_sememe_graph as run
 
-    options = given(side=side, lemmas=lemmas, drop_edges=drop_edges, seed=seed)
+    options = given(side=side, lemmas=lemmas, defining_words=defining_words, drop_edges=drop_edges, seed=seed)
     report = run(sources, data, out, yes_download=yes_download, **options)
     if json:
         print_json(report)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lexicons, read_lemmas
+from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lemmas, open_lexicons
 from sememekit.text.prepared import PreparedData
 
 
@@ -45,7 +45,8 @@ def build_sememe_graph(
     drop_edges: float = 0.0,
     seed: int = 0,
     side: Side = "chinese",
-    lemmas: Path | None = None,
+    lemmas: str | None = None,
+    defining_words: int = 2000,
     yes_download: bool = False,
 ) -> GraphReport:
     """Build the graph of a prepared-data folder's vocabulary and write it.
@@ -55,9 +56,11 @@ def build_sememe_graph(
         data: a folder that ``preprocess`` wrote.
         out: the graph file to write.
         drop_edges: share of annotations to remove at random, 0 to 1 (the paper's robustness test removes 0.1).
-        seed: for the removal.
+        seed: for the removal, and for the labels of ``random``.
         side: which words of a two-sided lexicon (hownet, openhownet) are read.
-        lemmas: a file of ``lemma TAB form`` lines: a word that no source knows gets the senses of its lemma.
+        lemmas: a file of ``lemma TAB form`` lines, or ``wordnet`` or ``wordnet:FOLDER``: a word that no source knows gets the
+            senses of its lemma.
+        defining_words: how many sememes ``dictionary`` chooses.
         yes_download: let openhownet fetch what it lacks.
 
     Raises:
@@ -68,8 +71,8 @@ def build_sememe_graph(
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     vocabulary = PreparedData.open(data).vocabulary
-    lexicons = open_lexicons(sources, side, yes_download)
-    graph = build_graph(vocabulary, lexicons, None if lemmas is None else read_lemmas(lemmas))
+    lexicons = open_lexicons(sources, side, yes_download, lemmas=lemmas, defining_words=defining_words, seed=seed)
+    graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     graph.save(out)

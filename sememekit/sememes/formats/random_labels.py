@@ -1,0 +1,75 @@
+"""Meaningless labels in place of sememes: the control that keeps everything of a lexicon but the meaning."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sememekit.errors import ConfigError
+from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
+
+
+class RandomLabels(Lexicon):
+    """The words and senses of another lexicon; each word's sememes are replaced by labels of its own, one to one.
+
+    A word keeps how many sememes it has in all and in each sense; which labels they are depends on the word and the seed
+    alone, every label being as likely. An inflected form that borrows the senses of its lemma gets labels of its own: if it
+    shared them, the labels would tell the lemma.
+    """
+
+    def __init__(self, reference: Lexicon, seed: int) -> None:
+        self._seed = seed
+        inventory = {name for word in reference.words for sense in reference.senses(word) for name in sense.sememes}
+        self._labels = tuple(f"label-{number}" for number in range(len(inventory)))
+        senses = {word: self.lend(reference.senses(word), word) for word in reference.words}
+        name = f"random:{reference.name}"
+        digest = hashlib.sha256(f"{reference.sha256} {seed}".encode()).hexdigest()
+        super().__init__(name, digest, senses, reference.report, self._labels)
+
+    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+        """See the base class."""
+        names = sorted({name for sense in senses for name in sense.sememes})
+        key = hashlib.sha256(f"{self._seed} {word}".encode("utf-8", "surrogatepass")).digest()
+        drawn = np.random.default_rng(int.from_bytes(key)).choice(len(self._labels), len(names), replace=False)
+        label = {name: self._labels[number] for name, number in zip(names, drawn, strict=True)}
+        return tuple(
+            replace(sense, word=word, sememes=tuple(label[name] for name in sense.sememes), definition="") for sense in senses
+        )
+
+
+class RandomReader(LexiconReader):
+    """``random:FORMAT:PATH``: meaningless labels, as many for each word as it has sememes in that lexicon.
+
+    There are as many different labels as the lexicon has sememes. (The released code gave 1 to 4 to every word.)
+    """
+
+    format_name = "random"
+
+    class Settings(LexiconReader.Settings):
+        """``seed`` of the labels; the others go to the lexicon that is copied."""
+
+        seed: int = 0
+        side: Side = "chinese"
+        yes_download: bool = False
+        lemmas: str | None = None
+        defining_words: int = 2000
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self._reference = str(path)
+        self._settings = settings
+
+    def read(self) -> Lexicon:
+        """See the base class.
+
+        Raises:
+            ConfigError: the labels are to follow no lexicon, or another random one.
+        """
+        from sememekit.sememes import open_lexicons
+
+        if self._reference.partition(":")[0] == self.format_name:
+            raise ConfigError(f"random:{self._reference}: labels follow a lexicon, as in random:table:PATH")
+        (reference,) = open_lexicons([self._reference], **self._settings.model_dump())
+        return RandomLabels(reference, self._settings.seed)

