@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, read_plan
+from sememekit.build import Plan, build_task, read_plan
 from sememekit.config import resources_folder
 from sememekit.config.recipes import list_recipes, load_recipe
+from sememekit.sememes import build_graph
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.text import Vocabulary
-from tests.small import small_graph, small_vocabulary
+from tests.small import COUNTS, small_graph, small_lexicon, small_vocabulary
 
 NAMES = [recipe.name for recipe in list_recipes()]
 
@@ -42,6 +45,9 @@ def files_of_recipes() -> list[Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     plan = read_plan(toy_table(name), name)
+    if plan.decoder is None:
+        check_a_classifier(plan)
+        return
     task = build_task(plan, small_vocabulary(), small_graph())
     tokens = torch.randint(0, len(small_vocabulary()), (6, 3), generator=torch.Generator().manual_seed(0))
     loss = task.loss(tokens, task.encoder.start(3))
@@ -49,6 +55,21 @@ def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     assert mean == pytest.approx(math.log(len(small_vocabulary())), rel=0.35), "an untrained model is about as good as a guess"
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
+
+
+def check_a_classifier(plan: Plan) -> None:
+    """The same for a model of labels: its vocabulary has marks, and its vectors would come from a file."""
+    vocabulary = Vocabulary.from_counts(COUNTS, ("<s>", "</s>"))
+    task = build_task(plan, vocabulary, build_graph(vocabulary, [small_lexicon()]), labels=("yes", "no"))
+    assert isinstance(task, TextClassifier)
+    generator = np.random.default_rng(0)
+    texts = [[generator.integers(0, len(vocabulary), size) for size in (5, 3)[: task.num_texts]] for _ in range(3)]
+    loss = task.loss(task.batch_of(texts, np.array([0, 1, 0])), ())
+    assert float(loss.nats.detach()) / loss.count == pytest.approx(math.log(2), rel=0.35)
+    loss.nats.backward()
+    learnt = [parameter for parameter in task.parameters() if parameter.requires_grad]
+    assert len(learnt) > 4
+    assert all(parameter.grad is not None for parameter in learnt)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
         epilog=example(
             "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
             "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
+            "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
             "sememekit train --out runs/sdlm --resume",
             "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
         )
@@ -46,6 +47,9 @@ def train(
     decoder: Decoder = None,
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="Word vectors that a classifier of texts begins with.", show_default=False)
+    ] = None,
     clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     start_from: Annotated[
@@ -69,7 +73,7 @@ def train(
     worse than the start is kept.
     """
     named = given(task=task, encoder=encoder, decoder=decoder)
-    keys = given(data=data, graph=graph, clusters=clusters, seed=seed, device=device, dtype=dtype)
+    keys = given(data=data, graph=graph, clusters=clusters, vectors=vectors, seed=seed, device=device, dtype=dtype)
     table = training_table(recipe, named, keys, overrides or [], start_from)
     if print_plan:
         from sememekit.build import read_plan
@@ -90,7 +94,16 @@ def train(
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
-    hint(f"next: sememekit evaluate-ppl {out}", quiet)
+    hint(f"next: sememekit {'evaluate-ppl' if report.metric == 'perplexity' else 'eval'} {out}", quiet)
+
+
+_PLACES = {
+    "data": ("data", "path"),
+    "graph": ("graph", "path"),
+    "clusters": ("clusters", "path"),
+    "vectors": ("task", "vectors"),
+}
+"""Where a flag's value goes; that of another flag goes to ``run`` under its own name."""
 
 
 def training_table(
@@ -105,7 +118,7 @@ def training_table(
     Args:
         recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
-        keys: ``data``, ``graph``, ``clusters``, ``seed``, ``device`` and ``dtype``, as far as given.
+        keys: ``data``, ``graph``, ``clusters``, ``vectors``, ``seed``, ``device`` and ``dtype``, as far as given.
         overrides: ``slot.key=value``, applied last.
         start_from: a run whose plan lies under the recipe.
     """
@@ -119,6 +132,6 @@ def training_table(
     for slot, name in variants.items():
         table = choose_variant(table, slot, name)
     for name, value in keys.items():
-        slot, key = (name, "path") if name in {"data", "graph", "clusters"} else ("run", name)
+        slot, key = _PLACES.get(name, ("run", name))
         table[slot] = {**table.get(slot, {}), key: str(value) if isinstance(value, Path) else value}
     return apply_overrides(table, overrides)

@@ -58,9 +58,10 @@ class TrainReport(Settings):
     Attributes:
         run: the run folder.
         epochs: epochs done in all, earlier calls included.
-        best_valid: best value of the headline metric on validation.
+        metric: the headline metric, such as "perplexity" or "accuracy".
+        best_valid: best value of it on validation.
         best_epoch: the epoch of it.
-        tokens_per_second: predicted training tokens a second over this call.
+        tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
         parameters: how many numbers are learnt, shared ones once.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
@@ -68,6 +69,7 @@ class TrainReport(Settings):
 
     run: str
     epochs: int
+    metric: str
     best_valid: float | None
     best_epoch: int
     tokens_per_second: float
@@ -151,6 +153,7 @@ def _train(
     return TrainReport(
         run=str(out),
         epochs=progress.epoch if progress.finished else progress.epoch - 1,
+        metric=task.headline.name,
         best_valid=progress.best,
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else 0.0,

@@ -92,7 +92,9 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     if size is None:
         raise DataError(f"{path}: holds no vectors")
     matrix = np.stack(list(kept.values())) if kept else np.zeros((0, size), dtype=np.float32)
-    return WordVectors(tuple(kept), matrix, hashlib.sha256(path.read_bytes()).hexdigest(), repeated)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return WordVectors(tuple(kept), matrix, digest, repeated)
 
 
 def _is_number(field: str) -> bool:
