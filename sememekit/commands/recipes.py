@@ -31,7 +31,7 @@ class RecipesReport(BaseModel):
 
 
 def validate_recipe(name: str) -> None:
-    """Read one recipe as ``train`` would.
+    """Read one recipe as ``train`` or ``attack`` would.
 
     Args:
         name: ``paper/row`` or the path of a ``.toml`` file.
@@ -39,9 +39,14 @@ def validate_recipe(name: str) -> None:
     Raises:
         ConfigError: names the file or table, the key, what was given and what is allowed.
     """
+    from sememekit.attack import is_attack, read_attack_plan
     from sememekit.build import read_plan
 
-    read_plan(load_recipe(name), f"recipe {name!r}")
+    table = load_recipe(name)
+    if is_attack(table):
+        read_attack_plan(table, f"recipe {name!r}")
+    else:
+        read_plan(table, f"recipe {name!r}")
 
 
 def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:

@@ -108,8 +108,8 @@ def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -
     """Each line from a fresh state; 32 lines side by side, each leaving when it is done."""
     while group := list(islice(lines, _LINES_AT_ONCE)):
         order = sorted(range(len(group)), key=lambda index: -len(group[index].ids))
-        streams = [_with_context(group[index].ids, end) for index in order]
-        nats = dict(zip(order, _stream_nats(task, streams), strict=True))
+        streams = [with_context(group[index].ids, end) for index in order]
+        nats = dict(zip(order, stream_nats(task, streams), strict=True))
         for index, line in enumerate(group):
             yield from _rows(task.vocabulary, line, nats[index])
 
@@ -124,7 +124,7 @@ def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None
         yield from _rows(task.vocabulary, line, nats)
 
 
-def _with_context(ids: list[int], end: int | None) -> list[int]:
+def with_context(ids: list[int], end: int | None) -> list[int]:
     return [end, *ids] if end is not None else ids
 
 
@@ -137,7 +137,7 @@ def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[Sc
 
 
 @torch.no_grad()
-def _stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[float]]:
+def stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[float]]:
     """Nats of all but the first id of each stream; the longest stream comes first."""
     lengths = [len(stream) - 1 for stream in streams]
     nats: list[list[float]] = [[] for _ in streams]

@@ -19,10 +19,13 @@ from sememekit.config.resources import resources_folder
 from sememekit.config.settings import Settings, nearest, read_settings
 from sememekit.errors import ConfigError
 
-SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run")
+ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
+"""The tables of recipes that describe an attack instead of a training."""
+
+SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
 """The tables that a recipe may have."""
 
-VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer")
+VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
 """The tables whose key ``name`` chooses what the other keys mean: another name replaces the whole table."""
 
 Table = dict[str, Any]

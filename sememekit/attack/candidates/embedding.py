@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
 from sememekit.attack.resources import AttackResources
+from sememekit.errors import ConfigError
 from sememekit.text.vectors import read_vectors
 
 _WORDS_AT_ONCE: Final = 256
@@ -28,7 +29,7 @@ class EmbeddingCandidates(Candidates):
     class Settings(Candidates.Settings):
         """Settings of neighbours."""
 
-        path: str
+        path: str = ""
         """Word vectors as text, ``.xz`` too. The paper takes counter-fitted ones."""
         delta: float = Field(default=0.5, gt=0.0)
         """Squared distance that a neighbour must stay below."""
@@ -42,6 +43,8 @@ class EmbeddingCandidates(Candidates):
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
+        if not settings.path:
+            raise ConfigError("[candidates] embedding: name a file of word vectors with --vectors FILE")
         self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ class SememeCandidates(Candidates):
     class Settings(Candidates.Settings):
         """Settings of sememe-equal substitutes."""
 
-        sources: tuple[str, ...]
+        sources: tuple[str, ...] = ()
         """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
         lemmas: str = ""
         """A list of ``lemma TAB form`` lines: inflected words get inflected substitutes; empty for none."""
@@ -35,7 +35,9 @@ class SememeCandidates(Candidates):
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
         if not settings.sources:
-            raise ConfigError("[candidates] sources: name at least one lexicon, for example table:english.tsv or open")
+            raise ConfigError(
+                "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"
+            )
         self._hashes: dict[str, str] = {}
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:

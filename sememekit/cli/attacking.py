@@ -1,0 +1,169 @@
+"""The subcommand attack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sememekit.cli.evaluation import Which
+from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, example, given
+from sememekit.cli.program import STOPPED, fail_usage
+from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark
+
+
+def complete_goal(incomplete: str) -> list[str]:
+    """Names of the goals."""
+    return [name for name in ("targeted", "untargeted") if name.startswith(incomplete)]
+
+
+def complete_search(incomplete: str) -> list[str]:
+    """Names of the searches."""
+    from sememekit.attack.searches import SEARCHES
+
+    return [name for name in sorted(SEARCHES) if name.startswith(incomplete)]
+
+
+def complete_candidates(incomplete: str) -> list[str]:
+    """Names of the candidates."""
+    from sememekit.attack.candidates import CANDIDATES
+
+    return [name for name in sorted(CANDIDATES) if name.startswith(incomplete)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this subcommand to the program."""
+    app.command(
+        epilog=example(
+            "sememekit attack runs/sst2 --data test.tsv --source table:english.tsv --out attacks/1",
+            "sememekit attack my_model:predict --labels no,yes --data x.tsv --source open --out a",
+            "sememekit attack --out attacks/1 --resume",
+            "sememekit attack --compare attacks/1 attacks/2",
+        )
+    )(attack)
+
+
+def attack(
+    victim: Annotated[
+        str | None,
+        typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.", show_default=False)] = None,
+    recipe: Recipe = None,
+    goal: Annotated[str | None, typer.Option("--goal", help="untargeted or targeted.", autocompletion=complete_goal)] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", help="genetic, pso, greedy, beam, random, exhaustive.", autocompletion=complete_search),
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option("--candidates", help="sememe, embedding, wordnet or table.", autocompletion=complete_candidates),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated."),
+    ] = None,
+    lemmas: Annotated[
+        Path | None, typer.Option("--lemmas", help="Lemma TAB form lines, for inflected sememe candidates.")
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option("--vectors", help="Word vectors of embedding candidates.")] = None,
+    lm: Annotated[
+        Path | None, typer.Option("--lm", help="Run of a language model: it ranks substitutes and judges the changes.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
+    ] = None,
+    overrides: Overrides = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the attack in --out where it stopped.")] = False,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="With --compare, also write a page.")] = None,
+    which: Which = None,
+    seed: Seed = None,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Try to fool a classifier by exchanging words; success, queries and changes with intervals.
+
+    A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
+    """
+    if compare is not None:
+        if victim is not None or data is not None or resume:
+            fail_usage("--compare takes two folders of finished attacks, and no victim, --data or --resume")
+        _compare(compare, html, json)
+        return
+    if html is not None:
+        fail_usage("--html goes with --compare; an attack writes OUT/report.html by itself")
+    if out is None:
+        fail_usage("missing option '--out': a folder for the results")
+    if not resume and (victim is None or data is None):
+        fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
+    named = given(goal=goal, search=search, candidates=candidates)
+    things = given(sources=sources, lemmas=lemmas, vectors=vectors)
+    table = attack_table(recipe, named, things, seed, overrides or [])
+    from sememekit.commands.attack import attack as run
+    from sememekit.commands.attack_page import rate_rows
+
+    options = given(language_model=lm, which=which, device=device)
+    names = [name.strip() for name in labels.split(",")] if labels else []
+    with progress_bars(quiet) as show:
+        report = run(victim, data, out, table=table, labels=names, resume=resume, progress=show, **options)
+    if json:
+        print_json(report)
+    else:
+        print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
+        how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
+        remark(f"{report.preset}; {how}" if report.preset else how, quiet)
+    if report.stopped:
+        remark(f"stopped by a signal; go on with: sememekit attack --out {out} --resume", quiet=False)
+        raise typer.Exit(STOPPED)
+    hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
+
+
+def attack_table(
+    recipe: str | None, variants: dict[str, str], things: dict[str, Any], seed: int | None, overrides: list[str]
+) -> dict[str, Any]:
+    """The plain table of an attack: the recipe, then the flags that name variants and things, then each override.
+
+    Args:
+        recipe: name or path, or None: untargeted, genetic, sememe.
+        variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
+        things: ``sources``, ``lemmas`` and ``vectors``, as far as given.
+        seed: of everything random, or None.
+        overrides: ``slot.key=value``, applied last.
+    """
+    from sememekit.config import apply_overrides, choose_variant, load_recipe
+
+    table = load_recipe(recipe) if recipe is not None else {}
+    for slot, name in variants.items():
+        table = choose_variant(table, slot, name)
+    for name, value in things.items():
+        key = "path" if name == "vectors" else name
+        table["candidates"] = {**table.get("candidates", {}), key: str(value) if isinstance(value, Path) else value}
+    if seed is not None:
+        table["attack"] = {**table.get("attack", {}), "seed": seed}
+    return apply_overrides(table, overrides)
+
+
+def _compare(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
+    from sememekit.commands.attack import compare
+    from sememekit.commands.attack_page import comparison_rows
+
+    found = compare(*folders, html=html)
+    if json:
+        print_json(found)
+        return
+    title = f"{found.first} against {found.second}: {found.common:,} examples in common"
+    print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
+    if found.only_one:
+        print(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
+    rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
+    print_table("What differs", ("setting", "first", "second"), rows, numeric=3)

@@ -1,0 +1,318 @@
+"""``sememekit attack``: how easily a classifier is fooled, counted fairly; and what differs between two attacks."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict
+
+from sememekit import __version__
+from sememekit.attack import (
+    Attack,
+    AttackPlan,
+    AttackResources,
+    Document,
+    Example,
+    ExampleFile,
+    ExampleResult,
+    build_candidates,
+    build_constraints,
+    build_goal,
+    build_search,
+    choose_examples,
+    read_attack_plan,
+    read_examples,
+    words_of,
+)
+from sememekit.commands.attack_folder import AttackFolder
+from sememekit.commands.attack_page import comparison_page, report_page
+from sememekit.commands.train import stop_signals
+from sememekit.commands.victims import NamedVictim, SentenceNats, open_victim
+from sememekit.config import Settings, merge_tables
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.attack_rates import AttackRates, Difference, attack_rates, paired_differences
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class AttackReport(Settings):
+    """What an attack came to.
+
+    Attributes:
+        folder: where everything lies.
+        victim, data: as given.
+        preset: what the settings stand for, as the recipe says.
+        goal, search, candidates: names of the parts.
+        counting: the rule by which queries are counted.
+        query_budget: of each example; 0 for none.
+        rates: the numbers, with intervals.
+        perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
+        reasons: why examples were skipped, failed or ended in an error, with how often.
+        queries: counted over all examples.
+        texts_asked, calls: what the victim really saw in this call of the command.
+        seconds: of this call.
+        stopped: whether a signal ended it; ``--resume`` goes on.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    folder: str
+    victim: str
+    data: str
+    preset: str
+    goal: str
+    search: str
+    candidates: str
+    counting: str
+    query_budget: int
+    rates: AttackRates
+    perplexity_before: float | None
+    perplexity_after: float | None
+    reasons: dict[str, int]
+    queries: int
+    texts_asked: int
+    calls: int
+    seconds: float
+    stopped: bool
+
+
+class Comparison(Settings):
+    """Two attacks on the same examples.
+
+    Attributes:
+        first, second: their folders.
+        common: examples that both finished without an error.
+        only_one: examples that one side alone has, or that ended in an error on a side; they are left out.
+        unlike: what differs between the two, setting by setting: a difference of rates speaks of all of it.
+        rows: the differences, the first minus the second.
+    """
+
+    first: str
+    second: str
+    common: int
+    only_one: int
+    unlike: dict[str, tuple[str, str]]
+    rows: tuple[Difference, ...]
+
+
+def attack(
+    victim: str | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    *,
+    table: Mapping[str, Any] | None = None,
+    labels: Sequence[str] = (),
+    language_model: Path | None = None,
+    resume: bool = False,
+    which: Literal["best", "last"] = "best",
+    device: str = "auto",
+    progress: Progress = lambda stage, done, total: None,
+) -> AttackReport:
+    """Attack a classifier.
+
+    Args:
+        victim: a run folder or ``module:function``; see ``open_victim``.
+        data: labelled texts; see ``read_examples``.
+        out: folder of the results, new or empty; with ``resume`` one to go on with.
+        table: goal, search, candidates, constraints and attack, as a recipe has them.
+        labels: names of the victim's labels, where it does not tell.
+        language_model: a run of ours that ranks substitutes, where the constraint asks, and judges what the changes cost.
+        resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
+        which, device: of the runs.
+        progress: called with (stage, done, total).
+
+    Raises:
+        ConfigError, DataError, CheckpointError: something cannot be used. Also when the victim failed on every example that it
+            was asked about: that is no result.
+    """
+    if out is None:
+        raise ConfigError("attack needs --out DIR, a folder for the results")
+    folder = AttackFolder.open(out) if resume else None
+    stored = folder.identity if folder is not None else {}
+    victim = victim or stored.get("victim", {}).get("name")
+    given_data = str(data) if data is not None else stored.get("data", {}).get("path")
+    model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
+    if not victim or not given_data:
+        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
+    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
+    named = open_victim(
+        victim,
+        labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and ":" in victim else ()),
+        batch_size=plan.attack.batch_size,
+        which=which,
+        device=device,
+    )
+    examples = read_examples(Path(given_data))
+    if named.num_fields is not None and named.num_fields != len(examples.field_names):
+        raise DataError(
+            f"{given_data} has {len(examples.field_names)} text(s) an example ({', '.join(examples.field_names)}), and the run "
+            f"{victim} takes {named.num_fields}"
+        )
+    nats = SentenceNats(Path(model), device) if model else None
+    chosen = choose_examples(examples.examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    progress("substitutes", 0, None)
+    ready, sources = _prepare(plan, named, examples, chosen, nats)
+    identity = {
+        "plan": plan.table(),
+        "victim": named.identity,
+        "data": {"path": given_data, "sha256": examples.sha256, "fields": list(examples.field_names)},
+        "candidates": sources,
+        "language_model": {"run": model, "snapshot": nats.snapshot} if nats is not None else {},
+        "sememekit": __version__,
+    }
+    if folder is None:
+        folder = AttackFolder.create(out, identity)
+    else:
+        folder.check(identity)
+        folder.drop_torn_line()
+    began = time.perf_counter()
+    with stop_signals() as asked_to_stop:
+        stopped = _run(ready, chosen, folder, asked_to_stop, progress)
+    return _report(folder, plan, named, nats, given_data, time.perf_counter() - began, stopped)
+
+
+def _prepare(
+    plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
+) -> tuple[Attack, dict[str, str]]:
+    """All parts of the attack, and the hashes of what the substitutes came from."""
+    victim, words = named.victim, words_of(chosen)
+    if victim.words is not None:
+        frequent = tuple(word for word in victim.words if word[:1].isalnum())
+    else:
+        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples) if word[:1].isalnum()))
+    known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
+    resources = AttackResources(known, frequent, examples.field_names, nats)
+    candidates = build_candidates(plan, resources)
+    substitutes = candidates.table(words)
+    ready = Attack(
+        victim,
+        build_goal(plan, victim.labels),
+        build_search(plan),
+        build_constraints(plan, resources),
+        substitutes,
+        plan.attack,
+    )
+    return ready, candidates.sources()
+
+
+def _run(
+    ready: Attack, chosen: Sequence[Example], folder: AttackFolder, should_stop: Callable[[], bool], progress: Progress
+) -> bool:
+    """Attack what is not finished yet; whether a signal came in between."""
+    done = folder.results()
+    left = [example for example in chosen if example.index not in done]
+    finished, total = len(chosen) - len(left), len(chosen)
+    progress("examples", finished, total)
+    for result in ready.run(left, should_stop):
+        folder.append(result)
+        finished += 1
+        progress("examples", finished, total)
+    if finished < total:
+        return True
+    folder.finish()
+    return False
+
+
+def _report(
+    folder: AttackFolder,
+    plan: AttackPlan,
+    named: NamedVictim,
+    nats: SentenceNats | None,
+    data: str,
+    seconds: float,
+    stopped: bool,
+) -> AttackReport:
+    results = [result for _, result in sorted(folder.results().items())]
+    before, after = _perplexities(results, nats) if nats is not None else (None, None)
+    report = AttackReport(
+        folder=str(folder.path),
+        victim=named.victim.name,
+        data=data,
+        preset=plan.attack.preset,
+        goal=plan.goal.name,
+        search=plan.search.name,
+        candidates=plan.candidates.name,
+        counting=plan.attack.counting,
+        query_budget=plan.attack.query_budget,
+        rates=attack_rates(results, query_budget=plan.attack.query_budget),
+        perplexity_before=before,
+        perplexity_after=after,
+        reasons=dict(Counter(f"{result.outcome}: {result.reason}" for result in results if result.reason).most_common()),
+        queries=sum(result.queries for result in results),
+        texts_asked=named.victim.texts_asked,
+        calls=named.victim.calls,
+        seconds=seconds,
+        stopped=stopped,
+    )
+    folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
+    if stopped:
+        return report
+    folder.write("report.html", report_page(report, results).encode())
+    asked = [result for result in results if result.queries or result.outcome == "error"]
+    if asked and all(result.outcome == "error" for result in asked):
+        raise DataError(
+            f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {folder.path}"
+        )
+    return report
+
+
+def _perplexities(results: Iterable[ExampleResult], nats: SentenceNats) -> tuple[float | None, float | None]:
+    """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
+    sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for result in results:
+        if result.adversarial is None:
+            continue
+        for field in sorted({change.field for change in result.changes}):
+            for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
+                side.append([word.text for word in Document.read((fields[field],)).words])
+    totals = [nats.totals(side) for side in sentences]
+    before, after = (math.exp(min(total / count, 700)) if count else None for total, count in totals)
+    return before, after
+
+
+def compare(first: Path, second: Path, *, html: Path | None = None) -> Comparison:
+    """Paired differences between two finished attacks on the same data, the first minus the second.
+
+    Raises:
+        CheckpointError: a folder is no attack.
+        DataError: they are not on the same data, or have no example in common.
+    """
+    folders = [AttackFolder.open(path) for path in (first, second)]
+    hashes = [folder.identity["data"]["sha256"] for folder in folders]
+    if hashes[0] != hashes[1]:
+        names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
+        raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
+    sides = [folder.results() for folder in folders]
+    common = [
+        index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
+    ]
+    if not common:
+        raise DataError(f"{first} and {second} have no finished example in common")
+    budgets = tuple(int(folder.identity["plan"]["attack"]["query_budget"]) for folder in folders)
+    comparison = Comparison(
+        first=str(first),
+        second=str(second),
+        common=len(common),
+        only_one=len({*sides[0], *sides[1]}) - len(common),
+        unlike=_unlike(folders[0].identity, folders[1].identity),
+        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]))),
+    )
+    if html is not None:
+        html.write_text(comparison_page(comparison), encoding="utf-8")
+    return comparison
+
+
+def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for key in dict.fromkeys((*first, *second)):
+        one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
+        if isinstance(one, Mapping) and isinstance(two, Mapping):
+            found |= _unlike(one, two, path)
+        elif one != two:
+            found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
+    return found

@@ -1,0 +1,134 @@
+"""The folder of an attack on disk.
+
+    OUT/
+      attack.json      what was attacked, with what, and the hashes of all files that decide a result
+      examples.jsonl   one line an example, added as soon as it is finished; in the order of the data once all are
+      report.json      the numbers
+      report.html      the same for people, with every change marked
+
+A line that was cut off by a kill is dropped when the attack goes on; its example is attacked again and comes out the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+from sememekit.attack import ExampleResult
+from sememekit.errors import CheckpointError, DataError
+from sememekit.training.files import replace_file, to_json
+
+FORMAT: Final = 1
+_FREE: Final = ("together", "batch_size")
+"""Settings of [attack] that decide no result; a resumed attack may change them."""
+
+
+@final
+class AttackFolder:
+    """Results of one attack. ``create`` for a new one, ``open`` for one that is there."""
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        self.path = path
+        self.identity = identity
+
+    @classmethod
+    def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
+        """Start a folder.
+
+        Raises:
+            CheckpointError: something is there already.
+        """
+        leftovers = {".attack.json.writing"}
+        if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
+            raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
+        path.mkdir(parents=True, exist_ok=True)
+        stamped = {**identity, "format": FORMAT}
+        replace_file(path / "attack.json", to_json(stamped))
+        return cls(path, stamped)
+
+    @classmethod
+    def open(cls, path: Path) -> AttackFolder:
+        """Open the folder of an attack.
+
+        Raises:
+            CheckpointError: it is none, or another version wrote it.
+        """
+        try:
+            identity = json.loads((path / "attack.json").read_bytes())
+        except OSError:
+            what = "does not exist" if not path.exists() else "has no attack.json"
+            raise CheckpointError(f"{path} {what}; 'sememekit attack VICTIM --data FILE --out {path}' makes one") from None
+        except ValueError as error:
+            raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
+        if not isinstance(identity, dict) or identity.get("format") != FORMAT:
+            raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; use the version of sememekit that wrote it")
+        return cls(path, identity)
+
+    def check(self, identity: Mapping[str, Any]) -> None:
+        """Make sure that going on means going on with the same.
+
+        Raises:
+            CheckpointError: names the first thing that differs.
+        """
+        stored, given = _flat(self.identity), _flat(identity)
+        for name in sorted({*stored, *given} - {"format"}):
+            if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
+                continue
+            if stored.get(name) != given.get(name):
+                raise CheckpointError(
+                    f"--resume: {self.path} was begun with {name} = {stored.get(name)!r}, and now it is {given.get(name)!r}; "
+                    "leave it as it was, or start anew with another --out"
+                )
+
+    def results(self) -> dict[int, ExampleResult]:
+        """Every finished example by its number.
+
+        Raises:
+            DataError: a line in the middle is no result.
+        """
+        path = self.path / "examples.jsonl"
+        if not path.exists():
+            return {}
+        found = {}
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+            try:
+                result = ExampleResult.model_validate_json(line)
+            except ValueError as error:
+                raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+            found[result.index] = result
+        return found
+
+    def drop_torn_line(self) -> None:
+        """Cut off what follows the last whole line."""
+        path = self.path / "examples.jsonl"
+        if path.exists():
+            data = path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                replace_file(path, data[:whole])
+
+    def append(self, result: ExampleResult) -> None:
+        """Add one finished example."""
+        with (self.path / "examples.jsonl").open("ab") as stream:
+            stream.write(result.model_dump_json().encode() + b"\n")
+
+    def finish(self) -> None:
+        """Put the lines into the order of the data: the file is then the same whatever the order of finishing."""
+        results = self.results()
+        lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
+        replace_file(self.path / "examples.jsonl", lines)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one of the reports, whole or not at all."""
+        replace_file(self.path / name, content)
+
+
+def _flat(tree: Any, name: str = "") -> dict[str, Any]:
+    if isinstance(tree, Mapping) and tree:
+        parts: dict[str, Any] = {}
+        for key, value in tree.items():
+            parts |= _flat(value, f"{name}.{key}" if name else str(key))
+        return parts
+    return {name: json.loads(json.dumps(tree))}

@@ -1,0 +1,143 @@
+"""The report of an attack as a page: rates, and every example with its changes marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sememekit.attack import Document, ExampleResult
+from sememekit.commands import page
+from sememekit.measure.attack_rates import Interval
+
+if TYPE_CHECKING:
+    from sememekit.commands.attack import AttackReport, Comparison
+
+MOST_SHOWN = 500
+"""Examples of each outcome on the page; ``examples.jsonl`` has them all."""
+
+
+def percent(found: Interval | None) -> str:
+    """A rate with its interval: "52.0 % (45.1 to 58.9)"."""
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
+    """Name and value of every number of a report, for a terminal as for a page."""
+    rates = report.rates
+    rows = [
+        ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
+        ("accuracy before the attack", percent(rates.accuracy)),
+        ("accuracy under attack", percent(rates.accuracy_under_attack)),
+        (f"success rate, of {rates.attacked:,} attacked", percent(rates.success_rate)),
+    ]
+    for level, found in rates.success_at.items():
+        rows.append((f"success rate at {level:,} queries", percent(found) if found else "beyond the query budget"))
+    mean = rates.mean_queries
+    if mean.value is not None and mean.low is not None and mean.high is not None:
+        rows.append(("mean queries", f"{mean.value:,.1f} ({mean.low:,.1f} to {mean.high:,.1f})"))
+        rows.append(("median queries", f"{rates.median_queries:,.1f}"))
+    if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
+        rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
+        rows.append(("words changed, of successes", f"{100 * rates.words_changed:.1f} %"))
+    if report.perplexity_before is not None and report.perplexity_after is not None:
+        rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
+    rows.append(
+        ("queries counted", f"{report.queries:,} ({report.counting}); {report.texts_asked:,} texts in {report.calls:,} calls")
+    )
+    rows.extend((f"examples {reason}", f"{number:,}") for reason, number in report.reasons.items())
+    return rows
+
+
+def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
+    """The page of one attack."""
+    body = [
+        f"<h1>Attack on {page.text(report.victim)}</h1>",
+        f'<p class="faint">{page.text(_how(report))}</p>',
+        page.table(("", ""), [(page.text(name), page.text(value)) for name, value in rate_rows(report)], compact=True),
+        '<p class="faint">Intervals: 95 %, bootstrap over examples. Success rates divide by the examples that were attacked: '
+        "classified rightly, within the constraints and without an error.</p>",
+    ]
+    for outcome, title in (("success", "Fooled"), ("failed", "Not fooled"), ("error", "Errors"), ("skipped", "Skipped")):
+        chosen = [result for result in results if result.outcome == outcome]
+        if chosen:
+            rows = [_row(result) for result in chosen[:MOST_SHOWN]]
+            columns = ("example", "label", "text", "victim", "queries")
+            more = (
+                f'<p class="faint">{len(chosen) - MOST_SHOWN:,} more in examples.jsonl</p>' if len(chosen) > MOST_SHOWN else ""
+            )
+            opened = " open" if outcome in ("success", "error") else ""
+            body.append(
+                f"<details{opened}><summary><strong>{title}: {len(chosen):,}</strong></summary>"
+                f"{page.table(columns, rows, numbers=(4,))}{more}</details>"
+            )
+    return page.document(f"Attack on {report.victim}", "\n".join(body))
+
+
+def marked(result: ExampleResult) -> str:
+    """The fields of an example as HTML, each exchanged word struck through with the new one behind it."""
+    document = Document.read(result.fields)
+    changes = {(change.field, change.place): change for change in result.changes}
+    parts = []
+    for number, field in enumerate(result.fields):
+        words = [word for word in document.words if word.field == number]
+        html, end = [], 0
+        for place, word in enumerate(words):
+            change = changes.get((number, place))
+            if change is not None:
+                html.append(page.text(field[end : word.begin]))
+                html.append(f"<del>{page.text(change.old)}</del> <ins>{page.text(change.new)}</ins>")
+                end = word.end
+        html.append(page.text(field[end:]))
+        parts.append(f"<p>{''.join(html)}</p>")
+    return "".join(parts)
+
+
+def _row(result: ExampleResult) -> tuple[str, ...]:
+    said = _said(result.prediction, result.probabilities)
+    if result.adversarial_prediction is not None:
+        said += f" → {_said(result.adversarial_prediction, result.adversarial_probabilities)}"
+    reason = f'<p class="faint">{page.text(result.reason)}</p>' if result.reason else ""
+    return str(result.index), page.text(result.label), marked(result) + reason, said, f"{result.queries:,}"
+
+
+def _said(label: str | None, probabilities: Iterable[float] | None) -> str:
+    return "–" if label is None or probabilities is None else f"{page.text(label)} {max(probabilities):.0%}"
+
+
+def _how(report: AttackReport) -> str:
+    parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
+    parts += [f"queries counted: {report.counting}", f"data {report.data}"]
+    parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
+    return "; ".join(part for part in parts if part)
+
+
+def comparison_rows(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
+    """Metric, both values, difference with interval, verdict."""
+    rows = []
+    for row in comparison.rows:
+        scale, unit = (1.0, "") if "queries" in row.name and "rate" not in row.name else (100.0, " %")
+        values = ["–" if value is None else f"{scale * value:,.1f}{unit}" for value in (row.first, row.second)]
+        found = row.difference
+        if found.value is None or found.low is None or found.high is None:
+            rows.append((row.name, values[0], values[1], "–", "–"))
+            continue
+        difference = f"{scale * found.value:+,.1f} ({scale * found.low:+,.1f} to {scale * found.high:+,.1f})"
+        rows.append((row.name, values[0], values[1], difference, "differs" if row.excludes_zero else "no difference shown"))
+    return rows
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The page of a comparison."""
+    rows = [tuple(page.text(cell) for cell in row) for row in comparison_rows(comparison)]
+    unlike = [(page.text(name), page.text(one), page.text(two)) for name, (one, two) in comparison.unlike.items()]
+    body = [
+        "<h1>Two attacks compared</h1>",
+        f'<p class="faint">First: {page.text(comparison.first)}. Second: {page.text(comparison.second)}. '
+        f"{comparison.common:,} examples in common. Paired bootstrap over examples, 95 %.</p>",
+        page.table(("", "first", "second", "first minus second", ""), rows, numbers=(1, 2, 3)),
+        "<h2>What differs</h2>",
+        page.table(("setting", "first", "second"), unlike),
+    ]
+    return page.document("Two attacks compared", "\n".join(body))
