@@ -1,0 +1,76 @@
+"""Every recipe of an attack is read, survives its plan, and attacks a toy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sememekit.attack import (
+    Attack,
+    AttackResources,
+    Example,
+    Victim,
+    build_constraints,
+    build_goal,
+    build_search,
+    is_attack,
+    read_attack_plan,
+)
+from sememekit.config import list_recipes, load_recipe
+from tests.attack.toys import TABLE, TEXTS, predict
+
+NAMES = [recipe.name for recipe in list_recipes() if is_attack(load_recipe(recipe.name))]
+FILLER = " and so it goes on and on , you know"
+PUBLISHED = {
+    "attack/alzantot-paper-entailment": (60, 20, "best", 0.3),
+    "attack/alzantot-paper-sentiment": (60, 20, "best", 0.3),
+    "attack/released-nli": (128, 12, "random", 1.0),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_survives_its_plan(name: str) -> None:
+    plan = read_attack_plan(load_recipe(name), name)
+    assert read_attack_plan(plan.table(), name) == plan
+    assert plan.attack.preset, "the report says what the settings stand for"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_attacks(name: str) -> None:
+    plan = read_attack_plan(load_recipe(name), name)
+    pairs = plan.goal.name == "targeted"
+    labels = ("contradiction", "neutral", "entailment") if pairs else ("no", "yes")
+
+    def three(texts: list[tuple[str, str]]) -> np.ndarray:
+        two = predict([text[1] for text in texts])
+        return np.stack([two[:, 0] * 0.8, np.full(len(texts), 0.2), two[:, 1] * 0.8], axis=1)
+
+    names = {"no": "contradiction", "yes": "entailment"} if pairs else {"no": "no", "yes": "yes"}
+    examples = [
+        Example(index, ("a premise", text + FILLER) if pairs else (text + FILLER,), names[label])
+        for index, (text, label) in enumerate(TEXTS)
+    ]
+    resources = AttackResources(
+        None, ("the",), ("premise", "hypothesis") if pairs else ("text",), lambda rows: np.zeros(len(rows))
+    )
+    function: Any = three if pairs else predict
+    attack = Attack(
+        Victim(function, labels, name="toy"),
+        build_goal(plan, labels),
+        build_search(plan),
+        build_constraints(plan, resources),
+        TABLE,
+        plan.attack,
+    )
+    results = list(attack.run(examples))
+    assert {"success"} <= {result.outcome for result in results} <= {"success", "failed", "skipped"}
+    for result in results:
+        assert all(change.field == len(result.fields) - 1 for change in result.changes)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_presets_are_what_was_published(name: str) -> None:
+    search = load_recipe(name)["search"]
+    assert (search["population"], search["generations"], search["replacement"], search["temperature"]) == PUBLISHED[name]
