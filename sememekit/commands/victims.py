@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sememekit.attack import Victim
 from sememekit.build import load_run, prepare_torch
+from sememekit.commands.predict import load_classifier
 from sememekit.commands.score import stream_nats, with_context
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError
@@ -68,7 +69,18 @@ def open_victim(
         words = getattr(function, "words", None)
         victim = Victim(function, found, name=name, batch_size=batch_size, words=words)
         return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None)
-    raise ConfigError(f"victim {name!r} is no module:function")
+    classifier = load_classifier(Path(name), which=which, device=device)
+    if labels and tuple(labels) != classifier.labels:
+        raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
+    victim = Victim(
+        classifier.probabilities,
+        classifier.labels,
+        name=name,
+        batch_size=batch_size,
+        words=classifier.run.vocabulary.tokens,
+    )
+    identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
+    return NamedVictim(victim, identity, len(classifier.texts))
 
 
 @contextmanager
