@@ -6,11 +6,11 @@
     example    one example at a time, its population as a batch
     single     one example at a time, one query at a time
 
-The search, the seed and with them every query and every result are the same on all sides, which is checked; repeated queries are
-answered from memory on all sides alike. The victim is an untrained LSTM (width 150, word vectors of 300, two classes), because speed
-does not depend on what it has learnt; the budget of 400 queries makes every side do the same work. Texts are lines of
-``--texts`` (text TAB label), or made up with the lengths of SST-2's test sentences. All sides are timed in turns in one run, the
-best of ``--repeats`` counts; ``single`` is so slow that it does a share of the examples. Prints a JSON object.
+The search, the seed and with them every query and every result are the same on all sides, which is checked; repeated queries
+are answered from memory on all sides alike. The victim is an untrained LSTM (width 150, word vectors of 300, two classes),
+because speed does not depend on what it has learnt; the budget of 400 queries makes every side do the same work. Texts are
+lines of ``--texts`` (text TAB label), or made up with the lengths of SST-2's test sentences. All sides are timed in turns in
+one run, the best of ``--repeats`` counts; ``single`` is so slow that it does a share of the examples. Prints a JSON object.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -154,7 +155,8 @@ def attack(
             f"{victim} takes {named.num_fields}"
         )
     nats = SentenceNats(Path(model), device) if model else None
-    chosen = choose_examples(examples.examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    spelled = [replace(example, label=named.spelled.get(example.label, example.label)) for example in examples.examples]
+    chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
     progress("substitutes", 0, None)
     ready, sources = _prepare(plan, named, examples, chosen, nats)
     identity = {

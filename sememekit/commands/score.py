@@ -125,6 +125,7 @@ def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None
 
 
 def with_context(ids: list[int], end: int | None) -> list[int]:
+    """The ids of a line behind the ``<eos>`` that its first word is predicted from, where sentences end with one."""
     return [end, *ids] if end is not None else ids
 
 

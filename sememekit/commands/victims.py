@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from sememekit.commands.score import stream_nats, with_context
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError
 from sememekit.tasks.base import word_predictor
+from sememekit.text.examples import EXAMPLE_SETS
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class NamedVictim:
         victim: to ask.
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
         num_fields: texts that an example must have, where that is known.
+        spelled: other spellings of its labels, as the data set of a run has them: ``1`` for positive.
     """
 
     victim: Victim
     identity: dict[str, Any]
     num_fields: int | None
+    spelled: Mapping[str, str]
 
 
 def open_victim(
@@ -68,7 +71,7 @@ def open_victim(
             raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in --labels negative,positive")
         words = getattr(function, "words", None)
         victim = Victim(function, found, name=name, batch_size=batch_size, words=words)
-        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None)
+        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {})
     classifier = load_classifier(Path(name), which=which, device=device)
     if labels and tuple(labels) != classifier.labels:
         raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
@@ -80,7 +83,8 @@ def open_victim(
         words=classifier.run.vocabulary.tokens,
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
-    return NamedVictim(victim, identity, len(classifier.texts))
+    kind = load_variant("data set", classifier.run.folder.data_signature().dataset, EXAMPLE_SETS)
+    return NamedVictim(victim, identity, len(classifier.texts), kind.spelled)
 
 
 @contextmanager
