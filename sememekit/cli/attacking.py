@@ -36,10 +36,10 @@ def register(app: typer.Typer) -> None:
     """Add this subcommand to the program."""
     app.command(
         epilog=example(
-            "sememekit attack runs/sst2 --data test.tsv --source table:english.tsv --out attacks/1",
-            "sememekit attack my_model:predict --labels no,yes --data x.tsv --source open --out a",
-            "sememekit attack --out attacks/1 --resume",
-            "sememekit attack --compare attacks/1 attacks/2",
+            "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
+            "sememekit attack mine:predict --labels no,yes --data x.tsv --source open --out a",
+            "sememekit attack --out a/1 --resume",
+            "sememekit attack --compare a/1 a/2",
         )
     )(attack)
 
