@@ -23,6 +23,7 @@ ROOMS = {
     "training": 7,
     "attack": 7,
     "build": 8,
+    "protocols": 8,
     "commands": 9,
     "cli": 10,
 }
@@ -85,7 +86,8 @@ def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
         return ""
     if ROOMS[other] >= ROOMS[room]:
         return f"room {ROOMS[room]} ({room}) imports room {ROOMS[other]} ({other})"
-    only_base = (room == "tasks" and other in {"encoders", "decoders"}) or (room == "training" and other == "tasks")
+    blind = room in {"training", "protocols"} and other == "tasks"
+    only_base = blind or (room == "tasks" and other in {"encoders", "decoders"})
     if only_base and target[1:2] != ["base"]:
         return f"{room} may import {other}.base alone, not {'.'.join(target)}"
     return ""

@@ -10,6 +10,26 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from sememekit.cli.adaptation import (
+    Cache,
+    CachePreset,
+    CacheStart,
+    Dynamic,
+    DynamicDecay,
+    DynamicEpsilon,
+    DynamicPreset,
+    DynamicRate,
+    DynamicSegment,
+    Lambda,
+    Scaling,
+    StatisticsTokens,
+    Theta,
+    Tune,
+    TuneTokens,
+    Window,
+    adaptation_of,
+    print_adaptation,
+)
 from sememekit.cli.explanation import print_explanation
 from sememekit.cli.options import (
     Debug,
@@ -33,7 +53,12 @@ Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="
 
 def register(app: typer.Typer) -> None:
     """Add these subcommands to the program."""
-    app.command("evaluate-ppl", epilog=example("sememekit evaluate-ppl runs/sdlm --by senses"))(evaluate_ppl)
+    examples = example(
+        "sememekit evaluate-ppl runs/sdlm --by senses",
+        "sememekit evaluate-ppl runs/sdlm --cache --tune",
+        "sememekit evaluate-ppl runs/mos --dynamic --dynamic-preset mos-ptb",
+    )
+    app.command("evaluate-ppl", epilog=examples)(evaluate_ppl)
     app.command("eval", epilog=example("sememekit eval runs/sdlm --split valid --json"))(evaluate)
     app.command(epilog=example("sememekit predict runs/sst2 reviews.txt --json"))(predict)
     app.command(epilog=example('sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html'))(explain)
@@ -51,24 +76,61 @@ def evaluate_ppl(
         int | None, typer.Option("--batch-size", min=1, help="Columns the text is read in; 1 reads it from end to end.")
     ] = None,
     which: Which = None,
+    cache: Cache = False,
+    cache_preset: CachePreset = None,
+    theta: Theta = None,
+    lambda_: Lambda = None,
+    window: Window = None,
+    cache_start: CacheStart = None,
+    dynamic: Dynamic = False,
+    dynamic_preset: DynamicPreset = None,
+    scaling: Scaling = None,
+    dynamic_rate: DynamicRate = None,
+    dynamic_decay: DynamicDecay = None,
+    dynamic_epsilon: DynamicEpsilon = None,
+    dynamic_segment: DynamicSegment = None,
+    statistics_tokens: StatisticsTokens = None,
+    tune: Tune = False,
+    tune_tokens: TuneTokens = None,
     device: Device = None,
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Perplexity under the one protocol of docs/perplexity.md, with its signature."""
+    """Perplexity under the one protocol of docs/perplexity.md, with its signature.
+
+    With --cache or --dynamic the model learns from the text as it reads; the run stays as it is.
+    """
     from sememekit.commands.evaluate import evaluate_ppl as command
 
+    adaptation = adaptation_of(
+        cache={"preset": cache_preset, "theta": theta, "weight": lambda_, "window": window, "start": cache_start},
+        dynamic={
+            "preset": dynamic_preset,
+            "scaling": scaling,
+            "rate": dynamic_rate,
+            "decay": dynamic_decay,
+            "epsilon": dynamic_epsilon,
+            "segment": dynamic_segment,
+        },
+        with_cache=cache,
+        with_dynamic=dynamic,
+        tune=tune,
+        tune_tokens=tune_tokens,
+        statistics_tokens=statistics_tokens,
+    )
     options = given(split=split, by=by, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype)
+    options |= given(adaptation=adaptation)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options)
     if json:
         print_json(report)
         return
-    print_fields(
-        f"Perplexity of {run} on {report.split}", report, skip=("run", "split", "graph", "signature", "grouping", "groups")
-    )
+    skipped = ("run", "split", "graph", "signature", "grouping", "groups", "adaptation")
+    print_fields(f"Perplexity of {run} on {report.split}", report, skip=skipped)
+    if report.adaptation is not None:
+        print_adaptation(report.adaptation)
     if report.groups is not None:
         rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in report.groups]
         print_table(f"By {report.grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)

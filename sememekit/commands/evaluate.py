@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +12,9 @@ import numpy.typing as npt
 from pydantic import ConfigDict
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
+from sememekit.commands.adaptation import Adaptation, AdaptationReport, make_reader
 from sememekit.config import Settings
-from sememekit.errors import DataError, GraphError
+from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, word_predictor
@@ -58,6 +60,7 @@ class PerplexityReport(Perplexity):
         signature: one line; numbers whose signatures are equal can be compared.
         grouping: "senses" or "sememes", where that was asked for.
         groups: a row for each kind of target word.
+        adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
     """
 
     run: str
@@ -70,6 +73,7 @@ class PerplexityReport(Perplexity):
     signature: str
     grouping: Grouping | None = None
     groups: tuple[GroupPerplexity, ...] | None = None
+    adaptation: AdaptationReport | None = None
 
 
 class MetricsReport(Settings):
@@ -93,6 +97,7 @@ def evaluate_ppl(
     device: str = "auto",
     dtype: str | None = None,
     which: Literal["best", "last"] = "best",
+    adaptation: Adaptation | None = None,
     progress: Progress | None = None,
 ) -> PerplexityReport:
     """Perplexity of a text under a trained model.
@@ -107,11 +112,13 @@ def evaluate_ppl(
             senses (Table 3). Words without annotation have a row of their own.
         data: prepared data in place of that of the training; it must have the same vocabulary.
         graph: the sememe graph to group by, for runs that have none.
-        batch_size: columns; None for what the run was trained with. 1 reads the text from end to end.
+        batch_size: columns; 1 reads the text from end to end. None for what the run was trained with, or 1 for an adaptation.
         device: ``auto``, ``cpu`` or ``cuda``.
         dtype: of matrix products; None for that of the training.
         which: the best weights by validation, or the last.
-        progress: called with ("tokens", done, total).
+        adaptation: a cache, dynamic evaluation, or both; they learn from the text, and the run stays as it is. Statistics of
+            gradients that dynamic evaluation needs are kept in the run folder.
+        progress: called with ("tokens", done, total), and with other stages of an adaptation.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -127,18 +134,22 @@ def evaluate_ppl(
     used_graph = _graph_for(loaded, graph, by)
     num_words = len(loaded.vocabulary)
     nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
-    columns = min(batch_size or task.evaluation_batch_size, max(len(tokens) - 1, 1))
-
-    def show(done: int, total: int) -> None:
-        if progress is not None:
-            progress("tokens", done, total)
-
+    usual = task.evaluation_batch_size if adaptation is None else 1
+    columns = min(batch_size or usual, max(len(tokens) - 1, 1))
+    show = progress or (lambda stage, done, total: None)
     with autocast(loaded.device, dtype):
-        for scored in task.score(tokens, batch_size=columns, progress=show):
+        reader = make_reader(task, prepared, loaded.folder.path, adaptation or Adaptation(), dtype, columns, show)
+        for scored in reader.chunks(tokens, columns, partial(show, "tokens")):
             targets = scored.targets[scored.mask].cpu().numpy()
             nats_of += np.bincount(targets, scored.nats[scored.mask].double().cpu().numpy(), minlength=num_words)
             count_of += np.bincount(targets, minlength=num_words)
+        adapted = None if adaptation is None else reader.report(tokens, columns, show)
     total = Tally(float(nats_of.sum()), int(count_of.sum()))
+    if reader.dynamic is not None and not np.isfinite(total.perplexity):
+        raise ConfigError(
+            f"the steps of dynamic evaluation led away: the perplexity of {split} is not finite at a rate of "
+            f"{reader.dynamic.rate:g}; use a smaller --dynamic-rate, or find one with --tune"
+        )
     size = prepared.signature.splits[split]
     return PerplexityReport(
         **perplexity_of(total, size.characters, size.bytes).model_dump(),
@@ -149,9 +160,10 @@ def evaluate_ppl(
         size_of=prepared.signature.size_of,
         graph=used_graph.fingerprint if used_graph is not None else None,
         dtype=dtype,
-        signature=perplexity_signature(prepared, split, total.count, columns),
+        signature=perplexity_signature(prepared, split, total.count, columns, reader.signature()),
         grouping=by,
         groups=None if by is None or used_graph is None else tuple(_groups(used_graph, by, nats_of, count_of)),
+        adaptation=adapted,
     )
 
 
@@ -180,11 +192,15 @@ def evaluate(
     return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)
 
 
-def perplexity_signature(data: PreparedData, split: str, tokens: int, columns: int) -> str:
+def perplexity_signature(
+    data: PreparedData, split: str, tokens: int, columns: int, adaptation: Mapping[str, str] | None = None
+) -> str:
     """One line of all that must agree before two perplexities can be compared, as ``name:value|name:value``.
 
     The text is named by the start of the SHA-256 of its ids, the vocabulary by its fingerprint. ``chunk:any`` says that the
     value does not depend on how many tokens are read at once, ``log_shift:none`` that nothing is added to a probability.
+    ``adaptation`` has what a cache or dynamic evaluation adds or puts in the place of another part; a model that stays as it
+    was trained has none of it.
     """
     signature, size = data.signature, data.signature.splits[split]
     parts = {
@@ -202,6 +218,7 @@ def perplexity_signature(data: PreparedData, split: str, tokens: int, columns: i
         "state": "carried",
         "chunk": "any",
         "log_shift": "none",
+        **(adaptation or {}),
     }
     return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
 

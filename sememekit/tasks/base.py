@@ -134,12 +134,14 @@ class Scored:
         nats: (T, B) negative log-likelihood of each.
         mask: (T, B) which of them count; the rest is padding.
         parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
+        hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
     """
 
     targets: Tensor
     nats: Tensor
     mask: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
+    hidden: Tensor | None = None
 
 
 def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:

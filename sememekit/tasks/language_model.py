@@ -210,7 +210,7 @@ class LanguageModel(WordPredictor):
                     hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
                     parts = self.decoder.nll_parts(hidden, target)
                     nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(hidden, target)
-                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device), parts)
+                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device), parts, hidden)
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)

@@ -1,0 +1,40 @@
+"""Ways of scoring a text that learn from it as it goes by: a cache of what was read, and steps on its gradient."""
+
+from sememekit.protocols.cache import (
+    CACHE_PRESETS,
+    CacheGrid,
+    CachePoint,
+    CacheSettings,
+    cache_settings,
+    tune_cache,
+    with_cache,
+)
+from sememekit.protocols.dynamic import (
+    DYNAMIC_PRESETS,
+    DynamicGrid,
+    DynamicPoint,
+    DynamicSettings,
+    dynamic_settings,
+    grid_points,
+    score_dynamically,
+)
+from sememekit.protocols.gradient_statistics import GradientStatistics, statistics_for
+
+__all__ = [
+    "CACHE_PRESETS",
+    "DYNAMIC_PRESETS",
+    "CacheGrid",
+    "CachePoint",
+    "CacheSettings",
+    "DynamicGrid",
+    "DynamicPoint",
+    "DynamicSettings",
+    "GradientStatistics",
+    "cache_settings",
+    "dynamic_settings",
+    "grid_points",
+    "score_dynamically",
+    "statistics_for",
+    "tune_cache",
+    "with_cache",
+]

@@ -1,0 +1,219 @@
+"""The continuous cache: words that were read in similar contexts get probability (Grave et al. 2017).
+
+Any iterator of scored chunks will do, so that a cache can stand on a model that stays as it is or on one that adapts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError
+from sememekit.measure import Tally
+from sememekit.tasks.base import Scored
+
+Start = Literal["history", "full-window"]
+
+BLOCK_ELEMENTS: Final = 1 << 20
+"""Similarities that are in memory at once."""
+
+
+class CacheSettings(Settings):
+    """Settings of the cache; the defaults are those that the AWD-LSTM code published for Penn Treebank."""
+
+    theta: float = Field(default=1.0, ge=0.0)
+    """How sharply the cache prefers similar contexts; 0 is the unigram distribution of the window."""
+    weight: float = Field(default=0.1, gt=0.0, lt=1.0)
+    """lambda, the share of the cache in the mixture."""
+    window: int = Field(default=500, ge=1)
+    """How many of the last positions are remembered."""
+    start: Start = "history"
+    """The cache begins as soon as one position lies behind, or, as in the public code, where more than ``window`` do."""
+
+
+CACHE_PRESETS: Final = {
+    "ptb": CacheSettings(theta=1.0, weight=0.1, window=500),
+    "wikitext-2": CacheSettings(theta=0.662, weight=0.1279, window=3785),
+}
+"""Published settings by data set, of the AWD-LSTM code (Merity et al. 2018)."""
+
+
+def cache_settings(
+    preset: str | None = None,
+    *,
+    theta: float | None = None,
+    weight: float | None = None,
+    window: int | None = None,
+    start: Start | None = None,
+) -> CacheSettings:
+    """The settings of a preset, those that are given in its place; None is not given.
+
+    Raises:
+        ConfigError: no such preset.
+    """
+    if preset is not None and preset not in CACHE_PRESETS:
+        raise ConfigError(f"unknown preset {preset!r} of the cache; allowed: {', '.join(CACHE_PRESETS)}")
+    base = CacheSettings() if preset is None else CACHE_PRESETS[preset]
+    given = {"theta": theta, "weight": weight, "window": window, "start": start}
+    return CacheSettings(**{**base.model_dump(), **{name: value for name, value in given.items() if value is not None}})
+
+
+class CacheGrid(Settings):
+    """The values that ``tune_cache`` tries, each with each."""
+
+    thetas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+    weights: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    windows: tuple[int, ...] = (100, 250, 500, 1000, 2000)
+    start: Start = "history"
+
+
+class CachePoint(Settings):
+    """One point of the grid and the perplexity there."""
+
+    settings: CacheSettings
+    perplexity: float
+
+
+def with_cache(chunks: Iterable[Scored], settings: CacheSettings) -> Iterator[Scored]:
+    """The same chunks under p = lambda p_cache + (1 - lambda) p_model.
+
+    p_cache(w) is the sum, over the positions i of the last ``window`` whose next word was w, of softmax_i(theta h_t . h_i),
+    with h the contexts that the output layer sees, without dropout. Where the cache is not in use yet, p is p_model alone.
+    Each column has a history of its own, and chunks are joined without a gap, so that their length does not change the value.
+
+    Raises:
+        ConfigError: the chunks have no contexts.
+    """
+    for chunk, (log_cache,) in _log_cache(chunks, (settings.theta,), settings.window, settings.start):
+        yield replace(chunk, nats=_mixed(chunk.nats, log_cache, settings.weight), parts={})
+
+
+def tune_cache(chunks: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
+    """Perplexity at every point of a grid, from one reading of the text; best first.
+
+    Args:
+        chunks: of validation text; they are held in memory when the grid has several windows.
+        grid: what to try.
+    """
+    held = chunks if len(grid.windows) == 1 else list(chunks)
+    points = []
+    for window in grid.windows:
+        tallies = {pair: Tally() for pair in product(grid.thetas, grid.weights)}
+        for chunk, log_caches in _log_cache(held, grid.thetas, window, grid.start):
+            for theta, log_cache in zip(grid.thetas, log_caches, strict=True):
+                for weight in grid.weights:
+                    nats = _mixed(chunk.nats, log_cache, weight)[chunk.mask]
+                    tallies[theta, weight] += Tally(float(nats.double().sum()), nats.numel())
+        for (theta, weight), tally in tallies.items():
+            settings = CacheSettings(theta=theta, weight=weight, window=window, start=grid.start)
+            points.append(CachePoint(settings=settings, perplexity=tally.perplexity))
+    return sorted(points, key=lambda point: point.perplexity)
+
+
+@dataclass(frozen=True)
+class _LogCache:
+    """log p_cache(target) (T, B) of a chunk, and from which row on the cache is in use."""
+
+    values: Tensor
+    first: int
+
+
+def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
+    """-log of the mixture, in log space: a word that the cache does not hold has log p_cache = -inf."""
+    first = log_cache.first
+    mixed = torch.logaddexp(math.log(weight) + log_cache.values[first:], math.log1p(-weight) - nats[first:])
+    return torch.cat([nats[:first], -mixed])
+
+
+def _log_cache(
+    chunks: Iterable[Scored], thetas: tuple[float, ...], window: int, start: Start
+) -> Iterator[tuple[Scored, list[_LogCache]]]:
+    """Each chunk with log p_cache of its targets for every theta; similarities are computed once for all of them."""
+    history: _History | None = None
+    seen = 0
+    needed = 1 if start == "history" else window + 1
+    for chunk in chunks:
+        if chunk.hidden is None:
+            raise ConfigError("a cache needs one context for each predicted word, and this task has none; leave out --cache")
+        keys = chunk.hidden if chunk.hidden.dtype == torch.float64 else chunk.hidden.float()
+        history = history or _History(window, keys, chunk.targets)
+        behind = history.size
+        history.append(keys, chunk.targets)
+        values = _targets_in_cache(history, behind, len(keys), thetas, window)
+        first = min(max(needed - seen, 0), len(keys))
+        yield chunk, [_LogCache(value, first) for value in values]
+        seen += len(keys)
+
+
+def _targets_in_cache(history: _History, behind: int, length: int, thetas: tuple[float, ...], window: int) -> list[Tensor]:
+    """log p_cache(target) (T, B) for every theta, in blocks of rows of bounded memory.
+
+    Args:
+        history: the rows before the chunk, at most ``window``, and those of the chunk.
+        behind: how many lie before the chunk.
+        length: T.
+        thetas, window: see ``CacheSettings``.
+    """
+    keys, words = history.rows()
+    results = [keys.new_empty(length, keys.shape[1]) for _ in thetas]
+    begin = 0
+    while begin < length:
+        rows = max(1, min(length - begin, BLOCK_ELEMENTS // (keys.shape[1] * (window + length))))
+        low, high = max(0, behind + begin - window), behind + begin + rows
+        past, past_words = keys[low:high].transpose(0, 1), words[low:high].T
+        now, target = past[:, -rows:], past_words[:, -rows:]
+        with torch.autocast(keys.device.type, enabled=False):
+            similar = torch.bmm(now, past.transpose(1, 2))
+        # Row r of the block is number (high - low - rows + r) of these keys: it sees the `window` before it.
+        order = torch.arange(high - low, device=keys.device)
+        distance = order[-rows:, None] - order
+        unseen = (distance < 1) | (distance > window)
+        other = unseen | (past_words[:, None, :] != target[:, :, None])
+        for theta, result in zip(thetas, results, strict=True):
+            scores = similar * theta
+            matching = scores.masked_fill(other, -torch.inf).logsumexp(dim=2)
+            result[begin : begin + rows] = (matching - scores.masked_fill_(unseen, -torch.inf).logsumexp(dim=2)).T
+        begin += rows
+    return results
+
+
+@final
+class _History:
+    """The last ``window`` rows and those appended last, contiguous in memory; old rows are moved away only now and then."""
+
+    def __init__(self, window: int, like: Tensor, words: Tensor) -> None:
+        self._window = window
+        self._keys = like.new_empty(0, *like.shape[1:])
+        self._words = words.new_empty(0, *words.shape[1:])
+        self._begin = self._end = 0
+
+    @property
+    def size(self) -> int:
+        """Rows that the next chunk may look back to."""
+        return min(self._window, self._end - self._begin)
+
+    def append(self, keys: Tensor, words: Tensor) -> None:
+        """Forget all but the last ``window`` rows and add some."""
+        self._begin = self._end - self.size
+        if self._end + len(keys) > len(self._keys):
+            kept = slice(self._begin, self._end)
+            room = 2 * self._window + len(keys)
+            larger = self._keys.new_empty(room, *self._keys.shape[1:]), self._words.new_empty(room, *self._words.shape[1:])
+            larger[0][: self.size], larger[1][: self.size] = self._keys[kept], self._words[kept]
+            self._begin, self._end = 0, self.size
+            self._keys, self._words = larger
+        self._keys[self._end : self._end + len(keys)] = keys
+        self._words[self._end : self._end + len(keys)] = words
+        self._end += len(keys)
+
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """(n, B, H) contexts and (n, B) the words after them, in their order."""
+        return self._keys[self._begin : self._end], self._words[self._begin : self._end]

@@ -1,0 +1,183 @@
+"""Dynamic evaluation: the model takes a gradient step on each segment after it was scored (Krause et al. 2018)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Final, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError
+from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
+from sememekit.tasks.base import Scored, WordPredictor
+from sememekit.text.batching import evaluation_columns
+
+Scaling = Literal["krause", "mos"]
+
+PUBLISHED_SEGMENT: Final = 5
+
+
+class DynamicSettings(Settings):
+    """Settings of dynamic evaluation; the defaults are those published for the AWD-LSTM on Penn Treebank."""
+
+    rate: float = Field(default=5e-5, gt=0.0)
+    """eta, of the step against the gradient."""
+    decay: float = Field(default=0.002, ge=0.0)
+    """lambda, of the step back to the trained weights."""
+    epsilon: float = Field(default=2e-5, gt=0.0)
+    """Keeps steps small on weights whose gradients are."""
+    scaling: Scaling = "krause"
+    """What rate, decay and epsilon are relative to; see ``in_krause_scaling``."""
+    segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
+    """L, words that are scored before a step."""
+
+    def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
+        """The same steps in the scaling of the equations.
+
+        The first public code, and that of the mixture of softmaxes after it, summed squared gradients over batches, and sizes
+        over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m.
+        So lambda' D' = (lambda' / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
+
+        Args:
+            num_tensors: m, parameter tensors, shared ones once.
+            num_batches: n, batches of the statistics.
+        """
+        if self.scaling == "krause":
+            return self
+        root = math.sqrt(num_batches)
+        given = {"rate": self.rate / root, "decay": self.decay / num_tensors, "epsilon": self.epsilon / root}
+        return DynamicSettings(**given, scaling="krause", segment=self.segment)
+
+
+DYNAMIC_PRESETS: Final = {
+    "awd-ptb": DynamicSettings(),
+    "awd-ptb-paper": DynamicSettings(rate=0.002, decay=0.02, epsilon=0.001, scaling="mos"),
+    "awd-wikitext-2": DynamicSettings(rate=0.002, decay=0.02, epsilon=0.001, scaling="mos"),
+    "mos-ptb": DynamicSettings(rate=0.002, decay=0.075, epsilon=0.001, scaling="mos"),
+    "mos-wikitext-2": DynamicSettings(rate=0.002, decay=0.02, epsilon=0.002, scaling="mos"),
+}
+"""Published settings: awd-* of Krause et al. 2018 and its public code, mos-* of Table 8, Yang et al. 2018."""
+
+_USUAL: Final = {"krause": "awd-ptb", "mos": "mos-ptb"}
+
+
+def dynamic_settings(
+    preset: str | None = None,
+    *,
+    rate: float | None = None,
+    decay: float | None = None,
+    epsilon: float | None = None,
+    scaling: Scaling | None = None,
+    segment: int | None = None,
+) -> DynamicSettings:
+    """The settings of a preset, those that are given in its place; None is not given.
+
+    Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
+    proportion to the segment, as in the grid search of the public code.
+
+    Raises:
+        ConfigError: no such preset, or one whose numbers are in another scaling.
+    """
+    if preset is not None and preset not in DYNAMIC_PRESETS:
+        raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
+    base = DYNAMIC_PRESETS[preset or _USUAL[scaling or "krause"]]
+    if scaling is not None and scaling != base.scaling:
+        raise ConfigError(
+            f"the numbers of the preset {preset!r} are in the scaling {base.scaling!r}, given {scaling!r}; leave one out"
+        )
+    grown = (segment or PUBLISHED_SEGMENT) / PUBLISHED_SEGMENT
+    return DynamicSettings(
+        rate=base.rate * grown if rate is None else rate,
+        decay=base.decay * grown if decay is None else decay,
+        epsilon=base.epsilon if epsilon is None else epsilon,
+        scaling=base.scaling,
+        segment=segment or PUBLISHED_SEGMENT,
+    )
+
+
+class DynamicGrid(Settings):
+    """What tuning tries: multiples of the rate and of the decay of the settings it starts from, each with each."""
+
+    rates: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    decays: tuple[float, ...] = (0.5, 1.0, 2.0)
+
+
+class DynamicPoint(Settings):
+    """One point of the grid and the perplexity there; None where the steps led away, so that it is no finite number."""
+
+    settings: DynamicSettings
+    perplexity: float | None
+
+
+def grid_points(start: DynamicSettings, grid: DynamicGrid) -> list[DynamicSettings]:
+    """The settings of a grid."""
+    return [
+        start.model_copy(update={"rate": start.rate * rate, "decay": start.decay * decay})
+        for rate, decay in product(grid.rates, grid.decays)
+    ]
+
+
+def score_dynamically(
+    task: WordPredictor,
+    tokens: np.ndarray,
+    settings: DynamicSettings,
+    statistics: GradientStatistics,
+    *,
+    batch_size: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Scored]:
+    """Score a stream segment by segment; after each, the weights take a step on its loss (Eq. (5), (6), Krause et al. 2018).
+
+    w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the
+    statistics, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is scored before the weights
+    have seen it. State is carried, gradients are not; nothing is dropped. The weights are put back to the bit at the end, also
+    when the iterator is left early (on ``close``) or by an error.
+
+    Args:
+        task: the model.
+        tokens: (n,) word ids; every one but the first is predicted once.
+        settings: of the steps.
+        statistics: of this model on its training text.
+        batch_size: columns; they share the weights, and a step is for the mean of all.
+        progress: called with predicted tokens so far and in all.
+
+    Yields:
+        chunks of at most ``segment`` rows; a short last one has as much weight as it has words.
+    """
+    inputs, targets, mask = evaluation_columns(tokens, batch_size)
+    named = trainable(task)
+    parameters: list[Tensor] = list(named.values())
+    exact = settings.in_krause_scaling(len(parameters), statistics.num_batches)
+    sizes = [statistics.root_mean_square[name] for name in named]
+    mean_size = torch.stack([size.mean() for size in sizes]).mean()
+    pulls = [(size * (exact.decay / mean_size)).clamp_(max=1.0) for size in sizes]
+    steps = [exact.rate / (size + exact.epsilon) for size in sizes]
+    trained = [parameter.detach().clone() for parameter in parameters]
+    done, total = 0, len(tokens) - 1
+    try:
+        state = task.encoder.start(inputs.shape[1])
+        for begin in range(0, len(inputs), settings.segment):
+            part = slice(begin, begin + settings.segment)
+            target, counts = (torch.from_numpy(array[part]).to(task.device) for array in (targets, mask))
+            with gradients_without_dropout(task):
+                hidden, state = task.contexts(torch.from_numpy(inputs[part]).to(task.device), state)
+                nats = task.decoder.nll(hidden, target)
+                gradients = gradients_of(nats[counts].mean(), parameters)
+            state = tuple(tensor.detach() for tensor in state)
+            with torch.no_grad():
+                torch._foreach_lerp_(parameters, trained, pulls)
+                torch._foreach_addcmul_(parameters, gradients, steps, value=-1.0)
+            yield Scored(target, nats.detach(), counts, hidden=hidden.detach())
+            done += int(mask[part].sum())
+            if progress is not None:
+                progress(done, total)
+    finally:
+        with torch.no_grad():
+            for parameter, weights in zip(parameters, trained, strict=True):
+                parameter.copy_(weights)

@@ -1,0 +1,203 @@
+"""How large the gradient of each weight usually is on the training text: what dynamic evaluation scales its steps with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from sememekit.errors import CheckpointError, DataError
+from sememekit.tasks.base import WordPredictor
+from sememekit.text.batching import training_columns
+from sememekit.training.files import replace_file
+
+STATISTICS_FILE: Final = "gradient-statistics.safetensors"
+"""Where they lie in a run folder."""
+STATISTICS_BATCH: Final = 100
+"""Columns of a batch, as published."""
+
+
+@dataclass(frozen=True)
+class GradientStatistics:
+    """Statistics of gradients, Sec. 4.1 of Krause et al. 2018.
+
+    Attributes:
+        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by the name of its parameter; a parameter
+            that several modules share is there once.
+        num_batches: how many batches the mean was taken over.
+    """
+
+    root_mean_square: dict[str, Tensor]
+    num_batches: int
+
+
+def trainable(task: nn.Module) -> dict[str, nn.Parameter]:
+    """Parameters that take gradients, by name; shared ones once."""
+    return {name: parameter for name, parameter in task.named_parameters() if parameter.requires_grad}
+
+
+@contextmanager
+def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
+    """Evaluation mode, in which nothing is dropped, but gradients can be taken; modes are as before afterwards.
+
+    cuDNN computes gradients of its recurrent layers in training mode only, so these alone are put there, with a rate of zero.
+    Whatever wraps them, weight drop included, stays in evaluation mode.
+    """
+    modes = {module: module.training for module in task.modules()}
+    kernels = [module for module in task.modules() if isinstance(module, nn.RNNBase)]
+    rates = [kernel.dropout for kernel in kernels]
+    task.eval()
+    for kernel in kernels:
+        kernel.dropout = 0.0
+        kernel.train()
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        for kernel, rate in zip(kernels, rates, strict=True):
+            kernel.dropout = rate
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def gather_statistics(
+    task: WordPredictor,
+    tokens: np.ndarray,
+    *,
+    segment: int,
+    batch_size: int = STATISTICS_BATCH,
+    progress: Callable[[int, int], None] | None = None,
+) -> GradientStatistics:
+    """Statistics over a training text: one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
+
+    The state is carried from batch to batch, gradients are not. A last batch may have fewer rows.
+
+    Args:
+        task: the model; its weights and modes stay as they are.
+        tokens: (n,) word ids.
+        segment: L, rows of a batch.
+        batch_size: B, columns.
+        progress: called with batches done and in all.
+
+    Raises:
+        DataError: the text is too short for two rows.
+    """
+    if len(tokens) < 2 * batch_size:
+        raise DataError(
+            f"statistics of gradients read the training text in {batch_size} columns, and {len(tokens):,} tokens fill "
+            f"less than two rows; prepare more training text, or leave out --dynamic"
+        )
+    columns = training_columns(tokens, batch_size)
+    parameters = trainable(task)
+    squares = [torch.zeros_like(parameter) for parameter in parameters.values()]
+    begins = range(0, len(columns) - 1, segment)
+    with gradients_without_dropout(task):
+        state = task.encoder.start(batch_size)
+        for number, begin in enumerate(begins, start=1):
+            chunk = torch.from_numpy(columns[begin : begin + segment + 1].astype(np.int64)).to(task.device)
+            hidden, state = task.contexts(chunk[:-1], state)
+            loss = task.decoder.nll(hidden, chunk[1:]).mean()
+            gradients = gradients_of(loss, list(parameters.values()))
+            torch._foreach_addcmul_(squares, gradients, gradients)
+            state = tuple(part.detach() for part in state)
+            if progress is not None:
+                progress(number, len(begins))
+    torch._foreach_div_(squares, float(len(begins)))
+    torch._foreach_sqrt_(squares)
+    return GradientStatistics(dict(zip(parameters, squares, strict=True)), len(begins))
+
+
+def gradients_of(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    """Gradients in the layout of their parameters; zero for one that the loss does not reach."""
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True)]
+
+
+def statistics_for(
+    task: WordPredictor,
+    tokens: np.ndarray,
+    text: str,
+    file: Path,
+    *,
+    segment: int,
+    dtype: str,
+    num_tokens: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> GradientStatistics:
+    """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
+
+    Args:
+        task: the model.
+        tokens: (n,) ids of the training text.
+        text: its SHA-256.
+        file: in the safetensors format, beside the run.
+        segment: rows of a batch.
+        dtype: of matrix products.
+        num_tokens: only the first so many tokens; None for all.
+        progress: as in ``gather_statistics``.
+
+    Raises:
+        CheckpointError: the file is there and is no such file, or it cannot be written.
+        DataError: the text is too short.
+    """
+    signature = {
+        "format": 1,
+        "weights": weights_fingerprint(task),
+        "text": text,
+        "tokens": len(tokens) if num_tokens is None else min(num_tokens, len(tokens)),
+        "batch": STATISTICS_BATCH,
+        "segment": segment,
+        "dtype": dtype,
+    }
+    if file.exists():
+        found = _read(file, signature, task)
+        if found is not None:
+            return found
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise CheckpointError(
+            f"{file} cannot be written, and gradient statistics are kept there; copy the run to a folder of yours"
+        )
+    statistics = gather_statistics(task, tokens[: signature["tokens"]], segment=segment, progress=progress)
+    metadata = {"signature": json.dumps(signature, sort_keys=True), "num_batches": str(statistics.num_batches)}
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in statistics.root_mean_square.items()}
+    replace_file(file, safetensors.torch.save(tensors, metadata=metadata))
+    return statistics
+
+
+def weights_fingerprint(task: nn.Module) -> str:
+    """SHA-256 over names and values of all weights and buffers."""
+    digest = hashlib.sha256()
+    for name, tensor in task.state_dict().items():
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _read(file: Path, signature: dict[str, Any], task: WordPredictor) -> GradientStatistics | None:
+    """The statistics of a file, or None where they are of other weights or another text."""
+    try:
+        with safetensors.safe_open(file, framework="pt") as opened:
+            metadata = opened.metadata() or {}
+            if json.loads(metadata["signature"]) != signature:
+                return None
+            tensors = {name: opened.get_tensor(name).to(task.device) for name in opened.keys()}  # noqa: SIM118
+            num_batches = int(metadata["num_batches"])
+    except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
+        raise CheckpointError(
+            f"{file} holds no gradient statistics ({error}); delete it, and they are gathered again"
+        ) from None
+    shapes = {name: parameter.shape for name, parameter in trainable(task).items()}
+    if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
+        raise CheckpointError(f"{file} has statistics of other parameters; delete it, and they are gathered again")
+    return GradientStatistics({name: tensors[name] for name in shapes}, num_batches)
