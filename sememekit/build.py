@@ -255,7 +255,8 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
     if "clusters" not in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
         raise ConfigError(
             f"decoder {plan.decoder.name!r} with these settings takes no word clusters; leave --clusters out, or choose a "
-            f"decoder that does: --decoder class_hsm --set decoder.classes=file"
+            "decoder that does: --decoder class_hsm --set decoder.classes=file, or --decoder self_organized --set "
+            "decoder.start=file"
         )
     return read_clusters(plan.clusters.path, vocabulary)
 

@@ -94,7 +94,7 @@ def train(
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
-    hint(f"next: sememekit {'evaluate-ppl' if report.metric == 'perplexity' else 'eval'} {out}", quiet)
+    hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if report.metric == 'perplexity' else 'eval'} {out}", quiet)
 
 
 _PLACES = {

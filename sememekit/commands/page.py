@@ -135,8 +135,8 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str) -> str:
         x, y: names of the axes.
     """
     values = [value for curve in curves for value in curve.values]
-    ticks = _ticks(min(values), max(values))
-    low, high = math.log(min(ticks[0], *values)), math.log(max(ticks[-1], *values))
+    marks = ticks(min(values), max(values))
+    low, high = math.log(min(marks[0], *values)), math.log(max(marks[-1], *values))
     last = max(2, *(len(curve.values) for curve in curves))
 
     def across(position: float) -> float:
@@ -146,7 +146,7 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str) -> str:
         return _TOP + (high - math.log(value)) / ((high - low) or 1.0) * (_HEIGHT - _TOP - _BOTTOM)
 
     parts = []
-    for tick in ticks:
+    for tick in marks:
         height = down(tick)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{height + 4:.1f}" text-anchor="end">{tick:,.0f}</text>')
@@ -172,7 +172,7 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str) -> str:
     )
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Round values around and between two positive numbers."""
     steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)

@@ -28,6 +28,7 @@ from sememekit.build import (
     stored_clusters,
     versions,
 )
+from sememekit.commands.report import report as write_report
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
@@ -147,6 +148,7 @@ def _train(
             if isinstance(report, EpochReport):
                 seconds += report.seconds
                 tokens += report.seconds * report.tokens_per_second
+                write_report(out)
             stopped = isinstance(report, StopReport)
             on_report(report)
     progress = trainer.progress

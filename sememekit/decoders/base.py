@@ -104,8 +104,11 @@ class Decoder(nn.Module, ABC):
         """
         return {}
 
+    num_clusters: int = 0
+    """C, where the decoder divides words into clusters."""
+
     def clusters(self) -> Tensor | None:
-        """(V,) the cluster of each word, where the decoder divides words into clusters; otherwise None."""
+        """(V,) the cluster of each word, 0 to ``num_clusters`` - 1, where there are any; otherwise None."""
         return None
 
     def after_step(self, step: int) -> dict[str, float] | None:

@@ -55,6 +55,7 @@ class ClassHSM(Decoder):
         super().__init__(settings, resources)
         self.words = word_vectors(resources, "class_hsm", tied=settings.tied)
         self.groups = Groups(_classes(settings, resources))
+        self.num_clusters = self.groups.num_groups
         self.classes = nn.Linear(resources.width, self.groups.num_groups, bias=settings.bias)
         nn.init.uniform_(self.classes.weight, -0.1, 0.1)
         if settings.bias:

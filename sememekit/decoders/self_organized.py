@@ -52,8 +52,8 @@ class SelfOrganized(ClusterLearner):
 
         tied: bool = True
         """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
-        start: Literal["random", "file"] | None = None
-        """Where the first clusters come from; None for the file of clusters (``--clusters``) where the run has one."""
+        start: Literal["random", "file"] = "random"
+        """Where the first clusters come from: chance, or a file of clusters (``--clusters``)."""
         num_clusters: int | None = Field(default=None, ge=1)
         """C; None for sqrt(V) rounded up, or for what the file has."""
         gamma: float = Field(default=1.5, gt=1.0)
@@ -82,7 +82,7 @@ class SelfOrganized(ClusterLearner):
         super().__init__(settings, resources)
         self.settings = settings
         counts = resources.vocabulary.counts
-        given = None if settings.start == "random" else resources.clusters
+        given = resources.clusters if settings.start == "file" else None
         num_words, num_clusters = len(counts), _number_of_clusters(settings, len(counts), given)
         self.words = word_vectors(resources, "self_organized", tied=settings.tied, any_size=True)
         size = self.words.embedding_dim
@@ -105,6 +105,7 @@ class SelfOrganized(ClusterLearner):
         self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
         """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
         first, self.homeless_at_start = self._assign(None) if given is None else (given, 0)
+        self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
 

@@ -157,6 +157,38 @@ class RunFolder:
         Returns:
             the name of the snapshot.
         """
+        name = self._write(step, model, trainer)
+        pointer = {**self.pointer(), "last": name}
+        if best:
+            pointer["best"] = name
+        self._point(pointer)
+        return name
+
+    def revise(self, name: str, model: nn.Module) -> str:
+        """Put another model in the place of the one in a snapshot; its state of training stays.
+
+        A new snapshot is written, and one rename lets every pointer to the old one point to it: at no moment is there none.
+
+        Args:
+            name: a snapshot that "last" or "best" points to.
+            model: what to store.
+
+        Returns:
+            the name of the new snapshot.
+        """
+        pointer = self.pointer()
+        which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
+        trainer = self.load(which, with_trainer=True).trainer
+        new = self._write(step_of(name), model, trainer)
+        self._point({key: new if value == name else value for key, value in pointer.items()})
+        return new
+
+    def _point(self, pointer: Mapping[str, str]) -> None:
+        replace_file(self._checkpoints / "pointer.json", to_json(pointer))
+        self._sweep(set(pointer.values()))
+
+    def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any]) -> str:
+        """Write a snapshot that nothing points to yet."""
         name = f"step-{step:08d}"
         weights, aliases = _split_shared(model.state_dict())
         tensors: dict[str, Tensor] = {}
@@ -167,7 +199,6 @@ class RunFolder:
             "trainer.json": to_json({"aliases": aliases, "state": plain}),
         }
         target = self._checkpoints / name
-        pointer = self.pointer()
         if target.exists():
             # The same step again (a signal right after the end of an epoch): replace it under a fresh name.
             number = 1
@@ -176,11 +207,6 @@ class RunFolder:
             name = f"{name}.{number}"
             target = self._checkpoints / name
         write_folder(target, contents, _MANIFEST)
-        pointer["last"] = name
-        if best:
-            pointer["best"] = name
-        replace_file(self._checkpoints / "pointer.json", to_json(pointer))
-        self._sweep(set(pointer.values()))
         return name
 
     def _sweep(self, wanted: set[str]) -> None:
@@ -247,6 +273,11 @@ class RunFolder:
         kept = [record for record in self.metrics() if record["step"] <= step]
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
         replace_file(self.path / "metrics.jsonl", text.encode())
+
+
+def step_of(name: str) -> int:
+    """The optimiser steps behind the snapshot ``name``."""
+    return int(name.removeprefix("step-").split(".")[0])
 
 
 def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -29,7 +29,8 @@ WORDS = len(small_vocabulary())
 def make(clusters: np.ndarray | None = None, **changes: Any) -> SelfOrganized:
     torch.manual_seed(5)
     resources = Resources(WIDTH, small_vocabulary(), None, torch.nn.Embedding(WORDS, WIDTH), clusters)
-    return SelfOrganized(read_settings(SelfOrganized.Settings, changes, "test"), resources).double()
+    start = {} if clusters is None else {"start": "file"}
+    return SelfOrganized(read_settings(SelfOrganized.Settings, {**start, **changes}, "test"), resources).double()
 
 
 def contexts(*shape: int) -> Tensor:
