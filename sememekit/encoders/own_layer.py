@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -19,12 +19,12 @@ class OwnLayer(nn.Module, ABC):
     """
 
     @abstractmethod
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Any, state: State) -> State:
         """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
 
         Args:
             x: (T, B, E) inputs.
-            pi: (T, B, P) what the sememes of each word add up to.
+            pi: a ``Pi`` of (T, B): what the sememes of each word add up to; None where a layer takes none.
             state: before the first step.
         """
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from sememekit.encoders.base import State
 from sememekit.encoders.own_layer import OwnLayer
-from sememekit.layers import gru_scan
+from sememekit.encoders.sememe_sum import Pi
+from sememekit.layers import gru_scan, linear
 
 GateOutput = Literal["mapped", "plain"]
 Candidate = Literal["paper", "release"]
@@ -31,9 +32,9 @@ class GRUBefore(OwnLayer):
         """To z, r."""
         self.candidate = nn.Linear(size, size)
 
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Pi | None, state: State) -> State:
         """See ``OwnLayer.forward``; the state is (h,), and ``pi`` is not looked at."""
-        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
+        candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)
         return (
             gru_scan(
                 gates + self.recurrent.bias,
@@ -63,19 +64,20 @@ class GRUGate(OwnLayer):
         self.sememes = nn.Linear(sememe_size, 3 * size)
         """To z, r, o_s."""
         self.candidate = nn.Linear(size, size)
-        self.output = nn.Linear(sememe_size, size) if gate_output == "mapped" else nn.Identity()
+        self.output = nn.Linear(sememe_size, size) if gate_output == "mapped" else None
 
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         """See ``OwnLayer.forward``; the state is (h,)."""
-        candidate, gates = self.input(x).split([self.size, 3 * self.size], dim=-1)
+        candidate, gates = linear(x, self.input).split([self.size, 3 * self.size], dim=-1)
+        direct = pi.rows if self.output is None else linear(pi.rows, self.output)
         return (
             gru_scan(
-                gates + self.sememes(pi) + self.recurrent.bias,
+                gates + pi.spread(linear(pi.rows, self.sememes)) + self.recurrent.bias,
                 candidate + self.candidate.bias,
                 self.recurrent.weight,
                 self.candidate.weight,
                 state[0],
-                output=torch.tanh(self.output(pi)),
+                output=pi.spread(torch.tanh(direct)),
             ),
         )
 
@@ -103,19 +105,19 @@ class GRUCell(OwnLayer):
         self.candidate = nn.Linear(size, size)
         self.sememe_candidate = nn.Linear(size, size) if candidate == "release" else None
 
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         """See ``OwnLayer.forward``; the state is (h,)."""
-        gate, value = self.sememe_cell(pi).split(self.size, dim=-1)
+        gate, value = linear(pi.rows, self.sememe_cell).split(self.size, dim=-1)
         sememe_hidden = torch.sigmoid(gate) * torch.tanh(value)
-        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
+        candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)
         maps = [one for one in (self.candidate, self.sememe_candidate) if one is not None]
         return (
             gru_scan(
-                gates + self.sememes(sememe_hidden) + self.recurrent.bias,
+                gates + pi.spread(linear(sememe_hidden, self.sememes)) + self.recurrent.bias,
                 candidate + sum(one.bias for one in maps),
                 self.recurrent.weight,
                 torch.cat([one.weight for one in maps], dim=1),
                 state[0],
-                second=sememe_hidden,
+                second=pi.spread(sememe_hidden),
             ),
         )

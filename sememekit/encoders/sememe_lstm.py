@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from sememekit.encoders.base import State
 from sememekit.encoders.own_layer import OwnLayer
-from sememekit.layers import lstm_scan
+from sememekit.encoders.sememe_sum import Pi
+from sememekit.layers import linear, lstm_scan
 
 
 @final
@@ -31,12 +32,13 @@ class LSTMGate(OwnLayer):
         """To f, i, o, o_s."""
         self.output = nn.Linear(sememe_size, size)
 
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         """See ``OwnLayer.forward``; the state is (h, c)."""
-        ready = nn.functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
-        ready[..., self.size :] += self.sememes(pi)
         hidden, cell = state
-        return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=torch.tanh(self.output(pi)))
+        ready = linear(x, self.input) + self.recurrent.bias
+        ready[..., self.size :] += pi.spread(linear(pi.rows, self.sememes))
+        output = pi.spread(torch.tanh(linear(pi.rows, self.output)))
+        return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=output)
 
 
 @final
@@ -60,17 +62,17 @@ class LSTMCell(OwnLayer):
         self.sememes = nn.Linear(size, 4 * size)
         """From h_s to i, o, f_s, u."""
 
-    def forward(self, x: Tensor, pi: Tensor, state: State) -> State:
+    def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         """See ``OwnLayer.forward``; the state is (h, c)."""
         size = self.size
-        own = self.sememe_cell(pi)
+        hidden, cell = state
+        own = linear(pi.rows, self.sememe_cell)
         sememe_cell = torch.tanh(own[..., :size]) * torch.sigmoid(own[..., size : 2 * size])
         sememe_hidden = torch.sigmoid(own[..., 2 * size :]) * torch.tanh(sememe_cell)
-        ready = self.input(x)
-        from_sememes = self.sememes(sememe_hidden)
-        ready[..., 2 * size :] += from_sememes[..., : 3 * size]
+        from_input = linear(x, self.input)
+        from_sememes = pi.spread(linear(sememe_hidden, self.sememes))
+        ready = from_input[..., : 4 * size] + self.recurrent.bias
+        ready[..., 2 * size :] += from_sememes[..., : 2 * size]
         ready[..., :size] += from_sememes[..., 3 * size :]
-        added = torch.sigmoid(ready[..., 4 * size :]) * sememe_cell
-        ready = ready[..., : 4 * size] + self.recurrent.bias
-        hidden, cell = state
-        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=added)
+        forget = torch.sigmoid(from_input[..., 4 * size :] + from_sememes[..., 2 * size : 3 * size])
+        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=forget * pi.spread(sememe_cell))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -10,13 +12,30 @@ from torch.nn import functional
 from sememekit.sememes import SememeGraph
 
 
+@dataclass(frozen=True)
+class Pi:
+    """pi of every position, held once for all positions with equal sememes.
+
+    Attributes:
+        rows: (N, P), one row for each distinct set of sememes.
+        where: (...) the row of each position.
+    """
+
+    rows: Tensor
+    where: Tensor
+
+    def spread(self, values: Tensor) -> Tensor:
+        """What was made of the rows, (N, X), at every position: (..., X)."""
+        return values.index_select(0, self.where.flatten()).view(*self.where.shape, -1)
+
+
 class SememeSum(nn.Module):
     """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
 
     A word that no lexicon knows has pi = 0 exactly. The sets are held as lists of ids, padded to the longest and one for all
     words with equal sememes, so that the shapes are known beforehand and nothing waits for a device.
 
-    Shapes: K sememes, P their size; ``tokens`` (...) give (..., P).
+    Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P).
     """
 
     set_of_word: Tensor
@@ -34,10 +53,19 @@ class SememeSum(nn.Module):
         self.register_buffer("set_of_word", torch.from_numpy(set_of_word), persistent=False)
         self.register_buffer("lists", torch.from_numpy(lists), persistent=False)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """pi of each of ``tokens``."""
+    def forward(self, tokens: Tensor) -> Pi:
+        """pi of each of ``tokens``.
+
+        On a CPU, where it costs no waiting, sets that a batch has several times are summed once; frequent words and the words
+        without sememes make that about half of the positions of a text.
+        """
+        sets = self.set_of_word[tokens]
+        if sets.device.type == "cpu":
+            sets, where = torch.unique(sets, return_inverse=True)
+        else:
+            where = torch.arange(sets.numel(), device=sets.device).view(sets.shape)
+            sets = sets.flatten()
         vectors = functional.dropout(self.vectors, self.dropout, self.training)
         with_nothing = functional.pad(vectors, (0, 0, 0, 1))
-        lists = self.lists[self.set_of_word[tokens.flatten()]]
-        pi = functional.embedding_bag(lists, with_nothing, mode="sum", padding_idx=len(vectors))
-        return pi.view(*tokens.shape, -1)
+        rows = functional.embedding_bag(self.lists[sets], with_nothing, mode="sum", padding_idx=len(vectors))
+        return Pi(rows, where)

@@ -99,9 +99,10 @@ class RecurrentStack(Encoder):
         new_state: list[Tensor] = []
         with torch.autocast(x.device.type, enabled=False):
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-            pi = x if self.sememes is None else self.sememes(tokens)
+            pi = None if self.sememes is None else self.sememes(tokens)
             if self.injection == "concat":
-                x = torch.cat([x, pi], dim=-1)
+                assert pi is not None
+                x = torch.cat([x, pi.spread(pi.rows)], dim=-1)
             for number, layer in enumerate(self.stack):
                 if number:
                     x = functional.dropout(x, self.dropout, self.training)

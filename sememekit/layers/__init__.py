@@ -4,6 +4,7 @@ from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
+from sememekit.layers.linear import linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.product import product
@@ -16,6 +17,7 @@ __all__ = [
     "WeightDropped",
     "grouped_cross_entropy",
     "gru_scan",
+    "linear",
     "linear_cross_entropy",
     "lstm_scan",
     "product",

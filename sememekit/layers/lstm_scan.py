@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sememekit.layers.product import product
+
 
 def lstm_scan(
     ready: Tensor,
@@ -49,9 +51,8 @@ class _LSTMScan(torch.autograd.Function):
         squashed = ready.new_empty(steps, batch, size)
         hiddens[0], cells[0] = hidden, cell
         gates = torch.empty_like(ready)
-        from_hidden = recurrent.t()
         for t in range(steps):
-            torch.addmm(ready[t], hiddens[t], from_hidden, out=gates[t])
+            torch.add(ready[t], product(hiddens[t], recurrent), out=gates[t])
             gates[t, :, :size].tanh_()
             gates[t, :, size:].sigmoid_()
             u, f, i, o, *o_s = gates[t].split(size, dim=1)
@@ -86,6 +87,7 @@ class _LSTMScan(torch.autograd.Function):
         grad_ready = slopes.view(steps, batch, width // size, size)
         grad_added = torch.empty_like(squashed) if ctx.has_added else None
         grad_output = torch.empty_like(squashed) if output is not None else None
+        to_hidden = recurrent.t()
         dh = torch.zeros_like(hiddens[0])
         dc = torch.zeros_like(dh)
         for t in range(steps - 1, -1, -1):
@@ -101,6 +103,6 @@ class _LSTMScan(torch.autograd.Function):
             if grad_output is not None:
                 torch.mul(dh, o_s[0][t], out=grad_output[t])
             dc.mul_(f[t])
-            dh = slopes[t] @ recurrent
-        grad_recurrent = slopes.view(-1, width).t() @ hiddens[:-1].reshape(-1, size)
+            dh = product(slopes[t], to_hidden)
+        grad_recurrent = product(slopes.view(-1, width).t(), hiddens[:-1].reshape(-1, size).t())
         return slopes, grad_recurrent, dh, dc, grad_added, grad_output

@@ -84,7 +84,7 @@ def gru_gate_step(layer: nn.Module, x: Tensor, pi: Tensor, h: Tensor) -> Tensor:
         for n in range(3)
     )
     n = torch.tanh(part(layer.input, 0, size, x) + part(layer.candidate, 0, size, r * h))
-    direct = pi if isinstance(layer.output, nn.Identity) else part(layer.output, 0, size, pi)
+    direct = pi if layer.output is None else part(layer.output, 0, size, pi)
     return (1 - z) * h + z * n + o_s * torch.tanh(direct)
 
 

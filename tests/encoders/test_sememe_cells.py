@@ -10,7 +10,7 @@ import torch
 from sememekit.config import load_variant, read_settings
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder, EncoderResources
-from sememekit.encoders.sememe_sum import SememeSum
+from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.errors import ConfigError
 from sememekit.layers import gru_scan, lstm_scan
 from tests.encoders.sememe_twin import pi_of, read_slowly
@@ -78,11 +78,15 @@ def test_reading_backward_gives_every_sentence_its_own_sememes() -> None:
         torch.testing.assert_close(encoder.last(encoded, lengths)[row, 4:], hidden[-1, 0], rtol=0, atol=1e-10)
 
 
+def everywhere(pi: Pi) -> torch.Tensor:
+    return pi.spread(pi.rows)
+
+
 def test_pi_is_a_sum_over_all_senses_and_exactly_zero_without_entry() -> None:
     torch.manual_seed(2)
     sums = SememeSum(small_graph(), 3, 0.05, 0.0).double()
     words = torch.arange(len(small_vocabulary())).view(2, 5)
-    pi = sums(words)
+    pi = everywhere(sums(words))
     for word, value in zip(words.flatten().tolist(), pi.view(-1, 3), strict=True):
         torch.testing.assert_close(value, pi_of(sums.vectors, small_graph(), word), rtol=0, atol=1e-15)
     tokens = small_vocabulary().tokens
@@ -97,9 +101,9 @@ def test_dropout_of_the_sememe_matrix_is_the_same_for_every_position() -> None:
     torch.manual_seed(2)
     sums = SememeSum(small_graph(), 8, 0.05, 0.5).double().train()
     pear = small_vocabulary().tokens.index("梨")
-    pi = sums(torch.full((4, 3), pear))
+    pi = everywhere(sums(torch.full((4, 3), pear)))
     assert torch.equal(pi, pi[0, 0].expand_as(pi))
-    assert not torch.equal(pi, sums(torch.full((4, 3), pear)))
+    assert not torch.equal(pi, everywhere(sums(torch.full((4, 3), pear))))
 
 
 def test_vectors_start_as_the_release_has_them() -> None:
