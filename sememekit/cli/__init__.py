@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sememekit import __version__
-from sememekit.cli import attacking, clusters, data, evaluation, lexicons, recipes, start, training
+from sememekit.cli import analysis, attacking, clusters, data, evaluation, lexicons, recipes, start, training
 from sememekit.cli.program import Program
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ def _root(
     """Language models that know what words are made of: sememes."""
 
 
-for module in (start, data, lexicons, training, evaluation, clusters, attacking, recipes):
+for module in (start, data, lexicons, training, evaluation, analysis, clusters, attacking, recipes):
     module.register(app)
 
 

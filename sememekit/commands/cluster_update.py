@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from sememekit.build import LoadedRun, load_run
-from sememekit.commands.evaluate import _data_of, _prepare
+from sememekit.commands.evaluate import _prepare, data_of_run
 from sememekit.config import Settings
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
@@ -113,7 +113,7 @@ def cluster_update(
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"cluster-update: {out} exists already; choose another --out, or leave it out to change {run} itself")
     dtype = _prepare(loaded, device, dtype)
-    prepared = _data_of(loaded, data)
+    prepared = data_of_run(loaded, data)
     text, judged = prepared.tokens("train"), prepared.tokens(split)
     with autocast(loaded.device, dtype):
         before = _measure(task, judged, partial(progress, "before"))

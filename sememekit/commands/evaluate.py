@@ -129,7 +129,7 @@ def evaluate_ppl(
     loaded = load_run(run, which=which, device=device)
     task = word_predictor(loaded.task, "evaluate-ppl")
     dtype = _prepare(loaded, device, dtype)
-    prepared = _data_of(loaded, data)
+    prepared = data_of_run(loaded, data)
     tokens = prepared.tokens(split)
     used_graph = _graph_for(loaded, graph, by)
     num_words = len(loaded.vocabulary)
@@ -182,7 +182,7 @@ def evaluate(
     """
     loaded = load_run(run, which=which, device=device)
     dtype = _prepare(loaded, device, dtype)
-    prepared = _data_of(loaded, data)
+    prepared = data_of_run(loaded, data)
     with autocast(loaded.device, dtype):
         if isinstance(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
@@ -231,7 +231,12 @@ def _prepare(loaded: LoadedRun, device: str, dtype: str | None) -> str:
     return settings.dtype
 
 
-def _data_of(loaded: LoadedRun, given: Path | None) -> PreparedData:
+def data_of_run(loaded: LoadedRun, given: Path | None) -> PreparedData:
+    """The prepared data of a run's training, or those that are given; of the run's vocabulary in either case.
+
+    Raises:
+        DataError: they are absent, or have another vocabulary.
+    """
     folder = given if given is not None else Path(loaded.plan.data.path)
     if given is None and not folder.is_dir():
         raise DataError(f"{loaded.folder.path} was trained on {folder}, which is not there; say where it is with --data DIR")

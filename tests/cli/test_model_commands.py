@@ -197,3 +197,20 @@ def test_flags_that_make_no_sense_together_are_refused(place: Path, flags: list[
     assert (result.exit_code, result.stdout) == (code, ""), result.stderr
     assert result.stderr.startswith("sememekit: error: ")
     assert all(fragment in result.stderr for fragment in fragments), result.stderr
+
+
+def test_an_analysis_is_text_json_and_a_page(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "analysis.html"
+    two = ["analyze", str(place / "softmax"), str(place / "sdlm"), "--contexts", "9", "--out", str(page)]
+    result = runner.invoke(app, two)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == f"page: {page}\n"
+    assert "9 of 15 contexts were asked for" in result.stdout
+    assert "signature: protocol:" in result.stdout
+    assert "pairwise KL" in result.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    report = json.loads(runner.invoke(app, [*two, "--json", "-q"]).stdout)
+    assert [run["decoder"] for run in report["runs"]] == ["softmax", "sdlm"]
+    assert report["contexts"] == 9
+    wrong = runner.invoke(app, ["analyze", str(place / "absent")])
+    assert (wrong.exit_code, wrong.stderr.count("\n")) == (1, 1)

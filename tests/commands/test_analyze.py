@@ -1,0 +1,152 @@
+"""analyze: rank, divergence, and where two runs differ, on models of a few hundred numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sememekit.build import load_run
+from sememekit.commands.analysis_page import analysis_page, write_analysis_page
+from sememekit.commands.analyze import Analysis, analyze
+from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from sememekit.tasks.language_model import LanguageModel
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def mos(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "mos"
+    train(place.table("mos", schedule__epochs=1), run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def both(place: Place, softmax: Path, mos: Path) -> Analysis:
+    return analyze(softmax, mos, device="cpu", cases=3, top=2)
+
+
+def distributions(run: Path, place: Place) -> tuple[np.ndarray, np.ndarray]:
+    """(n - 1, V) log-probabilities of the test split in three columns, and the words that came, in the order of the text."""
+    task = load_run(run, device="cpu").task
+    assert isinstance(task, LanguageModel)
+    tokens = place.data.tokens("test").astype(np.int64)
+    length = -(-(len(tokens) - 1) // 3)
+    rows = []
+    for begin in range(0, len(tokens) - 1, length):
+        part = torch.from_numpy(tokens[begin : begin + length][: len(tokens) - 1 - begin])[:, None]
+        with torch.no_grad():
+            hidden, _ = task.contexts(part, task.encoder.start(1))
+            rows.append(task.decoder.log_probs(hidden)[:, 0].double().numpy())
+    return np.concatenate(rows), tokens[1:]
+
+
+def test_all_contexts_are_taken_where_they_fit(place: Place, softmax: Path, mos: Path, both: Analysis) -> None:
+    words = len(place.data.vocabulary)
+    assert (both.sampled, both.why_sampled, both.words) == (False, None, words)
+    assert both.contexts == both.predictions == len(place.data.tokens("test")) - 1
+    assert [run.decoder for run in both.runs] == ["softmax", "mos"]
+    for path, run in zip((softmax, mos), both.runs, strict=True):
+        report = evaluate_ppl(path, device="cpu")
+        assert run.perplexity == pytest.approx(report.perplexity, rel=1e-6)
+        assert both.signature == report.signature
+        log_probs, _ = distributions(path, place)
+        values = np.linalg.svd(log_probs, compute_uv=False)
+        assert run.largest == pytest.approx(values[0], rel=1e-5)
+        pairs = np.exp(log_probs) @ -log_probs.T + (np.exp(log_probs) * log_probs).sum(axis=1)[:, None]
+        assert run.divergence == pytest.approx(pairs.sum() / (pairs.size - len(pairs)), rel=1e-4)
+        assert run.full_rank == words
+        assert 1 <= run.rank <= words
+        assert run.curve[-1] == (1.0, 1.0)
+        assert [share for _, share in run.curve] == sorted(share for _, share in run.curve)
+
+
+def test_the_softmax_is_bound_by_its_contexts_and_the_mixture_is_not(place: Place, tmp_path: Path) -> None:
+    ranks = {}
+    for decoder in ("softmax", "mos"):
+        table = place.table(decoder, schedule__epochs=1, task__embedding_size=3, encoder__output_size=3)
+        train(table, tmp_path / decoder)
+        ranks[decoder] = analyze(tmp_path / decoder, device="cpu").runs[0].rank
+    assert ranks == {"softmax": 5, "mos": len(place.data.vocabulary)}, "three dimensions, the bias and the normaliser"
+
+
+def test_cases_are_those_that_differ_most(place: Place, softmax: Path, mos: Path, both: Analysis) -> None:
+    assert both.comparison is not None
+    (ours, words), (theirs, _) = distributions(softmax, place), distributions(mos, place)
+    gain = (ours - theirs)[np.arange(len(words)), words]
+    assert both.comparison.wins == pytest.approx((gain > 0).mean(), abs=0.02)
+    assert both.comparison.better[0]
+    for sign, better, worse, cases in (
+        (1, ours, theirs, both.comparison.better[0]),
+        (-1, theirs, ours, both.comparison.better[1]),
+    ):
+        gains = [case.gain for case in cases]
+        assert gains == sorted(gains, reverse=True)
+        assert len({case.reference for case in cases}) == len(cases) <= 3
+        for case in cases:
+            row = case.position - 1
+            assert place.data.vocabulary.token(int(words[row])) == case.reference
+            assert case.gain == pytest.approx(sign * gain[row], abs=1e-4)
+            assert case.reference in [word for word, _ in case.better.words]
+            for prediction, log_probs in ((case.better, better), (case.worse, worse)):
+                top = np.sort(np.exp(log_probs[row]))[::-1][:2]
+                np.testing.assert_allclose([probability for _, probability in prediction.words], top, rtol=1e-4)
+                assert prediction.reference == pytest.approx(math.exp(log_probs[row][words[row]]), rel=1e-4)
+    top_two = np.argsort(-ours, axis=1)[:, :2]
+    expected = max(gain[row] for row in range(len(words)) if words[row] in top_two[row])
+    assert both.comparison.better[0][0].gain == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_context_begins_with_the_sentence_before(ending: Path, sentences: Place, tmp_path: Path) -> None:
+    train(sentences.table("mos", schedule__epochs=1), tmp_path / "mos")
+    found = analyze(ending, tmp_path / "mos", device="cpu").comparison
+    assert found is not None
+    tokens = sentences.data.tokens("test")
+    for case in (*found.better[0], *found.better[1]):
+        length = len(case.context)
+        words = sentences.data.vocabulary.decode(tokens[case.position - length : case.position].tolist())
+        assert tuple(words) == case.context
+        assert case.context[:-1].count("<eos>") <= 2
+        begins = case.position - length
+        assert begins == 0 or sentences.data.vocabulary.token(int(tokens[begins - 1])) == "<eos>"
+
+
+def test_a_sample_is_taken_and_said_where_all_do_not_fit(place: Place, softmax: Path) -> None:
+    words = len(place.data.vocabulary)
+    few = analyze(softmax, device="cpu", memory=24.0 * words * 50 / 2**30)
+    assert (few.contexts, few.sampled) == (50, True)
+    assert few.why_sampled is not None
+    assert "50 of" in few.why_sampled
+    assert "--memory" in few.why_sampled
+    asked = analyze(softmax, device="cpu", contexts=30, seed=1)
+    assert asked.why_sampled is not None
+    assert asked.why_sampled.endswith("contexts were asked for")
+    assert asked == analyze(softmax, device="cpu", contexts=30, seed=1)
+    other = analyze(softmax, device="cpu", contexts=30, seed=2).runs[0]
+    assert other.largest != asked.runs[0].largest
+    assert other.perplexity == asked.runs[0].perplexity, "of the whole split"
+
+
+def test_the_page_needs_nothing_else(both: Analysis, tmp_path: Path) -> None:
+    write_analysis_page(both, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert html == analysis_page(both)
+    assert html.count("<polyline") == 2
+    assert "All " in html
+    assert both.comparison is not None
+    assert both.comparison.better[0][0].reference in html
+    assert not any(text in html for text in ("<script", "http:", "https:", "src="))
+
+
+def test_what_cannot_be_analysed_is_said(softmax: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"not even two contexts of \d+ words fit.*--memory"):
+        analyze(softmax, device="cpu", memory=1e-9)
+    other = Place(tmp_path / "other", max_vocabulary=5)
+    train(other.table(schedule__epochs=1), tmp_path / "run")
+    with pytest.raises(DataError, match="only where both were trained on the same prepared data"):
+        analyze(softmax, tmp_path / "run", device="cpu")

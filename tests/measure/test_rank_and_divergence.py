@@ -1,0 +1,55 @@
+"""The rank by the stated rule, and the mean divergence of all pairs, against the plain definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sememekit.measure import mean_pairwise_divergence, rows_that_fit, spectrum_of
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40), (60, 60)])
+def test_log_probabilities_of_a_softmax_have_the_rank_of_its_contexts_and_two_more(shape: tuple[int, int]) -> None:
+    """Five dimensions, one for the word bias, one for the normaliser of each row."""
+    generator = np.random.default_rng(0)
+    logits = generator.normal(size=(shape[0], 5)) @ generator.normal(size=(5, shape[1]))
+    assert spectrum_of(log_softmax(logits)).rank == 6
+    assert spectrum_of(log_softmax(logits + generator.normal(size=shape[1]))).rank == 7
+
+
+def test_a_mixture_of_softmaxes_has_full_rank() -> None:
+    generator = np.random.default_rng(0)
+    each = [log_softmax(generator.normal(size=(40, 5)) @ generator.normal(size=(5, 60)) * 3) for _ in range(2)]
+    assert spectrum_of(np.logaddexp(*each)).rank == 40
+
+
+def test_the_round_off_is_that_of_the_rule() -> None:
+    values = np.diag([4.0, 2.0, 1e-14, 0.0])
+    spectrum = spectrum_of(values)
+    assert spectrum.round_off == pytest.approx(0.5 * 3.0 * 2.220446049250313e-16 * 4.0)
+    assert spectrum.rank == 3, "1e-14 is above 1.3e-15"
+    np.testing.assert_allclose(spectrum.values, [4.0, 2.0, 1e-14, 0.0], atol=1e-20)
+    np.testing.assert_allclose(spectrum.cumulative(np.array([0.0, 1e-10, 0.5, 0.9, 1.0])), [0.25, 0.5, 0.75, 0.75, 1.0])
+
+
+def test_all_pairs_of_contexts_are_compared() -> None:
+    generator = np.random.default_rng(1)
+    log_probs = log_softmax(generator.normal(size=(7, 11)) * 2)
+    pairs = [
+        float((np.exp(one) * (one - other)).sum())
+        for i, one in enumerate(log_probs)
+        for j, other in enumerate(log_probs)
+        if i != j
+    ]
+    assert mean_pairwise_divergence(log_probs) == pytest.approx(np.mean(pairs), rel=1e-12)
+    assert mean_pairwise_divergence(np.repeat(log_probs[:1], 4, axis=0)) == pytest.approx(0.0, abs=1e-12)
+    assert np.isnan(mean_pairwise_divergence(log_probs[:1]))
+
+
+def test_memory_is_counted_in_rows() -> None:
+    assert rows_that_fit(10_000, 2**30) == 2**30 // 240_000
