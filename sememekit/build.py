@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 import sememekit
 from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
@@ -40,6 +40,10 @@ class DataSettings(Settings):
     """Folder that ``sememekit preprocess`` wrote."""
     prepare: str = ""
     """The command that makes it, for people who read the recipe."""
+    augment: str = ""
+    """Further training examples: what fooled another model, as ``sememekit attack`` writes it; empty for none."""
+    augment_share: float = Field(default=0.1, gt=0.0)
+    """How many of them at most, as a share of the training examples."""
 
 
 class GraphSettings(Settings):

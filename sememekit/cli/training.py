@@ -51,6 +51,10 @@ def train(
         Path | None, typer.Option("--vectors", help="Word vectors that a classifier of texts begins with.", show_default=False)
     ] = None,
     clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
+    augment: Annotated[
+        Path | None,
+        typer.Option("--augment", help="Examples that fooled another model, to learn from as well.", show_default=False),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     start_from: Annotated[
         Path | None,
@@ -73,7 +77,9 @@ def train(
     worse than the start is kept.
     """
     named = given(task=task, encoder=encoder, decoder=decoder)
-    keys = given(data=data, graph=graph, clusters=clusters, vectors=vectors, seed=seed, device=device, dtype=dtype)
+    keys = given(
+        data=data, graph=graph, clusters=clusters, vectors=vectors, augment=augment, seed=seed, device=device, dtype=dtype
+    )
     table = training_table(recipe, named, keys, overrides or [], start_from)
     if print_plan:
         from sememekit.build import read_plan
@@ -102,6 +108,7 @@ _PLACES = {
     "graph": ("graph", "path"),
     "clusters": ("clusters", "path"),
     "vectors": ("task", "vectors"),
+    "augment": ("data", "augment"),
 }
 """Where a flag's value goes; that of another flag goes to ``run`` under its own name."""
 
@@ -118,7 +125,7 @@ def training_table(
     Args:
         recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
-        keys: ``data``, ``graph``, ``clusters``, ``vectors``, ``seed``, ``device`` and ``dtype``, as far as given.
+        keys: ``data``, ``graph``, ``clusters``, ``vectors``, ``augment``, ``seed``, ``device`` and ``dtype``, as far as given.
         overrides: ``slot.key=value``, applied last.
         start_from: a run whose plan lies under the recipe.
     """

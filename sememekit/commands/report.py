@@ -81,17 +81,17 @@ def _of_kind(records: Sequence[Record], *kinds: str) -> list[Record]:
 
 
 def _summary(plan: Mapping[str, Any], epochs: Sequence[Record]) -> str:
-    names = {slot: plan[slot]["name"] for slot in ("task", "encoder", "decoder")}
+    # A run that predicts labels has no decoder.
+    names = ", ".join(
+        f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
+    )
     last = epochs[-1]
     best = [epoch for epoch in epochs if epoch["best"]]
     ended = f"It ended because {last['finished']}." if last["finished"] else "It has not ended."
     where = (
         f"best on validation after epoch {best[-1]['epoch']}: {_values(best[-1]['valid'])}" if best else "no epoch was better"
     )
-    return (
-        f"{names['task'].replace('_', ' ')}, encoder {names['encoder']}, decoder {names['decoder']}; {len(epochs)} epochs, "
-        f"{last['step']:,} steps; {where}. {ended}"
-    )
+    return f"{names.removeprefix('task ')}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
 
 
 def _values(valid: Mapping[str, float]) -> str:

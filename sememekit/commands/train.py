@@ -28,6 +28,8 @@ from sememekit.build import (
     stored_clusters,
     versions,
 )
+from sememekit.commands.augment import FILE as AUGMENT_FILE
+from sememekit.commands.augment import augmented
 from sememekit.commands.report import report as write_report
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
@@ -120,6 +122,9 @@ def _train(
         clusters = _resumed_clusters(folder, table, vocabulary)
         _check_data(folder, data, vocabulary)
         folder.replace_plan(plan.table())
+    extra = Path(plan.data.augment) if folder is None else folder.file(AUGMENT_FILE)
+    if plan.data.augment:
+        data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
     task = build_task(plan, vocabulary, graph, clusters, labels_of(data.signature))
     begun = folder is not None and bool(folder.pointer())
     if plan.run.start_from and not begun:
@@ -130,6 +135,8 @@ def _train(
     if folder is None:
         with tempfile.TemporaryDirectory() as scratch:
             files = run_files(vocabulary, graph, data, Path(scratch), clusters)
+        if plan.data.augment:
+            files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
     if begun:

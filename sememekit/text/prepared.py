@@ -149,6 +149,15 @@ class Examples:
         """(n, N) words of each text."""
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
+    def followed_by(self, other: Examples) -> Examples:
+        """These examples and then the others, in memory."""
+        return Examples(
+            np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+            np.concatenate([self.labels, other.labels]),
+            self.num_texts,
+        )
+
 
 class Signature(Settings):
     """Where a prepared-data folder came from.
@@ -199,6 +208,13 @@ class PreparedData:
         self.folder = folder
         self.vocabulary = vocabulary
         self.signature = signature
+        self._more: dict[str, Examples] = {}
+
+    def with_more(self, split: str, extra: Examples) -> PreparedData:
+        """The same folder with further examples at the end of a split. Its files and its signature stay as they are."""
+        other = PreparedData(self.folder, self.vocabulary, self.signature)
+        other._more = {**self._more, split: extra}
+        return other
 
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
@@ -260,7 +276,8 @@ class PreparedData:
         labels: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
         if summary.labels is not None:
             labels = np.memmap(self.folder / f"{split}.labels.bin", dtype="<u2", mode="r")
-        return Examples(tokens, offsets, labels, len(summary.texts))
+        found = Examples(tokens, offsets, labels, len(summary.texts))
+        return found.followed_by(self._more[split]) if split in self._more else found
 
 
 def _example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, int]]:

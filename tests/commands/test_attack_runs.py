@@ -1,0 +1,144 @@
+"""Attacks on runs of ours, and training on what fooled them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sememekit.commands.attack import attack
+from sememekit.commands.augment import FILE, augmented
+from sememekit.commands.predict import load_classifier
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.training import RunFolder
+from tests.small_examples import ExamplePlace
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> ExamplePlace:
+    place = ExamplePlace(tmp_path_factory.mktemp("attacked"))
+    plan = place.table(optimizer__name="adam", optimizer__learning_rate=0.02, schedule__epochs=10, schedule__factor=1.0)
+    train(plan, place.folder / "run")
+    return place
+
+
+@pytest.fixture(scope="module")
+def attacked(place: ExamplePlace) -> Path:
+    """An attack on training pairs with the words of the vocabulary as substitutes for each other."""
+    data, words = place.pairs, place.pairs.vocabulary
+    examples = data.examples("train")
+    assert data.signature.examples is not None
+    assert data.signature.examples.labels is not None
+    rows = []
+    for number in range(len(examples)):
+        texts = [" ".join(words.decode(examples.text(number, side))) for side in (0, 1)]
+        rows.append("\t".join([*texts, data.signature.examples.labels[examples.labels[number]]]))
+    (place.folder / "train.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    usable = [word for word in words.tokens if word.isalpha()]
+    table = {word: [other for other in usable if other != word][:12] for word in usable}
+    (place.folder / "table.json").write_text(json.dumps(table), encoding="utf-8")
+    plan = {
+        "search": {"name": "random", "draws": 40},
+        "candidates": {"name": "table", "path": str(place.folder / "table.json")},
+        "constraints": {"positions": {"fields": ["hypothesis"]}},
+    }
+    report = attack(str(place.folder / "run"), place.folder / "train.tsv", place.folder / "attack", table=plan, device="cpu")
+    assert report.rates.outcomes["success"] >= 3
+    assert report.rates.outcomes["error"] == 0
+    return place.folder / "attack" / "examples.jsonl"
+
+
+def test_a_run_is_a_victim_with_its_own_words_and_labels(place: ExamplePlace, attacked: Path) -> None:
+    classifier = load_classifier(place.folder / "run", device="cpu")
+    lines = [json.loads(line) for line in attacked.read_text().splitlines()]
+    won = [line for line in lines if line["outcome"] == "success"]
+    for line in won:
+        before, after = classifier.probabilities([tuple(line["fields"]), tuple(line["adversarial"])])
+        assert classifier.labels[int(before.argmax())] == line["label"]
+        assert classifier.labels[int(after.argmax())] == line["adversarial_prediction"] != line["label"]
+        np.testing.assert_allclose(line["adversarial_probabilities"], after, atol=1e-6)
+        assert line["adversarial"][0] == line["fields"][0], "the premise stays"
+    with pytest.raises(ConfigError, match="has its own labels"):
+        attack(str(place.folder / "run"), place.folder / "train.tsv", place.folder / "x", labels=("a", "b"), table={})
+    (place.folder / "single.tsv").write_text("a man\tneutral\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has 1 text"):
+        attack(str(place.folder / "run"), place.folder / "single.tsv", place.folder / "x", table={})
+    with pytest.raises(CheckpointError, match="does not exist"):
+        attack(str(place.folder / "nothing"), place.folder / "train.tsv", place.folder / "x", table={})
+
+
+def test_an_empty_hypothesis_is_an_error_of_its_own(place: ExamplePlace, attacked: Path, tmp_path: Path) -> None:
+    rows = (place.folder / "train.tsv").read_text().splitlines()
+    (tmp_path / "d.tsv").write_text("\n".join([*rows[:5], "a man\t\tneutral"]) + "\n", encoding="utf-8")
+    table = {
+        "search": {"name": "random", "draws": 5},
+        "candidates": {"name": "table", "path": str(place.folder / "table.json")},
+    }
+    report = attack(str(place.folder / "run"), tmp_path / "d.tsv", tmp_path / "out", table=table, device="cpu")
+    assert report.rates.outcomes["error"] == 1
+    assert any("the hypothesis is empty" in reason for reason in report.reasons)
+
+
+def test_successes_are_added_with_their_true_labels(place: ExamplePlace, attacked: Path) -> None:
+    data = place.pairs
+    won = [line for line in map(json.loads, attacked.read_text().splitlines()) if line["outcome"] == "success"]
+    before, after = data.examples("train"), augmented(data, attacked, 1.0, seed=1).examples("train")
+    assert len(after) == len(before) + len(won)
+    assert data.signature.examples is not None
+    assert data.signature.examples.labels is not None
+    for offset, line in enumerate(won):
+        number = len(before) + offset
+        assert data.signature.examples.labels[after.labels[number]] == line["label"]
+        assert [" ".join(data.vocabulary.decode(after.text(number, side))) for side in (0, 1)] == line["adversarial"]
+    for number in range(len(before)):
+        assert all((before.text(number, side) == after.text(number, side)).all() for side in (0, 1))
+    few = augmented(data, attacked, 1.5 / len(before), seed=1).examples("train")
+    assert len(few) == len(before) + 1
+    assert len(augmented(data, attacked, 1.0, seed=1).examples("valid")) == len(data.examples("valid"))
+
+
+def test_a_run_trains_on_them_and_goes_on_with_them(place: ExamplePlace, attacked: Path, tmp_path: Path) -> None:
+    def table(**changes: Any) -> dict[str, Any]:
+        found = place.table()
+        return {**found, "data": {**found["data"], "augment": str(tmp_path / "a.jsonl"), "augment_share": 0.5}, **changes}
+
+    (tmp_path / "a.jsonl").write_bytes(attacked.read_bytes())
+    epochs = place.table()["schedule"]["epochs"]
+    train(table(), tmp_path / "straight")
+    train(table(schedule={**place.table()["schedule"], "epochs": epochs - 1}), tmp_path / "split")
+    (tmp_path / "a.jsonl").unlink()
+    train({"schedule": {"epochs": epochs}}, tmp_path / "split", resume=True)
+    straight, split = (RunFolder.open(tmp_path / name) for name in ("straight", "split"))
+    assert straight.file(FILE).read_bytes() == attacked.read_bytes()
+    ours, theirs = (folder.load("last", with_trainer=False).weights for folder in (straight, split))
+    assert all((ours[name] == theirs[name]).all() for name in ours)
+    plain = RunFolder.open(place.folder / "run").load("last", with_trainer=False).weights
+    assert any((ours[name] != plain[name]).any() for name in ours)
+
+
+def test_augmenting_with_what_is_judged_on_is_refused(place: ExamplePlace, attacked: Path, tmp_path: Path) -> None:
+    data, words = place.pairs, place.pairs.vocabulary
+    test, seen = data.examples("test"), data.examples("train")
+    known = {tuple(" ".join(words.decode(seen.text(n, side))) for side in (0, 1)) for n in range(len(seen))}
+    every = [[" ".join(words.decode(test.text(n, side))) for side in (0, 1)] for n in range(len(test))]
+    texts = next(texts for texts in every if tuple(texts) not in known)
+    (tmp_path / "leak.tsv").write_text("\t".join([*texts, "neutral"]) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="in the validation or test split"):
+        augmented(data, tmp_path / "leak.tsv", 0.1, seed=1)
+    lines = attacked.read_text().splitlines(keepends=True)
+    (tmp_path / "none.jsonl").write_text("".join(line for line in lines if '"outcome":"success"' not in line), encoding="utf-8")
+    for name, content, problem in (
+        ("none.jsonl", None, "no example in it fooled"),
+        ("label.tsv", "a cat\ta dog\tperhaps\n", "label 'perhaps' is none"),
+        ("one.tsv", "a cat\tneutral\n", "1 texts, and the data have 2"),
+        ("torn.jsonl", lines[0] + '{"outcome": "success"\n', "torn.jsonl:2: no result"),
+        ("absent.jsonl", None, "cannot be read"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+        with pytest.raises(DataError, match=problem):
+            augmented(data, tmp_path / name, 0.1, seed=1)
