@@ -53,7 +53,9 @@ def train(
     clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
     augment: Annotated[
         Path | None,
-        typer.Option("--augment", help="Examples that fooled another model, to learn from as well.", show_default=False),
+        typer.Option(
+            "--augment", help="What fooled another model, to learn from as well (examples.jsonl).", show_default=False
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     start_from: Annotated[
