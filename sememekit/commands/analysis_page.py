@@ -26,9 +26,9 @@ def analysis_page(analysis: Analysis) -> str:
     parts = [f"<h1>{title}</h1>", f'<p class="faint">{page.text(remark(analysis))}</p>', _table(analysis)]
     parts += [
         "<h2>Singular values</h2>",
-        f"<p>Share of the singular values of the {analysis.contexts:,} × {analysis.words:,} matrix of log-probabilities that are "
-        "at most the value on the axis, the largest set to 1. The further to the right a curve rises, the more directions "
-        "the predictions vary in.</p>",
+        f"<p>Share of the singular values of the {analysis.contexts:,} × {analysis.words:,} matrix of log-probabilities that "
+        "are at most the value on the axis, the largest set to 1. The further to the right a curve rises, the more "
+        "directions the predictions vary in.</p>",
         cumulative_chart(analysis.runs),
     ]
     if analysis.comparison is not None:
@@ -104,7 +104,8 @@ def cumulative_chart(runs: tuple[RunAnalysis, ...]) -> str:
     label = "Cumulative share of normalised singular values: " + ", ".join(
         f"{_name(runs, number)} has rank {run.rank:,}" for number, run in enumerate(runs)
     )
-    return f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{page.text(label)}">{"".join(parts)}</svg></figure>'
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    return f'<figure><svg {size} role="img" aria-label="{page.text(label)}">{"".join(parts)}</svg></figure>'
 
 
 def _name(runs: tuple[RunAnalysis, ...], number: int) -> str:
