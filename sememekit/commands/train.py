@@ -131,7 +131,7 @@ def _train(
         _start_from(Path(plan.run.start_from), task, vocabulary)
     elif not begun:
         task.initialise()
-    parameters = sum(parameter.numel() for parameter in task.parameters())
+    parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         with tempfile.TemporaryDirectory() as scratch:
             files = run_files(vocabulary, graph, data, Path(scratch), clusters)

@@ -247,7 +247,7 @@ class TextClassifier(LabelPredictor):
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
         """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
         examples = self._examples(data, "train")
-        for chosen in bucketed_batches(examples.lengths().sum(1), self.settings.batch_size, order)[first:]:
+        for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
@@ -262,7 +262,7 @@ class TextClassifier(LabelPredictor):
     @torch.no_grad()
     def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
         """(n, C) probabilities of the labels for examples of N arrays of word ids each, in evaluation mode."""
-        lengths = np.array([sum(map(len, example)) for example in texts], dtype=np.int64)
+        lengths = np.array([max(map(len, example)) for example in texts], dtype=np.int64)
         result = np.zeros((len(texts), len(self.labels)))
         with evaluating(self):
             for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
@@ -277,7 +277,7 @@ class TextClassifier(LabelPredictor):
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
         with evaluating(self):
-            for chosen in sorted_batches(examples.lengths().sum(1), self.settings.evaluation_batch_size):
+            for chosen in sorted_batches(examples.lengths().max(1), self.settings.evaluation_batch_size):
                 batch = self._gather(examples, chosen)
                 logits = self.logits(batch).double()
                 nats += float(functional.cross_entropy(logits, batch.labels, reduction="sum"))
