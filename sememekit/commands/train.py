@@ -133,6 +133,7 @@ def _train(
         task.initialise()
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
+        task.num_batches(data, 0)  # data that do not fit this task leave no run behind
         with tempfile.TemporaryDirectory() as scratch:
             files = run_files(vocabulary, graph, data, Path(scratch), clusters)
         if plan.data.augment:

@@ -129,6 +129,8 @@ class TextClassifier(LabelPredictor):
         settings = self.settings
         if not settings.vectors:
             return
+        if not Path(settings.vectors).is_file():
+            raise DataError(f"{settings.vectors}: no such file; say where the word vectors are with --vectors FILE")
         found = read_vectors(Path(settings.vectors), words=self.vocabulary)
         if found.size != settings.embedding_size:
             raise DataError(

@@ -106,18 +106,19 @@ def _is_number(field: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
+    done = 0
     try:
         with (
             lzma.open(path, "rt", encoding="utf-8")
             if path.suffix == ".xz"
             else path.open(encoding="utf-8", newline="\n") as file
         ):
-            yield from file
+            for line in file:
+                yield line
+                done += 1
     except (lzma.LZMAError, EOFError) as error:
-        raise DataError(f"{path}: not an intact xz file ({error}); fetch it again") from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not UTF-8 (byte {error.start} of a block); convert it, or is it a binary file of vectors?"
-        ) from None
+        raise DataError(f"{path}: not an intact xz file: after line {done:,}, {error}; fetch it again") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 after line {done:,}; convert it, or is it a binary file of vectors?") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -190,8 +190,10 @@ def test_a_header_repeated_words_and_xz(place: ExamplePlace, tmp_path: Path) -> 
 def test_a_truncated_archive_trains_nothing(place: ExamplePlace, tmp_path: Path) -> None:
     packed = lzma.compress(write_vectors(tmp_path / "v.txt", [f"w{n}" for n in range(999)]).read_bytes())
     (tmp_path / "cut.xz").write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(DataError, match=r"cut\.xz.*fetch it again"):
+    with pytest.raises(DataError, match=r"cut\.xz.*after line \d+.*fetch it again"):
         train(place.table(task__vectors=str(tmp_path / "cut.xz")), tmp_path / "run")
+    with pytest.raises(DataError, match=r"absent\.txt: no such file; .*--vectors FILE"):
+        train(place.table(task__vectors=str(tmp_path / "absent.txt")), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -254,6 +256,7 @@ def test_parts_that_do_not_fit(place: ExamplePlace, tmp_path: Path) -> None:
         read_plan({**table, "decoder": {"name": "sdlm"}}, "test")
     with pytest.raises(DataError, match=r"reviews: has 1 texts an example .*this model takes 2.*--task classification"):
         train({**place.table("classification"), "task": table["task"]}, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     stream = place.folder / "stream"
     from sememekit.commands.preprocess import preprocess
 
