@@ -95,9 +95,15 @@ def _summary(plan: Mapping[str, Any], epochs: Sequence[Record]) -> str:
 
 
 def _values(valid: Mapping[str, float]) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value:,.2f}" for name, value in valid.items() if name not in {"nats", "tokens"}
-    )
+    return ", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in valid.items() if name not in _NOT_SHOWN)
+
+
+_NOT_SHOWN = {"nats", "tokens", "examples"}
+
+
+def _number(value: float) -> str:
+    """Two figures behind the point, or four where the number is a share."""
+    return f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
 
 
 def _line(name: str, records: Sequence[Record], value: Callable[[Record], float | None]) -> Line | None:
@@ -122,7 +128,11 @@ def _learning(epochs: Sequence[Record]) -> str:
     lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
     if headline == "perplexity":
         lines.append(_line("training, dropout on", epochs, lambda record: exp(min(700.0, record["train_nats"]))))
-    chart = _drawn(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
+    if headline == "accuracy":
+        there = [line for line in lines if line is not None]
+        chart = step_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
+    else:
+        chart = _drawn(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
     return f"<section><h2>Learning curve</h2>{chart}</section>"
 
 
@@ -183,13 +193,13 @@ def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
 
 
 def _table(epochs: Sequence[Record]) -> str:
-    names = [name for name in epochs[-1]["valid"] if name not in {"nats", "tokens"}]
+    names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     rows = [
         (
             str(epoch["epoch"]),
             f"{epoch['step']:,}",
             f"{epoch['train_nats']:.3f}",
-            *(f"{epoch['valid'][name]:,.2f}" for name in names),
+            *(_number(epoch["valid"][name]) for name in names),
             f"{epoch['rate']:g}",
             f"{epoch['tokens_per_second']:,.0f}",
             "best" if epoch["best"] else "",
