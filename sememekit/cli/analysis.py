@@ -63,7 +63,7 @@ def analyze(
         names = [run.run for run in report.runs]
         print(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            print(f"\nwhere {names[winner]} did better:")
+            print(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
             for case in found:
                 print(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):

@@ -92,7 +92,8 @@ def with_cache(chunks: Iterable[Scored], settings: CacheSettings) -> Iterator[Sc
     Raises:
         ConfigError: the chunks have no contexts.
     """
-    for chunk, (log_cache,) in _log_cache(chunks, (settings.theta,), settings.window, settings.start):
+    for chunk, found in _log_caches(chunks, (settings.window,), (settings.theta,), settings.start):
+        log_cache = found[settings.window, settings.theta]
         yield replace(chunk, nats=_mixed(chunk.nats, log_cache, settings.weight), parts={})
 
 
@@ -100,21 +101,19 @@ def tune_cache(chunks: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
     """Perplexity at every point of a grid, from one reading of the text; best first.
 
     Args:
-        chunks: of validation text; they are held in memory when the grid has several windows.
+        chunks: of validation text.
         grid: what to try.
     """
-    held = chunks if len(grid.windows) == 1 else list(chunks)
+    tallies = {point: Tally() for point in product(grid.windows, grid.thetas, grid.weights)}
+    for chunk, log_caches in _log_caches(chunks, grid.windows, grid.thetas, grid.start):
+        for (window, theta), log_cache in log_caches.items():
+            for weight in grid.weights:
+                nats = _mixed(chunk.nats, log_cache, weight)[chunk.mask]
+                tallies[window, theta, weight] += Tally(float(nats.double().sum()), nats.numel())
     points = []
-    for window in grid.windows:
-        tallies = {pair: Tally() for pair in product(grid.thetas, grid.weights)}
-        for chunk, log_caches in _log_cache(held, grid.thetas, window, grid.start):
-            for theta, log_cache in zip(grid.thetas, log_caches, strict=True):
-                for weight in grid.weights:
-                    nats = _mixed(chunk.nats, log_cache, weight)[chunk.mask]
-                    tallies[theta, weight] += Tally(float(nats.double().sum()), nats.numel())
-        for (theta, weight), tally in tallies.items():
-            settings = CacheSettings(theta=theta, weight=weight, window=window, start=grid.start)
-            points.append(CachePoint(settings=settings, perplexity=tally.perplexity))
+    for (window, theta, weight), tally in tallies.items():
+        settings = CacheSettings(theta=theta, weight=weight, window=window, start=grid.start)
+        points.append(CachePoint(settings=settings, perplexity=tally.perplexity))
     return sorted(points, key=lambda point: point.perplexity)
 
 
@@ -133,54 +132,61 @@ def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
     return torch.cat([nats[:first], -mixed])
 
 
-def _log_cache(
-    chunks: Iterable[Scored], thetas: tuple[float, ...], window: int, start: Start
-) -> Iterator[tuple[Scored, list[_LogCache]]]:
-    """Each chunk with log p_cache of its targets for every theta; similarities are computed once for all of them."""
+def _log_caches(
+    chunks: Iterable[Scored], windows: tuple[int, ...], thetas: tuple[float, ...], start: Start
+) -> Iterator[tuple[Scored, dict[tuple[int, float], _LogCache]]]:
+    """Each chunk with log p_cache of its targets for every window and theta; similarities are computed once for all."""
     history: _History | None = None
     seen = 0
-    needed = 1 if start == "history" else window + 1
     for chunk in chunks:
         if chunk.hidden is None:
             raise ConfigError("a cache needs one context for each predicted word, and this task has none; leave out --cache")
         keys = chunk.hidden if chunk.hidden.dtype == torch.float64 else chunk.hidden.float()
-        history = history or _History(window, keys, chunk.targets)
+        history = history or _History(max(windows), keys, chunk.targets)
         behind = history.size
         history.append(keys, chunk.targets)
-        values = _targets_in_cache(history, behind, len(keys), thetas, window)
-        first = min(max(needed - seen, 0), len(keys))
-        yield chunk, [_LogCache(value, first) for value in values]
+        found = {}
+        for (window, theta), values in _targets_in_cache(history, behind, len(keys), windows, thetas).items():
+            needed = 1 if start == "history" else window + 1
+            found[window, theta] = _LogCache(values, first=min(max(needed - seen, 0), len(keys)))
+        yield chunk, found
         seen += len(keys)
 
 
-def _targets_in_cache(history: _History, behind: int, length: int, thetas: tuple[float, ...], window: int) -> list[Tensor]:
-    """log p_cache(target) (T, B) for every theta, in blocks of rows of bounded memory.
+def _targets_in_cache(
+    history: _History, behind: int, length: int, windows: tuple[int, ...], thetas: tuple[float, ...]
+) -> dict[tuple[int, float], Tensor]:
+    """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
     Args:
-        history: the rows before the chunk, at most ``window``, and those of the chunk.
+        history: the rows before the chunk, at most the largest window, and those of the chunk.
         behind: how many lie before the chunk.
         length: T.
-        thetas, window: see ``CacheSettings``.
+        windows, thetas: see ``CacheSettings``.
     """
     keys, words = history.rows()
-    results = [keys.new_empty(length, keys.shape[1]) for _ in thetas]
+    widest = max(windows)
+    results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}
     begin = 0
     while begin < length:
-        rows = max(1, min(length - begin, BLOCK_ELEMENTS // (keys.shape[1] * (window + length))))
-        low, high = max(0, behind + begin - window), behind + begin + rows
+        rows = max(1, min(length - begin, BLOCK_ELEMENTS // (keys.shape[1] * (widest + length))))
+        low, high = max(0, behind + begin - widest), behind + begin + rows
         past, past_words = keys[low:high].transpose(0, 1), words[low:high].T
-        now, target = past[:, -rows:], past_words[:, -rows:]
+        target = past_words[:, -rows:, None]
         with torch.autocast(keys.device.type, enabled=False):
-            similar = torch.bmm(now, past.transpose(1, 2))
+            similar = torch.bmm(past[:, -rows:], past.transpose(1, 2))
         # Row r of the block is number (high - low - rows + r) of these keys: it sees the `window` before it.
         order = torch.arange(high - low, device=keys.device)
         distance = order[-rows:, None] - order
-        unseen = (distance < 1) | (distance > window)
-        other = unseen | (past_words[:, None, :] != target[:, :, None])
-        for theta, result in zip(thetas, results, strict=True):
-            scores = similar * theta
-            matching = scores.masked_fill(other, -torch.inf).logsumexp(dim=2)
-            result[begin : begin + rows] = (matching - scores.masked_fill_(unseen, -torch.inf).logsumexp(dim=2)).T
+        for window in windows:
+            near = slice(-min(window + rows, high - low), None)
+            unseen = (distance[:, near] < 1) | (distance[:, near] > window)
+            other = unseen | (past_words[:, None, near] != target)
+            for theta in thetas:
+                scores = similar[:, :, near] * theta
+                matching = scores.masked_fill(other, -torch.inf).logsumexp(dim=2)
+                share = matching - scores.masked_fill_(unseen, -torch.inf).logsumexp(dim=2)
+                results[window, theta][begin : begin + rows] = share.T
         begin += rows
     return results
 
