@@ -180,9 +180,12 @@ class TextClassifier(LabelPredictor):
 
     def logits(self, batch: TextBatch) -> Tensor:
         """(B, C) unnormalised log-probabilities of the labels."""
+        return self._choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
+
+    def _choose(self, texts: Sequence[Tensor]) -> Tensor:
+        """(B, C) the same, from the vectors (B, H) of each text."""
         rate = self.settings.classifier_dropout
-        vectors = self.text_vectors(batch.tokens, batch.lengths)
-        x = functional.dropout(self.features(vectors.chunk(self.num_texts)), rate, self.training)
+        x = functional.dropout(self.features(texts), rate, self.training)
         for layer in self.hidden:
             x = functional.dropout(torch.tanh(layer(x)), rate, self.training)
         logits: Tensor = self.choice(x)
@@ -195,24 +198,29 @@ class TextClassifier(LabelPredictor):
             texts: B examples of N arrays of word ids.
             labels: (B,).
         """
-        read_as = self._read_as()
-        rows = []
-        for number in range(self.num_texts):
-            for example in texts:
-                ids = read_as[example[number]]
-                ids = ids[ids >= 0]
-                rows.append(ids[: self.settings.max_length] if self.settings.max_length else ids)
+        rows = [self._read(example[number]) for number in range(self.num_texts) for example in texts]
+        tokens, lengths = self._padded(rows)
+        return TextBatch(
+            tokens,
+            lengths,
+            torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True),
+        )
+
+    def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
+        ids = self._read_as()[text]
+        ids = ids[ids >= 0]
+        return ids[: self.settings.max_length] if self.settings.max_length else ids
+
+    def _padded(self, rows: Sequence[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:
+        """Ids (T, B) with the marks around each row, on the device, and the lengths (B,) on the CPU."""
         lengths = np.array([len(row) + 2 for row in rows], dtype=np.int64)
         tokens = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
         tokens[0] = self._marks[0]
         for column, row in enumerate(rows):
             tokens[1 : len(row) + 1, column] = row
             tokens[len(row) + 1, column] = self._marks[1]
-        return TextBatch(
-            torch.from_numpy(tokens).to(self.device, non_blocking=True),
-            torch.from_numpy(lengths),
-            torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True),
-        )
+        return torch.from_numpy(tokens).to(self.device, non_blocking=True), torch.from_numpy(lengths)
 
     def _read_as(self) -> npt.NDArray[np.int32]:
         """``read_as`` on the CPU, copied once for each time it is changed."""
@@ -263,14 +271,37 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels for examples of N arrays of word ids each, in evaluation mode."""
-        lengths = np.array([max(map(len, example)) for example in texts], dtype=np.int64)
-        result = np.zeros((len(texts), len(self.labels)))
+        """(n, C) probabilities of the labels for examples of N arrays of word ids each, in evaluation mode.
+
+        A text that several examples have, or several times, is encoded once: an attack asks for one premise again and again,
+        and unknown words make texts alike.
+        """
+        if not len(texts):
+            return np.zeros((0, len(self.labels)))
+        rows: list[npt.NDArray[np.int32]] = []
+        place: dict[bytes, int] = {}
+        where = np.zeros((len(texts), self.num_texts), dtype=np.int64)
+        for index, example in enumerate(texts):
+            for number in range(self.num_texts):
+                row = self._read(example[number])
+                key = row.tobytes()
+                if key not in place:
+                    place[key] = len(rows)
+                    rows.append(row)
+                where[index, number] = place[key]
+        size = self.settings.evaluation_batch_size
+        vectors, result = None, []
         with evaluating(self):
-            for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
-                batch = self.batch_of([texts[index] for index in chosen], np.zeros(len(chosen), dtype=np.int64))
-                result[chosen] = self.logits(batch).double().softmax(-1).cpu().numpy()
-        return result
+            for chosen in sorted_batches(np.array([len(row) for row in rows]), size * self.num_texts):
+                found = self.text_vectors(*self._padded([rows[index] for index in chosen]))
+                if vectors is None:
+                    vectors = found.new_zeros(len(rows), found.shape[1])
+                vectors[torch.from_numpy(chosen).to(found.device)] = found
+            assert vectors is not None
+            for begin in range(0, len(texts), size):
+                part = torch.from_numpy(where[begin : begin + size]).to(vectors.device)
+                result.append(self._choose([vectors[part[:, number]] for number in range(self.num_texts)]))
+            return torch.cat(result).double().softmax(-1).cpu().numpy()
 
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:

@@ -47,6 +47,18 @@ def test_texts_and_words_are_one(classifier: Classifier) -> None:
     assert classifier.probabilities([]).shape == (0, 3)
 
 
+def test_texts_that_recur_are_as_if_alone(classifier: Classifier) -> None:
+    pairs = [
+        ("a man runs", "two dogs sleeps"),
+        ("a man runs", "a man runs"),
+        ("two dogs sleeps", "a man runs"),
+        ("a man runs", "xyz"),
+    ]
+    alone = np.concatenate([classifier.probabilities([pair]) for pair in pairs])
+    np.testing.assert_allclose(classifier.probabilities([*pairs, *pairs]), np.concatenate([alone, alone]), atol=1e-6)
+    assert len(np.unique(alone.round(6), axis=0)) == 4
+
+
 def test_predictions_agree_with_eval(pairs: tuple[Path, ExamplePlace], classifier: Classifier) -> None:
     run, place = pairs
     examples, words = place.pairs.examples("test"), place.pairs.vocabulary
