@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
 from sememekit.text import PreparedData
+from sememekit.text.examples import ExampleSet
 from tests.small_examples import write_pairs, write_reviews
 
 
@@ -27,6 +29,30 @@ def texts(data: PreparedData, split: str) -> list[tuple[str, ...]]:
         )
         for index in range(len(examples))
     ]
+
+
+class Headlines(ExampleSet):
+    """Two texts side by side and no label, as headline data come."""
+
+    texts = ("article", "title")
+    headers: ClassVar = (("article",), ("title",))
+    label_headers: ClassVar = ()
+    columns: ClassVar = ("article", "title")
+    beside: ClassVar = ("article.", "title.")
+    segmenters: ClassVar = ("none",)
+
+
+def test_a_set_of_your_own_without_labels(tmp_path: Path) -> None:
+    for split in ("train", "valid"):
+        (tmp_path / f"article.{split}.txt").write_text("a long story\nanother\n")
+        (tmp_path / f"title.{split}.txt").write_text("a story\nmore\n")
+    preprocess("tests.text.test_examples:Headlines", tmp_path, tmp_path / "out")
+    data = PreparedData.open(tmp_path / "out")
+    examples, summary = data.examples("train"), data.signature.examples
+    assert summary is not None
+    assert (summary.labels, len(examples.labels), len(examples)) == (None, 0, 2)
+    assert [data.vocabulary.decode(examples.text(0, side)) for side in (0, 1)] == [["a", "long", "story"], ["a", "story"]]
+    assert not list((tmp_path / "out").glob("*.labels.bin"))
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
