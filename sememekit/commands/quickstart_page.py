@@ -149,8 +149,8 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
     lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes of the open lexicon.")
     lines.append(
         "Both models have equal data, size, dropout, optimiser, schedule, stopping rule and seed; they differ in the output "
-        "layer alone. They were trained at the same time, one thread each. The rate and the first epochs without a cut were chosen "
-        "for both by watching the sememe model on validation text; the softmax model was not tuned on its own."
+        "layer alone. They were trained at the same time, one thread each. The rate and the first epochs without a cut were "
+        "chosen for both by watching the sememe model on validation text; the softmax model was not tuned on its own."
     )
     lines += [f"Training of {NAMES.get(row.name, row.name)} ended: {row.ended_because}." for row in report.models]
     return lines
