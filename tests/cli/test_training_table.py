@@ -38,13 +38,14 @@ def test_flags_come_after_the_recipe_and_overrides_last(recipe: str) -> None:
     table = training_table(
         recipe,
         {"decoder": "sdlm", "encoder": "lstm"},
-        {"data": Path("other"), "graph": Path("pd.graph"), "seed": 7, "device": "cpu"},
+        {"data": Path("other"), "graph": Path("pd.graph"), "clusters": Path("words.json"), "seed": 7, "device": "cpu"},
         ["encoder.hidden_size=16", "run.seed=8", "decoder.num_bases=2"],
     )
     assert table["encoder"] == {"name": "lstm", "hidden_size": 16}
     assert table["decoder"] == {"name": "sdlm", "num_bases": 2}
     assert table["data"] == {"path": "other", "prepare": "sememekit preprocess peoples-daily --out data/pd"}
     assert table["graph"] == {"path": "pd.graph"}
+    assert table["clusters"] == {"path": "words.json"}
     assert table["run"] == {"seed": 8, "device": "cpu"}
 
 
