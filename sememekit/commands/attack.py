@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -244,7 +245,7 @@ def _report(
         rates=attack_rates(results, query_budget=plan.attack.query_budget),
         perplexity_before=before,
         perplexity_after=after,
-        reasons=dict(Counter(f"{result.outcome}: {result.reason}" for result in results if result.reason).most_common()),
+        reasons=dict(Counter(_reason(result) for result in results if result.reason).most_common()),
         queries=sum(result.queries for result in results),
         texts_asked=named.victim.texts_asked,
         calls=named.victim.calls,
@@ -261,6 +262,12 @@ def _report(
             f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {folder.path}"
         )
     return report
+
+
+def _reason(result: ExampleResult) -> str:
+    """Outcome and reason; a number at the end that belongs to the one example alone is left out."""
+    reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
+    return f"{result.outcome}: {reason}"
 
 
 def _perplexities(results: Iterable[ExampleResult], nats: SentenceNats) -> tuple[float | None, float | None]:

@@ -59,7 +59,8 @@ class AttackRates(Settings):
         outcomes: examples by outcome.
         attacked: success and failed together: what the success rates divide by.
         accuracy: rightly classified before the attack, of all that could be classified.
-        accuracy_under_attack: rightly classified and not fooled, of the same.
+        accuracy_under_attack: rightly classified and not fooled, of the same. An example that was right and then skipped counts
+            as not fooled, so that this is an upper bound where the constraints leave much out.
         success_rate: successes of those attacked.
         success_at: the same, counting a success only if it took at most so many queries; None above the query budget.
         mean_queries, median_queries: of those attacked, given up or not.

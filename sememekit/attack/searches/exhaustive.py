@@ -33,7 +33,8 @@ class Exhaustive(Search):
     def refusal(self, space: Space) -> str:
         """See ``Search.refusal``."""
         num = space.num_points()
-        return f"{num:,} texts to try, more than search.limit {self.settings.limit:,}" if num > self.settings.limit else ""
+        limit = self.settings.limit
+        return f"more texts to try than search.limit {limit:,} ({num:,})" if num > limit else ""
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         """See ``Search.run``."""
