@@ -15,6 +15,7 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.protocols import (
+    STATISTICS_FILE,
     CacheGrid,
     CachePoint,
     CacheSettings,
@@ -173,7 +174,7 @@ def make_reader(
             task,
             data.tokens("train"),
             data.signature.splits["train"].sha256,
-            run / "gradient-statistics.safetensors",
+            run / STATISTICS_FILE,
             segment=adaptation.dynamic.segment,
             dtype=dtype,
             num_tokens=adaptation.statistics_tokens,

@@ -97,7 +97,8 @@ def cumulative_chart(runs: tuple[RunAnalysis, ...]) -> str:
         points = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in zip(exponents, shares, strict=True))
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2.5"{dashed}/>')
-        place = f'x="{_LEFT + 12}" y="{_TOP + 18 + 20 * number}"'
+        # Both curves have risen by the right end, so the corner below them is free.
+        place = f'x="{_WIDTH - _RIGHT - 12}" y="{_HEIGHT - _BOTTOM - 34 + 20 * number}" text-anchor="end"'
         parts.append(f'<text {place} style="fill:{colour}">{page.text(_name(runs, number))}, rank {run.rank:,}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">singular value, the largest = 1</text>')

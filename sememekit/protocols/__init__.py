@@ -18,11 +18,12 @@ from sememekit.protocols.dynamic import (
     grid_points,
     score_dynamically,
 )
-from sememekit.protocols.gradient_statistics import GradientStatistics, statistics_for
+from sememekit.protocols.gradient_statistics import STATISTICS_FILE, GradientStatistics, statistics_for
 
 __all__ = [
     "CACHE_PRESETS",
     "DYNAMIC_PRESETS",
+    "STATISTICS_FILE",
     "CacheGrid",
     "CachePoint",
     "CacheSettings",
