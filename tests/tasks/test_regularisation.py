@@ -11,6 +11,8 @@ from torch import Tensor
 
 from sememekit.build import build_task, read_plan
 from sememekit.tasks.base import tallies
+from sememekit.protocols import DynamicSettings, score_dynamically
+from sememekit.protocols.gradient_statistics import gather_statistics
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.batching import random_chunks
 from sememekit.training import RunFolder, Trainer
@@ -199,3 +201,16 @@ def test_nothing_is_left_of_all_this_in_evaluation(place: Place) -> None:
     plain, loud = model(place), model(place, **noisy)
     assert tallies(loud.score(tokens))[0] == tallies(plain.score(tokens))[0]
     assert loud.training
+
+
+def test_dynamic_evaluation_drops_no_recurrent_weights(place: Place) -> None:
+    """The port of the public code does: there, two identical calls differ."""
+    task = model(place, encoder__weight_drop=0.5, encoder__dropout=0.3, task__word_dropout=0.3, task__output_dropout=0.3)
+    text = place.data.tokens("valid")[:60]
+    statistics = gather_statistics(task, place.data.tokens("train"), segment=5, batch_size=4)
+    settings = DynamicSettings(rate=1e-3)
+    one, two = (torch.cat([chunk.nats for chunk in score_dynamically(task, text, settings, statistics)]) for _ in range(2))
+    assert torch.equal(one, two)
+    static = torch.cat([chunk.nats for chunk in task.score(text, batch_size=1)])
+    torch.testing.assert_close(one[: settings.segment], static[: settings.segment])
+    assert not torch.equal(one, static)
