@@ -60,6 +60,8 @@ class PerplexityReport(Perplexity):
         signature: one line; numbers whose signatures are equal can be compared.
         grouping: "senses" or "sememes", where that was asked for.
         groups: a row for each kind of target word.
+        parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
+            and the model stays as it was trained; their product is the perplexity.
         adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
     """
 
@@ -73,6 +75,7 @@ class PerplexityReport(Perplexity):
     signature: str
     grouping: Grouping | None = None
     groups: tuple[GroupPerplexity, ...] | None = None
+    parts: dict[str, float] | None = None
     adaptation: AdaptationReport | None = None
 
 
@@ -134,6 +137,7 @@ def evaluate_ppl(
     used_graph = _graph_for(loaded, graph, by)
     num_words = len(loaded.vocabulary)
     nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
+    part_nats: dict[str, float] = {}
     usual = task.evaluation_batch_size if adaptation is None else 1
     columns = min(batch_size or usual, max(len(tokens) - 1, 1))
     show = progress or (lambda stage, done, total: None)
@@ -143,6 +147,8 @@ def evaluate_ppl(
             targets = scored.targets[scored.mask].cpu().numpy()
             nats_of += np.bincount(targets, scored.nats[scored.mask].double().cpu().numpy(), minlength=num_words)
             count_of += np.bincount(targets, minlength=num_words)
+            for name, part in scored.parts.items():
+                part_nats[name] = part_nats.get(name, 0.0) + float(part[scored.mask].double().sum())
         adapted = None if adaptation is None else reader.report(tokens, columns, show)
     total = Tally(float(nats_of.sum()), int(count_of.sum()))
     if reader.dynamic is not None and not np.isfinite(total.perplexity):
@@ -163,6 +169,9 @@ def evaluate_ppl(
         signature=perplexity_signature(prepared, split, total.count, columns, reader.signature()),
         grouping=by,
         groups=None if by is None or used_graph is None else tuple(_groups(used_graph, by, nats_of, count_of)),
+        parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()}
+        if part_nats and adaptation is None
+        else None,
         adaptation=adapted,
     )
 

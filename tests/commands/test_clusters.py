@@ -13,7 +13,7 @@ import torch
 from sememekit.build import load_run
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.clusters import clusters
-from sememekit.commands.evaluate import evaluate
+from sememekit.commands.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -87,6 +87,13 @@ def test_statistics_are_those_of_the_training_text(copy: Path) -> None:
     cluster_update(copy)
     scores = load_run(copy).task.decoder.scores
     torch.testing.assert_close(scores.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_perplexity_is_the_product_of_its_parts(organized: Path, softmax: Path) -> None:
+    report = evaluate_ppl(organized, device="cpu")
+    assert report.parts is not None
+    assert report.perplexity == pytest.approx(report.parts["cluster"] * report.parts["in_cluster"], rel=1e-6)
+    assert evaluate_ppl(softmax, device="cpu").parts is None
 
 
 def test_a_copy_leaves_the_run_as_it_was(copy: Path, tmp_path: Path) -> None:
