@@ -66,6 +66,9 @@ class SelfOrganized(ClusterLearner):
         """The weight of a new occurrence of a word that the text has f times: 1/f, or 1 - 1/f as printed."""
         bias: bool = False
         """One free number for each word and each cluster; the paper has none."""
+        projection: Literal["relu", "tanh", "none"] = "relu"
+        """What makes h_c and h_w of h: a matrix and relu, Eq. (1); a matrix and tanh, whose units cannot die; or nothing, so that
+        both are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts. The last two are ours."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the projected contexts, one mask a sequence; the paper has none."""
 
@@ -84,9 +87,10 @@ class SelfOrganized(ClusterLearner):
         counts = resources.vocabulary.counts
         given = resources.clusters if settings.start == "file" else None
         num_words, num_clusters = len(counts), _number_of_clusters(settings, len(counts), given)
-        self.words = word_vectors(resources, "self_organized", tied=settings.tied, any_size=True)
+        projected = settings.projection != "none"
+        self.words = word_vectors(resources, "self_organized", tied=settings.tied, any_size=projected)
         size = self.words.embedding_dim
-        self.projection = nn.Linear(resources.width, 2 * size, bias=False)
+        self.projection = nn.Linear(resources.width, 2 * size, bias=False) if projected else None
         self.cluster_vectors = nn.Linear(size, num_clusters, bias=settings.bias)
         nn.init.uniform_(self.cluster_vectors.weight, -0.1, 0.1)
         if settings.bias:
@@ -179,7 +183,11 @@ class SelfOrganized(ClusterLearner):
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """h_c and h_w, (..., E) each."""
-        contexts = self.projection(hidden).relu()
+        if self.projection is None:
+            contexts = torch.cat([hidden, hidden], dim=-1)
+        else:
+            contexts = self.projection(hidden)
+            contexts = contexts.relu() if self.settings.projection == "relu" else contexts.tanh()
         contexts = shared_dropout(contexts, self.settings.context_dropout, self.training, (0,) if hidden.ndim == 3 else ())
         for_clusters, for_words = contexts.chunk(2, dim=-1)
         return for_clusters, for_words

@@ -76,6 +76,8 @@ CASES = [
     Case("mos_sdlm", {"tied": False, "preset": "release-awd", "num_bases": 2}),
     Case("self_organized", {"start": "random"}),
     Case("self_organized", {"start": "random", "tied": False, "bias": True, "num_clusters": 3, "frequency_budget": 0.5}),
+    Case("self_organized", {"projection": "none", "context_dropout": 0.4}),
+    Case("self_organized", {"projection": "tanh"}),
     Case("self_organized", {"start": "file", "smoothing": "printed", "update_every": 1, "context_dropout": 0.4}),
     Case("adaptive", {"shrink": 2.0}),
     Case("adaptive", {"cutoffs": (4,), "shrink": 1.0, "head_bias": True}),
