@@ -70,15 +70,16 @@ def loop_over_the_equations(layer: LSTMCell, x: Tensor, pi: Tensor, hidden: Tens
 
 
 def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Best time of each function, taken in turns."""
+    """Best time of each function, taken in turns: with one thread CPU time, which other work disturbs less."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     best = dict.fromkeys(functions, float("inf"))
     for function in functions.values():
         function()
     for _ in range(repeats):
         for name, function in functions.items():
-            begin = time.perf_counter()
+            begin = clock()
             function()
-            best[name] = min(best[name], time.perf_counter() - begin)
+            best[name] = min(best[name], clock() - begin)
     return best
 
 
