@@ -97,8 +97,10 @@ class PredictionReport(Settings):
     predictions: tuple[Prediction, ...]
 
 
-def load_classifier(run: Path, *, which: Literal["best", "last"] = "best", device: str = "auto") -> Classifier:
-    """Load a trained model that predicts labels.
+def load_classifier(
+    run: Path, *, which: Literal["best", "last"] = "best", device: str = "auto", command: str = "predict"
+) -> Classifier:
+    """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -106,7 +108,7 @@ def load_classifier(run: Path, *, which: Literal["best", "last"] = "best", devic
         DataError: the segmenter of its data cannot be had again.
     """
     loaded = load_run(run, which=which, device=device)
-    task = label_predictor(loaded.task, "predict")
+    task = label_predictor(loaded.task, command)
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
     signature = loaded.folder.data_signature()
     if signature.examples is None:

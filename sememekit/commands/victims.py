@@ -72,7 +72,7 @@ def open_victim(
         words = getattr(function, "words", None)
         victim = Victim(function, found, name=name, batch_size=batch_size, words=words)
         return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {})
-    classifier = load_classifier(Path(name), which=which, device=device)
+    classifier = load_classifier(Path(name), which=which, device=device, command="attack")
     if labels and tuple(labels) != classifier.labels:
         raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
     victim = Victim(

@@ -13,6 +13,7 @@ from sememekit.cli import app
 from sememekit.commands.evaluate import evaluate
 from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.commands.train import train
+from sememekit.commands.victims import open_victim
 from sememekit.errors import ConfigError, DataError
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
@@ -134,3 +135,5 @@ def test_a_language_model_predicts_no_labels(tmp_path: Path) -> None:
     train(place.table(schedule__epochs=1), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"predict needs a model that predicts labels.*--task nli"):
         load_classifier(tmp_path / "run", device="cpu")
+    with pytest.raises(ConfigError, match=r"attack needs a model that predicts labels"):
+        open_victim(str(tmp_path / "run"), device="cpu")
