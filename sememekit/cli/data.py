@@ -31,7 +31,7 @@ Lexicon = Annotated[
     str | None,
     typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
 ]
-SEGMENTER_HELP = "english, english-cased, fmm, jieba, none, sentencepiece or package.module:Class."
+SEGMENTER_HELP = "characters, english, english-cased, fmm, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
     str | None,
     typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter),
@@ -81,6 +81,10 @@ def preprocess(
     end_of_sentence: Annotated[
         bool | None, typer.Option("--end-of-sentence/--no-end-of-sentence", help="Whether sentences end with <eos>.")
     ] = None,
+    chunks: Annotated[
+        int | None, typer.Option("--chunks", min=1, help="Most frequent n-grams for lattice models; with --chunk-length.")
+    ] = None,
+    chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Words of an n-gram at most.")] = None,
     errors: Errors = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that read in parallel.")] = None,
     seed: Seed = None,
@@ -102,6 +106,8 @@ def preprocess(
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
+        chunks=chunks,
+        chunk_length=chunk_length,
         errors=errors,
         workers=workers,
         seed=seed,
@@ -118,6 +124,9 @@ def preprocess(
     ]
     columns = ("split", "tokens", "types", "<unk>", "<unk> rate", "sentences", "characters")
     print_table(f"Prepared data in {out}: {signature.vocabulary_size:,} words", columns, rows)
+    if signature.chunks is not None:
+        ngrams = signature.chunks
+        remark(f"{ngrams.ngrams:,} n-grams of at most {ngrams.length} words, each met {ngrams.rarest:,} times or more", quiet)
     if signature.examples is not None:
         _print_examples(signature.examples, quiet)
     _remark_faults(signature.faults.model_dump(), quiet)

@@ -49,6 +49,8 @@ def preprocess(
     min_count: int | None = None,
     max_vocabulary: int | None = None,
     end_of_sentence: bool | None = None,
+    chunks: int = 0,
+    chunk_length: int | None = None,
     seed: int = CorpusOptions.model_fields["seed"].default,
     errors: str = "strict",
     workers: int = 1,
@@ -67,7 +69,7 @@ def preprocess(
         lexicon: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or ``none``; None is the custom of
             the data set: ``open`` for the tagged month, otherwise none.
         lexicon_words: the words themselves, in place of ``lexicon``.
-        segmenter, hmm, pieces, min_count, max_vocabulary, end_of_sentence, seed: as in
+        segmenter, hmm, pieces, min_count, max_vocabulary, end_of_sentence, chunks, chunk_length, seed: as in
             :class:`~sememekit.text.corpora.CorpusOptions`.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; what was met is counted in
             the signature.
@@ -90,6 +92,8 @@ def preprocess(
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
+        chunks=chunks,
+        chunk_length=chunk_length,
         seed=seed,
     )
     name = _choose_segmenter(dataset, corpus, segmenter)

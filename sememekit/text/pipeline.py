@@ -4,7 +4,8 @@
 2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.
 3. The sorted word lists of the shards are merged into one vocabulary.
 4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
-5. The finished folder is renamed to its place and the work folder is removed.
+5. If asked for, n-grams of the training split are counted for the chunk vocabulary.
+6. The finished folder is renamed to its place and the work folder is removed.
 
 A run that is killed leaves the work folder; the next run with the same input and options goes on from the last finished shard.
 """
@@ -18,12 +19,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
+import numpy as np
+
 from sememekit.errors import ConfigError, DataError
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.corpora.base import Corpus, CorpusOptions
 from sememekit.text.encode import Encoder
 from sememekit.text.merge import merge_vocabulary
+from sememekit.text.ngrams import frequent_ngrams
 from sememekit.text.pool import Task, run_shards
-from sememekit.text.prepared import FORMAT, SIGNATURE, VOCABULARY, PreparedData, Signature, SourceFile, write_signature
+from sememekit.text.prepared import (
+    FORMAT,
+    SIGNATURE,
+    VOCABULARY,
+    ChunksSummary,
+    PreparedData,
+    Signature,
+    SourceFile,
+    token_type,
+    write_signature,
+)
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segment import Segmenter, WhiteSpace
 from sememekit.text.shards import SHARD_BYTES, ShardResult, shard_key
@@ -78,6 +93,7 @@ class Pipeline:
         self._end_of_sentence = corpus.end_of_sentence if given is None else given
         self._min_count = corpus.min_count if options.min_count is None else options.min_count
         self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
+        _check_chunks(options, self._end_of_sentence)
 
     def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
         """Do all of it.
@@ -131,6 +147,7 @@ class Pipeline:
         examples = self._corpus.annotate(
             target, [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
         )
+        chunks = self._count_chunks(target, merged.vocabulary)
         for result in results:
             for name, amount in result.faults.items():
                 self._faults.add(name, amount)
@@ -154,6 +171,7 @@ class Pipeline:
             size_of=self._corpus.size_of,
             splits=splits,
             examples=examples,
+            chunks=chunks,
         )
         return self._finish(target, merged.vocabulary, signature)
 
@@ -175,13 +193,34 @@ class Pipeline:
         ]
         return run_shards(task, [span for _, span, _ in parts], keys, self._workers, self._progress)
 
+    def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
+        """Write the chunk vocabulary of the training split, where one is asked for."""
+        length = self._options.chunk_length
+        if not self._options.chunks or length is None:
+            return None
+        unknown, end = vocabulary.unknown_id, vocabulary.end_id
+        found = frequent_ngrams(
+            np.memmap(target / "train.bin", dtype=token_type(len(vocabulary)), mode="r"),
+            len(vocabulary),
+            longest=length,
+            most=self._options.chunks,
+            never=() if unknown is None else (unknown,),
+            only_last=() if end is None else (end,),
+            folder=self._work,
+        )
+        chunks = ChunkVocabulary(vocabulary, found.ngrams, found.counts, max_length=length)
+        chunks.save(target / CHUNKS)
+        rarest = found.counts[-1] if found.counts else 0
+        return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
+
     def _known(self) -> frozenset[str] | None:
         limited = self._lexicon is not None and self._corpus.lexicon_limits_words()
         return self._lexicon.words if limited and self._lexicon else None
 
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
         """The options that decide the result, after the customs of the data set have filled what was left open."""
-        options = self._options.model_dump()
+        left_out = set() if self._options.chunks else {"chunks", "chunk_length"}
+        options = self._options.model_dump(exclude=left_out)
         options.update(
             segmenter=self._options.segmenter or self._corpus.segmenters[0],
             min_count=self._min_count,
@@ -208,6 +247,16 @@ class Pipeline:
         os.replace(target, self._out)
         shutil.rmtree(self._work)
         return PreparedData.open(self._out)
+
+
+def _check_chunks(options: CorpusOptions, end_of_sentence: bool) -> None:
+    """Raise ConfigError for options about chunks that do not fit."""
+    if options.chunks < 0 or (options.chunk_length is not None and options.chunk_length < 2):
+        raise ConfigError(f"--chunks {options.chunks} --chunk-length {options.chunk_length}: n-grams have 2 words or more")
+    if bool(options.chunks) != (options.chunk_length is not None):
+        raise ConfigError("--chunks N and --chunk-length L go together: the N most frequent n-grams of 2 to L words")
+    if options.chunks and not end_of_sentence:
+        raise ConfigError("--chunks: n-grams must not cross the ends of sentences, which are not marked; add --end-of-sentence")
 
 
 @contextmanager

@@ -5,6 +5,7 @@
     ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
     ├── signature.json                        where the text came from and what was done to it
     ├── sentencepiece.model                   only with that segmenter
+    ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
     └── train.offsets.bin, train.labels.bin   only for examples with labels: where each text begins, and the label of each
 
 The folder has no dates and no absolute paths: same input, same bytes.
@@ -24,6 +25,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Settings
 from sememekit.errors import DataError
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = 1
@@ -121,6 +123,22 @@ class ExamplesSummary(Settings):
     splits: dict[str, ExampleSplit]
 
 
+class ChunksSummary(Settings):
+    """The chunk vocabulary of a folder.
+
+    Attributes:
+        ngrams: how many n-grams it has beside the words.
+        length: L, words of an n-gram at most.
+        rarest: count of the last n-gram that was taken; 0 where there is none.
+        fingerprint: of the file ``chunks.tsv``.
+    """
+
+    ngrams: int
+    length: int
+    rarest: int
+    fingerprint: str
+
+
 @dataclass(frozen=True)
 class Examples:
     """The examples of a split, memory-mapped: n examples of N texts each.
@@ -180,6 +198,7 @@ class Signature(Settings):
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         splits: counts of each split.
         examples: for folders of examples: their texts and labels; None for a stream of words.
+        chunks: the chunk vocabulary; None for a folder without.
     """
 
     format: int
@@ -198,6 +217,7 @@ class Signature(Settings):
     size_of: str
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
+    chunks: ChunksSummary | None = None
 
 
 @final
@@ -259,6 +279,23 @@ class PreparedData:
         if self.signature.splits[split].tokens == 0:  # a file without bytes cannot be mapped
             return np.zeros(0, dtype=token_type(len(self.vocabulary)))
         return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
+
+    def chunks(self) -> ChunkVocabulary:
+        """The chunk vocabulary; in a folder without one the words alone, with chunks of one word.
+
+        Raises:
+            DataError: when the file is absent or torn, or belongs to another vocabulary or another run of ``preprocess``.
+        """
+        summary = self.signature.chunks
+        if summary is None:
+            return ChunkVocabulary(self.vocabulary, max_length=1)
+        chunks = ChunkVocabulary.load(self.folder / CHUNKS, self.vocabulary)
+        if chunks.fingerprint != summary.fingerprint:
+            raise DataError(
+                f"{self.folder / CHUNKS}: has the fingerprint {chunks.fingerprint}, {SIGNATURE} names {summary.fingerprint}; "
+                f"the parts are of different runs; {_REMEDY} {self.folder}"
+            )
+        return chunks
 
     def examples(self, split: str) -> Examples:
         """The examples of a split.
@@ -324,5 +361,8 @@ def _read_signature(folder: Path) -> Signature:
 
 def write_signature(path: Path, signature: Signature) -> None:
     """Write the signature as JSON; the same signature gives the same bytes."""
-    text = json.dumps(signature.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    left_out = {
+        name for name in ("chunks",) if getattr(signature, name) is None
+    }  # a folder without has the bytes it always had
+    text = json.dumps(signature.model_dump(mode="json", exclude=left_out), ensure_ascii=False, indent=1)
     path.write_bytes(text.encode() + b"\n")

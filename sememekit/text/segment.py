@@ -1,4 +1,4 @@
-"""Cutting text into words: forward maximum matching, jieba, SentencePiece, white space; English is in ``english``."""
+"""Cutting text: forward maximum matching, jieba, SentencePiece, white space, characters; English is in ``english``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sememekit.text.vocabulary import UNKNOWN
 _PATTERN: Final = itemgetter(2)
 
 SEGMENTERS: Final = {
+    "characters": "sememekit.text.segment:Characters",
     "english": "sememekit.text.english:English",
     "english-cased": "sememekit.text.english:EnglishCased",
     "fmm": "sememekit.text.segment:MaximumMatcher",
@@ -44,6 +45,17 @@ class WhiteSpace:
     def segment(self, text: str) -> list[str]:
         """Words of a text, in order."""
         return text.split()
+
+
+@final
+class Characters:
+    """Every character (code point) but white space is a word."""
+
+    description = "characters"
+
+    def segment(self, text: str) -> list[str]:
+        """Characters of a text, in order."""
+        return list("".join(text.split()))
 
 
 @final
@@ -193,8 +205,8 @@ def open_segmenter(
     """A segmenter by name.
 
     Args:
-        name: ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece`` (needs
-            ``model``), or ``package.module:Class`` for a class of your own without arguments.
+        name: ``characters``, ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece``
+            (needs ``model``), or ``package.module:Class`` for a class of your own without arguments.
         words: the words of a lexicon.
         hmm: let jieba guess words outside its dictionary.
         model: a SentencePiece model file.

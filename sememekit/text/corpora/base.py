@@ -23,12 +23,14 @@ class CorpusOptions(Settings):
     """What a person may choose about a corpus; None leaves the choice to the reader of the data set.
 
     Attributes:
-        segmenter: ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
+        segmenter: ``characters``, ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
         hmm: let jieba guess words outside its dictionary.
         pieces: size of a SentencePiece model.
         min_count: words that occur less often, over all splits, become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
         end_of_sentence: whether a sentence ends with ``<eos>``.
+        chunks: how many of the most frequent n-grams of train the chunk vocabulary takes; 0 for no chunk vocabulary.
+        chunk_length: L, words of such an n-gram at most; None without chunks.
         seed: of the shuffle and the division into splits.
     """
 
@@ -38,6 +40,8 @@ class CorpusOptions(Settings):
     min_count: int | None = None
     max_vocabulary: int | None = None
     end_of_sentence: bool | None = None
+    chunks: int = 0
+    chunk_length: int | None = None
     seed: int = 1
 
 

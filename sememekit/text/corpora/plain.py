@@ -19,7 +19,7 @@ class Plain(Corpus):
     Blank lines are no sentences. In a folder, valid and test may be absent.
     """
 
-    segmenters = ("none", "fmm", "jieba", "sentencepiece")
+    segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
     size_of = "source"
     end_of_sentence = True
 

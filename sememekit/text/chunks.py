@@ -1,0 +1,243 @@
+"""The chunk vocabulary: every word of the vocabulary, and the most frequent n-grams of words.
+
+File ``chunks.tsv`` of a prepared-data folder: the first line is ``chunks TAB fingerprint of the vocabulary TAB L``, every
+further line an n-gram in the order of its id, ``count TAB word TAB word ...``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.errors import DataError
+from sememekit.text.vocabulary import Vocabulary
+
+CHUNKS: Final = "chunks.tsv"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
+
+
+@final
+class ChunkVocabulary:
+    """Immutable: V words with their ids 0..V-1, then n-grams of 2..L words with ids V..V+M-1, by falling count.
+
+    Ties go to the shorter n-gram, then to the smaller word ids from the left. No n-gram holds ``<unk>``, and ``<eos>`` can only
+    be its last word, so none crosses the end of a sentence.
+
+    Attributes:
+        num_tokens: V.
+        max_length: L, words of a chunk at most.
+        counts: (M,) how often each n-gram was counted in the training split.
+        vocabulary_fingerprint: of the vocabulary that the ids belong to.
+        fingerprint: 16 hexadecimal digits of the SHA-256 over the file.
+    """
+
+    num_tokens: int
+    max_length: int
+    counts: npt.NDArray[np.int64]
+    vocabulary_fingerprint: str
+    fingerprint: str
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        ngrams: Sequence[tuple[int, ...]] = (),
+        counts: Iterable[int] = (),
+        *,
+        max_length: int,
+        where: str = "chunks",
+    ) -> None:
+        """Take n-grams that are in order already.
+
+        Args:
+            vocabulary: the V words.
+            ngrams: M tuples of 2..L word ids; none for a vocabulary of words alone.
+            counts: M counts, falling.
+            max_length: L.
+            where: the place that the user knows; it opens each message.
+
+        Raises:
+            DataError: for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
+                counts out of order.
+        """
+        self.num_tokens = len(vocabulary)
+        self.max_length = max_length
+        self.vocabulary_fingerprint = vocabulary.fingerprint
+        self.counts = np.fromiter(counts, dtype=np.int64)
+        self._words = vocabulary.tokens
+        self._ngrams = tuple(ngrams)
+        _check(self._ngrams, self.counts, vocabulary, max_length, where)
+        self.fingerprint = hashlib.sha256(self._as_bytes()).hexdigest()[:16]
+        self._keys, self._nodes, self._chunks = _trie(self._ngrams, self.num_tokens)
+
+    def __len__(self) -> int:
+        """V + M."""
+        return self.num_tokens + len(self._ngrams)
+
+    def __repr__(self) -> str:
+        return f"ChunkVocabulary({self.num_tokens} words and {len(self._ngrams)} n-grams, at most {self.max_length} words)"
+
+    @property
+    def num_ngrams(self) -> int:
+        """M."""
+        return len(self._ngrams)
+
+    def tokens(self, id: int) -> tuple[int, ...]:
+        """The word ids of a chunk.
+
+        Raises:
+            DataError: for an id outside 0..V+M-1.
+        """
+        if not 0 <= id < len(self):
+            raise DataError(f"chunk id {id} is outside the chunk vocabulary: allowed are 0 to {len(self) - 1}")
+        return (id,) if id < self.num_tokens else self._ngrams[id - self.num_tokens]
+
+    def text(self, id: int) -> tuple[str, ...]:
+        """The words of a chunk, as strings."""
+        return tuple(self._words[token] for token in self.tokens(id))
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """(V + M,) words of each chunk."""
+        return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
+
+    def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
+        """The chunks of at most ``length`` words, and of those n-grams the first ``num_ngrams``; ids are given out anew."""
+        kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
+        fewer = object.__new__(ChunkVocabulary)
+        fewer.num_tokens, fewer._words = self.num_tokens, self._words
+        fewer.vocabulary_fingerprint = self.vocabulary_fingerprint
+        fewer.max_length = length
+        fewer.counts = self.counts[kept]
+        fewer._ngrams = tuple(self._ngrams[index] for index in kept)
+        fewer.fingerprint = hashlib.sha256(fewer._as_bytes()).hexdigest()[:16]
+        fewer._keys, fewer._nodes, fewer._chunks = _trie(fewer._ngrams, fewer.num_tokens)
+        return fewer
+
+    def windows(self, tokens: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The chunks that end at each place.
+
+        Args:
+            tokens: (B, T) word ids; a negative id is padding and belongs to no chunk.
+
+        Returns:
+            (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 where that is no
+            chunk or would begin before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
+
+        A trie in sorted arrays: l steps from each beginning, each one binary search for all places at once; exact.
+        """
+        ids = np.asarray(tokens, dtype=np.int64)
+        rows, places = ids.shape
+        found = np.full((rows, places, self.max_length), -1, dtype=np.int64)
+        nodes = np.where(ids < 0, -1, ids)  # [b, s]: the node after the words s .. s + l - 1
+        found[:, :, 0] = nodes
+        for length in range(2, min(self.max_length, places) + 1):
+            if not len(self._keys):
+                break
+            start, last = nodes[:, :-1], ids[:, length - 1 :]
+            keys = np.where((start < 0) | (last < 0), -1, start * self.num_tokens + last)
+            index = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            nodes = np.where(self._keys[index] == keys, self._nodes[index], -1)
+            found[:, length - 1 :, length - 1] = np.where(nodes < 0, -1, self._chunks[nodes])
+        return found
+
+    def check_vocabulary(self, vocabulary: Vocabulary, where: str = "chunks") -> None:
+        """Raise DataError when the chunks were counted with another vocabulary; ``where`` opens the message."""
+        if vocabulary.fingerprint != self.vocabulary_fingerprint:
+            raise DataError(
+                f"{where}: the chunks belong to the vocabulary {self.vocabulary_fingerprint}, this one is "
+                f"{vocabulary.fingerprint}; {_REMEDY}"
+            )
+
+    def save(self, path: Path | str) -> None:
+        """Write the file that the docstring of this module draws."""
+        Path(path).write_bytes(self._as_bytes())
+
+    @classmethod
+    def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            DataError: for a file that is absent, malformed, or of another vocabulary, with ``file:line``.
+        """
+        try:
+            text = Path(path).read_bytes().decode()
+        except OSError as error:
+            raise DataError(f"{path}: the chunks cannot be read: {error.strerror}; {_REMEDY}") from None
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 at byte {error.start}; {_REMEDY}") from None
+        head, *lines = text.split("\n")
+        fields = head.split("\t")
+        if len(fields) != 3 or fields[0] != "chunks" or not fields[2].isdecimal() or lines[-1:] != [""]:
+            raise DataError(f"{path}: no file of chunks, or cut short: it begins with {head[:60]!r}; {_REMEDY}")
+        if fields[1] != vocabulary.fingerprint:
+            raise DataError(
+                f"{path}: the chunks belong to the vocabulary {fields[1]}, this one is {vocabulary.fingerprint}; {_REMEDY}"
+            )
+        ngrams, counts = [], []
+        for number, line in enumerate(lines[:-1], start=2):
+            count, *words = line.split("\t")
+            strange = [word for word in words if word not in vocabulary]
+            if not count.isdecimal() or strange:
+                reason = f"{strange[0]!r} is no word of the vocabulary" if strange else f"{count!r} is no count"
+                raise DataError(f"{path}:{number}: {reason}; {_REMEDY}")
+            counts.append(int(count))
+            ngrams.append(tuple(vocabulary.id(word) for word in words))
+        return cls(vocabulary, ngrams, counts, max_length=int(fields[2]), where=str(path))
+
+    def _as_bytes(self) -> bytes:
+        lines = [f"chunks\t{self.vocabulary_fingerprint}\t{self.max_length}"]
+        for count, ngram in zip(self.counts.tolist(), self._ngrams, strict=True):
+            lines.append("\t".join([str(count), *(self._words[token] for token in ngram)]))
+        return ("\n".join(lines) + "\n").encode()
+
+
+def _check(
+    ngrams: Sequence[tuple[int, ...]], counts: npt.NDArray[np.int64], vocabulary: Vocabulary, max_length: int, where: str
+) -> None:
+    if max_length < 1:
+        raise DataError(f"{where}: chunks of at most {max_length} words cannot be; 1 or more is needed")
+    if len(counts) != len(ngrams):
+        raise DataError(f"{where}: {len(ngrams)} n-grams but {len(counts)} counts")
+    seen: set[tuple[int, ...]] = set()
+    for number, ngram in enumerate(ngrams, start=2):  # the first line of a file is its head
+        if not 2 <= len(ngram) <= max_length:
+            raise DataError(f"{where}:{number}: an n-gram of {len(ngram)} words; allowed are 2 to {max_length}")
+        if not all(0 <= token < len(vocabulary) for token in ngram):
+            raise DataError(f"{where}:{number}: {ngram} holds an id outside the vocabulary of {len(vocabulary)} words")
+        if vocabulary.unknown_id in ngram or vocabulary.end_id in ngram[:-1]:
+            words = " ".join(vocabulary.decode(ngram))
+            raise DataError(f"{where}:{number}: {words!r} holds an unknown word, or goes on after the end of a sentence")
+        if ngram in seen:
+            raise DataError(f"{where}:{number}: {' '.join(vocabulary.decode(ngram))!r} stands there already")
+        seen.add(ngram)
+    for number, (before, after) in enumerate(pairwise(counts.tolist()), start=3):
+        if after > before:
+            raise DataError(f"{where}:{number}: the count {after} stands after {before}; n-grams go by falling count")
+
+
+def _trie(
+    ngrams: Sequence[tuple[int, ...]], num_tokens: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Arrays of a trie whose first V nodes are the words.
+
+    Returns:
+        sorted keys ``node * V + word`` and the node that each leads to, both (edges,); the chunk of each node, (nodes,), or -1.
+    """
+    table: dict[tuple[int, int], int] = {}
+    chunks = dict(enumerate(range(num_tokens)))
+    for index, ngram in enumerate(ngrams):
+        node = ngram[0]
+        for token in ngram[1:]:
+            node = table.setdefault((node, token), num_tokens + len(table))
+        chunks[node] = num_tokens + index
+    keys = np.array([node * num_tokens + token for node, token in table], dtype=np.int64)
+    nodes = np.fromiter(table.values(), dtype=np.int64, count=len(table))
+    order = np.argsort(keys)
+    of_node = np.full(num_tokens + len(table), -1, dtype=np.int64)
+    of_node[list(chunks)] = list(chunks.values())
+    return keys[order], nodes[order], of_node
