@@ -189,7 +189,8 @@ def build_task(
         classifier: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, labels)
         return classifier
     decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
-    decoder = decoder_class(plan.decoder.settings, Resources(encoder.output_size, vocabulary, graph, embedding, clusters))
+    width = task_class.context_size(plan.task.settings, encoder)
+    decoder = decoder_class(plan.decoder.settings, Resources(width, vocabulary, graph, embedding, clusters))
     task: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
     return task
 

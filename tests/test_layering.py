@@ -17,6 +17,7 @@ ROOMS = {
     "sememes": 3,
     "layers": 4,
     "measure": 4,
+    "search": 4,
     "encoders": 5,
     "decoders": 5,
     "tasks": 6,

@@ -2,6 +2,8 @@
 
 TASKS = {
     "classification": "sememekit.tasks.classification:Classification",
+    "dialogue": "sememekit.tasks.dialogue:Conversation",
+    "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
     "nli": "sememekit.tasks.nli:Inference",
 }

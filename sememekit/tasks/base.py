@@ -73,7 +73,16 @@ class Task(nn.Module, ABC):
     """A model together with what it is trained and judged on. The trainer knows nothing but this."""
 
     Settings: type[Settings]
-    headline: ClassVar[Headline]
+
+    @property
+    @abstractmethod
+    def headline(self) -> Headline:
+        """The metric that chooses the best weights."""
+
+    @classmethod
+    def context_size(cls, settings: Any, encoder: Encoder) -> int:
+        """The size of the contexts that words are predicted from, which an output layer is built for."""
+        return encoder.output_size
 
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""

@@ -1,0 +1,188 @@
+"""A recurrent network that attends to a text while it writes another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit.layers.attention import Attention, Memory, Score
+
+Cell = Literal["lstm", "gru"]
+Feeding = Literal["none", "context", "output"]
+State = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the network says at each step.
+
+    Attributes:
+        outputs: (T, B, G) the contexts g that words are predicted from; (N, G) where only N positions were asked for.
+        weights: (T, B, S) of the attention at every step.
+    """
+
+    outputs: Tensor
+    weights: Tensor
+
+
+@final
+class AttentionalRNN(nn.Module):
+    """Layers of LSTM or GRU cells with attention over the outputs h_1 .. h_S of an encoder.
+
+    With y_t the vector of the word before, s_t the state of the last layer and c_t the context of the attention:
+
+    - ``none``: s_t = cell(s_{t-1}, y_t), c_t = attend(s_t). The recurrence does not wait for the attention, so that in
+      training it runs over the whole text at once (Luong et al. 2015 without input feeding);
+    - ``context``: c_t = attend(s_{t-1}), s_t = cell(s_{t-1}, [y_t; c_t]): the context vector is concatenated with the word
+      vector (Bahdanau et al. 2015; "RNN-context" of Hu et al. 2015 and Gu et al. 2018);
+    - ``output``: s_t = cell(s_{t-1}, [y_t; g_{t-1}]), c_t = attend(s_t): input feeding (Sec. 3.3, Luong et al. 2015);
+
+    and always g_t = tanh(W [s_t; c_t]) (Eq. 5, Luong et al. 2015), from which the output layer predicts. The states begin at
+    tanh(W_0 e) of the vector e at which reading the source ended, the memory cells of an LSTM at the same without tanh.
+
+    What does not depend on the step before is computed for all steps at once: keys of the attention, the part of the input
+    that belongs to words, and without feeding everything. Runs in the dtype of its parameters whatever autocast says.
+
+    State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
+
+    Args:
+        input_size: E.
+        memory_size: M.
+        hidden_size: H, of each layer.
+        output_size: G.
+        num_layers: how many layers.
+        cell: "lstm" or "gru" (torch's form).
+        feeding, score: as above and in ``Attention``.
+        dropout: rate between layers.
+        output_dropout: rate on g, also where it is fed back.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        memory_size: int,
+        hidden_size: int,
+        output_size: int,
+        *,
+        num_layers: int = 1,
+        cell: Cell = "lstm",
+        feeding: Feeding = "none",
+        score: Score = "general",
+        dropout: float = 0.0,
+        output_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.feeding, self.dropout, self.output_dropout = input_size, feeding, dropout, output_dropout
+        self.states_per_layer = 2 if cell == "lstm" else 1
+        fed = {"none": 0, "context": memory_size, "output": output_size}[feeding]
+        kind = nn.LSTM if cell == "lstm" else nn.GRU
+        sizes = [input_size + fed, *[hidden_size] * (num_layers - 1)]
+        self.stack = nn.ModuleList(kind(size, hidden_size) for size in sizes)
+        self.bridge = nn.Linear(memory_size, num_layers * self.states_per_layer * hidden_size)
+        self.attention = Attention(hidden_size, memory_size, score)
+        self.readout = nn.Linear(hidden_size + memory_size, output_size)
+
+    def start(self, ended: Tensor) -> State:
+        """The state before the first word. ``ended``: (B, M) where reading the source ended."""
+        parts: tuple[Tensor, ...] = self.bridge(ended).chunk(len(self.stack) * self.states_per_layer, dim=-1)
+        state = tuple(part if index % self.states_per_layer else part.tanh() for index, part in enumerate(parts))
+        return (*state, ended.new_zeros(len(ended), self.readout.out_features)) if self.feeding == "output" else state
+
+    def forward(self, x: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
+        """Write a whole text whose words are known.
+
+        Args:
+            x: (T, B, E) vectors of the words before.
+            state: of ``start``.
+            memory: of ``attention.prepare``.
+            real: (N,) positions t B + b that are asked for, and no others are computed as far as that can be; None for all.
+        """
+        with torch.autocast(x.device.type, enabled=False):
+            return self._together(x, state, memory, real) if self.feeding == "none" else self._by_step(x, state, memory, real)
+
+    def step(self, x: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
+        """Write one word. ``x``: (N, E); the state has N rows, and the memory one for each N / B rows of it, in order.
+
+        Returns:
+            (N, G) contexts, the new state, and the weights (N, S) of the attention.
+        """
+        with torch.autocast(x.device.type, enabled=False):
+            return self._advance(self._of_words(x), state, memory)
+
+    def _of_words(self, x: Tensor) -> Tensor:
+        """What the first layer makes of word vectors (..., E), before anything that is fed: (..., gates x H)."""
+        matrix, _, bias, _ = self.stack[0].parameters()
+        return functional.linear(x, matrix[:, : self.input_size], bias)
+
+    def _together(self, x: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
+        """All steps of a layer, then those of the next, then all of the attention."""
+        for number, layer in enumerate(self.stack):
+            own = tuple(part.unsqueeze(0) for part in self._own(state, number))
+            x = functional.dropout(x, self.dropout, self.training) if number else x
+            x, _ = layer(x, own if len(own) > 1 else own[0])
+        contexts, weights = self.attention(x.transpose(0, 1), memory)
+        both = torch.cat([x, contexts.transpose(0, 1)], dim=-1)
+        if real is not None:
+            both = both.flatten(0, 1).index_select(0, real)
+        return Written(self._read_out(both), weights.transpose(0, 1))
+
+    def _by_step(self, x: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
+        """One step after the other; what belongs to words is computed before."""
+        outputs, weights = [], []
+        for projected in self._of_words(x):
+            output, state, attended = self._advance(projected, state, memory)
+            outputs.append(output)
+            weights.append(attended)
+        both = torch.stack(outputs)
+        return Written(both if real is None else both.flatten(0, 1).index_select(0, real), torch.stack(weights))
+
+    def _advance(self, projected: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
+        """One step from what the first layer makes of the word alone, (N, gates x H)."""
+        first, *_ = self.stack[0].parameters()
+        attended = None
+        if self.feeding == "context":
+            attended = self._attend(self._own(state, len(self.stack) - 1)[0], memory)
+            projected = projected + functional.linear(attended[0], first[:, self.input_size :])
+        elif self.feeding == "output":
+            projected = projected + functional.linear(state[-1], first[:, self.input_size :])
+        new: list[Tensor] = []
+        top = projected
+        for number, layer in enumerate(self.stack):
+            if number:
+                matrix, _, bias, _ = layer.parameters()
+                projected = functional.linear(functional.dropout(top, self.dropout, self.training), matrix, bias)
+            after = self._cell(layer, projected, self._own(state, number))
+            top = after[0]
+            new += after
+        context, weights = attended or self._attend(top, memory)
+        output = self._read_out(torch.cat([top, context], dim=-1))
+        return output, (*new, output) if self.feeding == "output" else tuple(new), weights
+
+    def _own(self, state: State, number: int) -> State:
+        return state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
+
+    def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Context (N, M) and weights (N, S) of ``query`` (N, H), N / B rows to each row of the memory."""
+        context, weights = self.attention(query.unflatten(0, (len(memory.keys), -1)), memory)
+        return context.flatten(0, 1), weights.flatten(0, 1)
+
+    def _read_out(self, both: Tensor) -> Tensor:
+        return functional.dropout(self.readout(both).tanh(), self.output_dropout, self.training)
+
+    def _cell(self, layer: nn.Module, projected: Tensor, own: State) -> State:
+        """torch's cell, from the input as the layer projects it (N, gates x H) and the state of the layer."""
+        _, matrix, _, bias = layer.parameters()
+        recurrent = functional.linear(own[0], matrix, bias)
+        if self.states_per_layer == 2:
+            enter, forget, candidate, leave = (projected + recurrent).chunk(4, dim=-1)
+            cell = forget.sigmoid() * own[1] + enter.sigmoid() * candidate.tanh()
+            return leave.sigmoid() * cell.tanh(), cell
+        reset, keep, new = projected.chunk(3, dim=-1)
+        old_reset, old_keep, old_new = recurrent.chunk(3, dim=-1)
+        keep = (keep + old_keep).sigmoid()
+        new = (new + (reset + old_reset).sigmoid() * old_new).tanh()
+        return (new + keep * (own[0] - new),)

@@ -1,0 +1,199 @@
+"""Beam search, batched over examples and hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from sememekit import config
+
+State = tuple[Tensor, ...]
+StepFunction = Callable[[Tensor, State, State], tuple[Tensor, State, Tensor]]
+"""(words (B, K), state, memory) -> log-probabilities (B K, V), the new state, and (B K,) where the attention looked most.
+
+Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. The log-probabilities
+are written over.
+"""
+
+
+class BeamSettings(config.Settings):
+    """How texts are searched for."""
+
+    beam_size: int = Field(default=5, ge=1)
+    """K, hypotheses that are kept for each text; 1 is greedy search."""
+    num_best: int = Field(default=1, ge=1)
+    """How many of them are given back, the best first."""
+    length_penalty: float = Field(default=1.0, ge=0.0)
+    """a: hypotheses compete by log-probability / length^a, the end counted where it was predicted; 0 lets short ones win."""
+    min_length: int = Field(default=1, ge=0)
+    """Words before which no text may end."""
+    max_length: int = Field(default=30, ge=1)
+    """Words after which a text is cut, without paying for its end. With ``min_length`` alike all have exactly so many."""
+    no_repeat: int = Field(default=0, ge=0)
+    """n: no n words in a row occur twice in a text; 0 allows it."""
+    unknown: Literal["keep", "replace", "never"] = "keep"
+    """``<unk>`` stays in the text, gives way to the most attended word of the source, or is never chosen."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.min_length > self.max_length:
+            raise ValueError(f"min_length ({self.min_length}) is above max_length ({self.max_length})")
+        if self.num_best > self.beam_size:
+            raise ValueError(f"num_best ({self.num_best}) is above beam_size ({self.beam_size})")
+        return self
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A text that was found.
+
+    Attributes:
+        words: ids, without begin and end.
+        nats: summed negative log-probability, that of the end included where it was predicted.
+        score: what hypotheses compete by; higher is better.
+        attended: for each word, the position of the source that the attention looked at most.
+        ended: whether the end was predicted; otherwise the text was cut.
+    """
+
+    words: tuple[int, ...]
+    nats: float
+    score: float
+    attended: tuple[int, ...]
+    ended: bool
+
+
+@torch.no_grad()
+def beam_search(
+    step: StepFunction,
+    state: State,
+    memory: State,
+    *,
+    begin: int,
+    end: int,
+    settings: BeamSettings,
+    banned: Sequence[int] = (),
+) -> list[list[Hypothesis]]:
+    """The best texts of each of B examples.
+
+    In each round every hypothesis is extended by every word, the model being asked once. An extension by ``end`` that is among
+    the K best of its example is finished; the K best others go on. An example is done once K hypotheses are finished, or once
+    no other can beat the ``num_best`` that are: log-probabilities only fall, so the best open one divided by the longest
+    possible length^a bounds all. Examples that are done leave the batch. No example depends on its company.
+
+    Args:
+        step: the model.
+        state: before the first word, B rows.
+        memory: what the model needs and does not change, B rows each.
+        begin: the word before the first.
+        end: the word after the last.
+        settings: of the search.
+        banned: words that are never chosen; ``begin`` is one of them in any case.
+
+    Returns:
+        for each example up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every
+        text is forbidden.
+    """
+    beam, device = settings.beam_size, state[0].device
+    finished: list[list[Hypothesis]] = [[] for _ in range(len(state[0]))]
+    examples = list(range(len(state[0])))
+    words = torch.full((len(examples), 1), begin, device=device)
+    scores = torch.zeros((len(examples), 1), dtype=torch.float64, device=device)
+    texts = looks = words.new_zeros((len(examples), 1, 0))
+    forbidden = torch.tensor(sorted({begin, *banned}), device=device)
+    for length in range(settings.max_length):
+        log_probs, state, look = step(words, state, memory)
+        log_probs[:, forbidden] = -torch.inf
+        if length < settings.min_length:
+            log_probs[:, end] = -torch.inf
+        if settings.no_repeat:
+            log_probs[repetitions(texts.flatten(0, 1), settings.no_repeat)] = -torch.inf
+        rows, size = scores.shape
+        each = min(2 * beam, log_probs.shape[1])
+        gains, ids = log_probs.view(rows, size, -1).topk(each)
+        kept = min(2 * beam, size * each)
+        totals, place = (scores.unsqueeze(-1) + gains.double()).flatten(1).topk(kept)
+        words, parent = ids.flatten(1).gather(1, place), place // each
+        ends = words == end
+        texts, looks = _select(texts, parent), torch.cat([_select(looks, parent), _grow(look.view(rows, size), parent)], dim=2)
+
+        among_best = torch.arange(kept, device=device) < beam
+        for row, column in (ends & among_best & totals.isfinite()).nonzero().tolist():
+            found = _hypothesis(texts[row, column], looks[row, column, :-1], totals[row, column], settings, ended=True)
+            finished[examples[row]].append(found)
+        # Of 2 K candidates at most K are ends, one a hypothesis; where there are fewer candidates each hypothesis has one.
+        size_after = min(beam, kept - size)
+        on = ends.int().argsort(dim=1, stable=True)[:, :size_after]
+        scores, words, parent = (
+            totals.gather(1, on).masked_fill(ends.gather(1, on), -torch.inf),
+            words.gather(1, on),
+            parent.gather(1, on),
+        )
+        texts, looks = torch.cat([_select(texts, on), words.unsqueeze(2)], dim=2), _select(looks, on)
+        if length + 1 == settings.max_length or not size_after:
+            break
+        open_rows = _open_rows([finished[example] for example in examples], scores[:, 0].tolist(), settings)
+        if not open_rows:
+            break
+        state_rows = parent + torch.arange(rows, device=device).unsqueeze(1) * size
+        if len(open_rows) < rows:
+            chosen = torch.tensor(open_rows, device=device)
+            scores, words, texts, looks, state_rows = (part[chosen] for part in (scores, words, texts, looks, state_rows))
+            memory = tuple(part[chosen] for part in memory)
+            examples = [examples[row] for row in open_rows]
+        state = tuple(part.index_select(0, state_rows.flatten()) for part in state)
+    if texts.shape[2] == settings.max_length:
+        done = {example for example in examples if len(finished[example]) >= beam}
+        for row, column in scores.isfinite().nonzero().tolist():
+            if examples[row] not in done:
+                found = _hypothesis(texts[row, column], looks[row, column], scores[row, column], settings, ended=False)
+                finished[examples[row]].append(found)
+    return [sorted(found, key=lambda item: (-item.score, item.words))[: settings.num_best] for found in finished]
+
+
+def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[float], settings: BeamSettings) -> list[int]:
+    """The rows whose search goes on."""
+    rows = []
+    for row, (found, score) in enumerate(zip(finished, best_open, strict=True)):
+        ranked = sorted((item.score for item in found), reverse=True)[: settings.num_best]
+        bound = score / settings.max_length**settings.length_penalty
+        beaten = len(ranked) == settings.num_best and ranked[-1] >= bound
+        if len(found) < settings.beam_size and not beaten and score > -float("inf"):
+            rows.append(row)
+    return rows
+
+
+def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Which words would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T)."""
+    if texts.shape[1] < size:
+        empty = texts.new_zeros(0)
+        return empty, empty
+    windows = texts.unfold(1, size, 1)
+    last = texts[:, texts.shape[1] - size + 1 :]
+    rows, places = (windows[..., :-1] == last.unsqueeze(1)).all(dim=-1).nonzero(as_tuple=True)
+    return rows, windows[rows, places, -1]
+
+
+def _select(sequences: Tensor, hypotheses: Tensor) -> Tensor:
+    """``sequences`` (B, K, T) of the ``hypotheses`` (B, L): (B, L, T)."""
+    return sequences.gather(1, hypotheses.unsqueeze(2).expand(-1, -1, sequences.shape[2]))
+
+
+def _grow(values: Tensor, hypotheses: Tensor) -> Tensor:
+    """(B, L, 1) the ``values`` (B, K) of the ``hypotheses`` (B, L)."""
+    return values.gather(1, hypotheses).unsqueeze(2)
+
+
+def _hypothesis(text: Tensor, looks: Tensor, total: Tensor, settings: BeamSettings, *, ended: bool) -> Hypothesis:
+    log_prob, length = float(total), len(text) + int(ended)
+    return Hypothesis(
+        words=tuple(text.tolist()),
+        nats=-log_prob,
+        score=log_prob / length**settings.length_penalty,
+        attended=tuple(looks.tolist()),
+        ended=ended,
+    )

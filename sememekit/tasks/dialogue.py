@@ -1,0 +1,24 @@
+"""Dialogue: what to say next, given the turns before."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, final
+
+from sememekit.search import BeamSettings
+from sememekit.tasks.seq2seq import SequenceToSequence
+
+
+@final
+class Conversation(SequenceToSequence):
+    """Responses in a dialogue (Sec. 3.1, Yang et al. 2018): the source is a window of turns, the target the next one.
+
+    Texts are searched for with a beam of ten, of which the five best are measured.
+    """
+
+    judged_by: ClassVar[Literal["rouge", "bleu"]] = "bleu"
+
+    class Settings(SequenceToSequence.Settings):
+        """Settings of dialogue."""
+
+        search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
+        """How responses are searched for."""

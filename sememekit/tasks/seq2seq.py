@@ -1,0 +1,336 @@
+"""From a text to a text: an encoder reads one, an attentional network writes the other, any output layer gives the words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder
+from sememekit.encoders.base import Encoder
+from sememekit.errors import ConfigError, DataError
+from sememekit.layers.attention import Memory, Score
+from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
+from sememekit.measure import Tally
+from sememekit.search import BeamSettings, Hypothesis, beam_search
+from sememekit.search.beam import State
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, tallies
+from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.writing import Ids, Rereading, TextWriter
+from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.buckets import bucketed_batches, sorted_batches
+from sememekit.text.examples.base import START, STOP
+from sememekit.text.prepared import Examples
+
+TEXTS = ("source", "target")
+"""The texts of an example, in order."""
+_EXAMPLES_AT_ONCE = 1 << 16
+_PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """B pairs of texts.
+
+    Attributes:
+        source: (S, B) word ids.
+        source_lengths: (B,) on the CPU, words of each source.
+        before: (T, B) the word before each word of the target, ``<s>`` before the first.
+        real: (N,) positions t B + b of the words of the targets and of their ends, in that order.
+        words: (N,) the words there; ``</s>`` is the end.
+    """
+
+    source: Tensor
+    source_lengths: Tensor
+    before: Tensor
+    real: Tensor
+    words: Tensor
+
+
+class SequenceToSequence(TextWriter):
+    """p(y | x) = product over t of p(y_t | g_t), g_t from ``AttentionalRNN`` over the outputs of the encoder for x.
+
+    Source and target share one vocabulary. The source is read as it is, without marks; ``<s>`` begins the target and ``</s>``
+    ends it. Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the
+    targets, ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks
+    that it locks over time are drawn for each word.
+    """
+
+    class Settings(config.Settings):
+        """Settings of a model from texts to texts."""
+
+        embedding_size: int = Field(default=512, ge=1)
+        """E, the size of the word vectors."""
+        share_embedding: bool = True
+        """One table of word vectors for source and target; otherwise the source has its own."""
+        hidden_size: int = Field(default=512, ge=1)
+        """H, the size of each layer that writes."""
+        num_layers: int = Field(default=1, ge=1)
+        """How many of them."""
+        cell: Cell = "lstm"
+        """Of the layers that write: "lstm" or "gru"."""
+        feeding: Feeding = "none"
+        """What enters beside the word: "none", the "context" of the attention (RNN-context), or the "output" before (input
+        feeding). Without feeding training runs over whole texts at once."""
+        attention: Score = "general"
+        """The score of a position: "general" (bilinear) or "additive"."""
+        output_size: int | None = Field(default=None, ge=1)
+        """G, the size of the contexts that words are predicted from; H unless given. A tied output layer wants E."""
+        input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the word vectors that go in, on both sides."""
+        dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate between layers that write; that between layers that read is the encoder's."""
+        output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the contexts that words are predicted from."""
+        read_words: int = Field(default=0, ge=0)
+        """Words of a source that are read, the first ones; 0 reads all."""
+        longest_source: int = Field(default=1000, ge=1)
+        """A source of more words is an error, unless ``read_words`` cuts it: a mistake in the data more often than a text."""
+        batch_size: int = Field(default=64, ge=1)
+        """B, pairs in training."""
+        evaluation_batch_size: int = Field(default=64, ge=1)
+        """Pairs read at once in evaluation: memory and speed only."""
+        checkpoint_by: Literal["nll"] = "nll"
+        """What the best weights are chosen by on validation: "nll", the likelihood of the references; never accuracy."""
+        search: BeamSettings = BeamSettings()
+        """How texts are searched for."""
+
+    def __init__(
+        self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
+    ) -> None:
+        super().__init__()
+        for mark in (START, STOP):
+            if mark not in vocabulary:
+                raise ConfigError(f"the vocabulary has no {mark!r}: it is not of a folder of pairs; {_PREPARE}")
+        self.settings = settings
+        self.vocabulary = vocabulary
+        self.embedding = embedding
+        self.source_embedding = embedding if settings.share_embedding else self.make_embedding(settings, vocabulary)
+        self.encoder = encoder
+        self.writer = AttentionalRNN(
+            settings.embedding_size,
+            encoder.output_size,
+            settings.hidden_size,
+            self.context_size(settings, encoder),
+            num_layers=settings.num_layers,
+            cell=settings.cell,
+            feeding=settings.feeding,
+            score=settings.attention,
+            dropout=settings.dropout,
+            output_dropout=settings.output_dropout,
+        )
+        self.decoder = decoder
+        self._begin, self._end = vocabulary.id(START), vocabulary.id(STOP)
+
+    @property
+    def headline(self) -> Headline:
+        """See ``Task.headline``: what ``checkpoint_by`` says."""
+        return Headline("perplexity", lower_is_better=True)
+
+    @staticmethod
+    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
+        """(V, E) word vectors, uniform in +-0.1."""
+        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
+        nn.init.uniform_(embedding.weight, -0.1, 0.1)
+        return embedding
+
+    @classmethod
+    def context_size(cls, settings: Settings, encoder: Encoder) -> int:
+        """See ``Task.context_size``."""
+        return settings.output_size or settings.hidden_size
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.embedding.weight.device
+
+    @property
+    def search(self) -> BeamSettings:
+        """See ``TextWriter.search``."""
+        return self.settings.search
+
+    def check_source(self, words: int, where: str) -> None:
+        """See ``TextWriter.check_source``."""
+        settings = self.settings
+        if not words:
+            raise DataError(f"{where}: the source is empty; a text needs a word at least")
+        if words > settings.longest_source and not settings.read_words:
+            raise DataError(
+                f"{where}: {words:,} words, where a source has {settings.longest_source:,} at most; shorten it, or train with "
+                f"--set task.read_words={settings.longest_source} (the first words only) or --set task.longest_source={words}"
+            )
+
+    def _read(self, source: Tensor, lengths: Tensor) -> tuple[Memory, State]:
+        """What is attended to, and the state before the first word."""
+        x = functional.dropout(self.source_embedding(source), self.settings.input_dropout, self.training)
+        encoded = self.encoder(x, source, self.encoder.start(source.shape[1]), lengths)
+        with torch.autocast(x.device.type, enabled=False):
+            memory = self.writer.attention.prepare(encoded.hidden, lengths)
+            return memory, self.writer.start(self.encoder.last(encoded, lengths))
+
+    def _contexts(self, batch: PairBatch) -> Tensor:
+        """(N, G) contexts of the real positions."""
+        memory, state = self._read(batch.source, batch.source_lengths)
+        x = functional.dropout(self.embedding(batch.before), self.settings.input_dropout, self.training)
+        return self.writer(x, state, memory, batch.real).outputs
+
+    def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
+        """A padded batch of pairs of word ids."""
+        source, lengths = _padded([self._cut(source) for source, _ in pairs])
+        targets = [target for _, target in pairs]
+        before, _ = _padded([np.concatenate([[self._begin], target]) for target in targets])
+        words, _ = _padded([np.concatenate([target, [self._end]]) for target in targets])
+        target_lengths = np.array([len(target) + 1 for target in targets])
+        real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
+        return PairBatch(
+            source=self._place(source),
+            source_lengths=torch.from_numpy(lengths),
+            before=self._place(before),
+            real=self._place(real),
+            words=self._place(words.reshape(-1)[real]),
+        )
+
+    def _cut(self, source: Ids) -> Ids:
+        return source[: self.settings.read_words] if self.settings.read_words else source
+
+    def _place(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device, non_blocking=True)
+
+    def _examples(self, data: PreparedData, split: str) -> Examples:
+        """The pairs of a split, once they fit this model.
+
+        Raises:
+            DataError: data of another kind, no pairs, or a source that is too long.
+        """
+        examples, summary = data.examples(split), data.signature.examples
+        if summary is None or summary.texts != TEXTS:
+            found = " and ".join(summary.texts) if summary else "words"
+            raise DataError(f"{data.folder}: examples of {found}, where pairs of source and target are needed; {_PREPARE}")
+        if not len(examples):
+            raise DataError(f"{data.folder}: the split {split!r} has no pairs")
+        return examples
+
+    def _checked(self, data: PreparedData, split: str) -> Examples:
+        """The same, every source of a length that this model reads."""
+        examples = self._examples(data, split)
+        lengths = examples.lengths()[:, 0]
+        for which in (int(lengths.argmax()), int(lengths.argmin())):
+            self.check_source(int(lengths[which]), f"{data.folder}: pair {which + 1} of {split}")
+        return examples
+
+    def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
+        return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
+
+    def num_batches(self, data: PreparedData, order: int) -> int:
+        """See ``Task.num_batches``."""
+        return -(-len(self._checked(data, "train")) // self.settings.batch_size)
+
+    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[PairBatch]:
+        """See ``Task.batches``: sources of similar length together, in an order that ``order`` decides."""
+        examples = self._examples(data, "train")
+        for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, order)[first:]:
+            yield self._gather(examples, chosen)
+
+    def start(self, data: PreparedData) -> Carry:
+        """See ``Task.start``: pairs do not depend on each other."""
+        return ()
+
+    def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
+        """See ``Task.loss``."""
+        nats = self.decoder.nll(self._contexts(batch), batch.words)
+        return BatchLoss(nats.float().sum(), nats.numel(), None, ())
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """See ``Task.after_step``: the decoder's turn."""
+        return self.decoder.after_step(step)
+
+    def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
+        """See ``TextWriter.score_pairs``."""
+        examples = self._checked(data, split)
+        with evaluating(self):
+            for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
+                batch = self._gather(examples, chosen)
+                with torch.no_grad():
+                    contexts = self._contexts(batch)
+                    parts = self.decoder.nll_parts(contexts, batch.words)
+                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(contexts, batch.words)
+                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts)
+
+    def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.evaluate``: perplexity per word of the targets, ends included, and of the terms of the loss."""
+        whole, parts = tallies(self.score_pairs(data, split))
+        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
+        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
+
+    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.ignorant``: the add-one unigram model of the targets of training."""
+        train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
+        log_probs = np.log((train + 1.0) / (train + 1.0).sum())
+        return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
+
+    def _target_counts(self, examples: Examples) -> np.ndarray:
+        """(V,) how often each word is one of a target, ends included."""
+        counts = np.zeros(len(self.vocabulary), dtype=np.int64)
+        counts[self._end] = len(examples)
+        for begin in range(0, len(examples), _EXAMPLES_AT_ONCE):
+            bounds = np.asarray(examples.offsets[2 * begin : 2 * (begin + _EXAMPLES_AT_ONCE) + 1])
+            is_target = np.repeat(np.arange(len(bounds) - 1) % 2 == 1, np.diff(bounds))
+            counts += np.bincount(examples.tokens[bounds[0] : bounds[-1]][is_target], minlength=len(counts))
+        return counts
+
+    @torch.no_grad()
+    def write(
+        self,
+        sources: Sequence[Ids],
+        search: BeamSettings | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See ``TextWriter.write``: sources of similar length go through together, the longest first."""
+        how, unknown = search or self.search, self.vocabulary.unknown_id
+        banned = [unknown] if how.unknown == "never" and unknown is not None else []
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for number, source in enumerate(sources, start=1):
+            self.check_source(len(source), f"source {number}")
+        lengths, done = np.array([len(source) for source in sources], dtype=np.int64), 0
+        with evaluating(self):
+            for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
+                ids, own = _padded([self._cut(sources[index]) for index in chosen])
+                memory, state = self._read(self._place(ids), torch.from_numpy(own))
+                best = beam_search(self._step, state, memory, begin=self._begin, end=self._end, settings=how, banned=banned)
+                for index, hypotheses in zip(chosen.tolist(), best, strict=True):
+                    found[index] = hypotheses
+                done += len(chosen)
+                if progress is not None:
+                    progress(done, len(sources))
+        return found
+
+    def _step(self, words: Tensor, state: State, memory: State) -> tuple[Tensor, State, Tensor]:
+        """See ``search.beam.StepFunction``."""
+        contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
+        return self.decoder.log_probs(contexts), state, weights.argmax(dim=-1)
+
+    @torch.no_grad()
+    def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
+        """See ``TextWriter.reread``."""
+        with evaluating(self):
+            batch = self.batch_of([(source, np.array(words, dtype=np.int64))])
+            memory, state = self._read(batch.source, batch.source_lengths)
+            written = self.writer(self.embedding(batch.before[: len(words)]), state, memory)
+            contexts = written.outputs[:, 0]
+            return Rereading(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))
+
+
+def _padded(rows: Sequence[Ids]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids (T, B), padded with 0 at the end of each row, and the lengths (B,)."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
+    for column, row in enumerate(rows):
+        ids[: len(row), column] = row
+    return ids, lengths

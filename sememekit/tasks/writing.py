@@ -1,0 +1,110 @@
+"""What every task promises whose model writes a text for a text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.decoders.base import Decoder
+from sememekit.encoders.base import Encoder
+from sememekit.errors import ConfigError
+from sememekit.search import BeamSettings, Hypothesis
+from sememekit.tasks.base import LabelPredictor, Scored, Task
+from sememekit.text import PreparedData, Vocabulary
+
+Ids = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Rereading:
+    """What a model says while it writes a text that is known already.
+
+    Attributes:
+        contexts: (T, G) what each word was predicted from.
+        weights: (T, S) of the attention over the source, each row summing to one.
+        nats: (T,) negative log-likelihood of each word.
+    """
+
+    contexts: Tensor
+    weights: Tensor
+    nats: Tensor
+
+
+class TextWriter(Task):
+    """A task whose model gives texts a probability, given another text: perplexity, searched texts, explanations.
+
+    Attributes:
+        judged_by: what its texts are measured by.
+    """
+
+    vocabulary: Vocabulary
+    encoder: Encoder
+    decoder: Decoder
+    judged_by: ClassVar[Literal["rouge", "bleu"]]
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+
+    @property
+    @abstractmethod
+    def search(self) -> BeamSettings:
+        """How texts are searched for unless one says otherwise."""
+
+    @abstractmethod
+    def check_source(self, words: int, where: str) -> None:
+        """Refuse a source that this model cannot read.
+
+        Args:
+            words: how many it has.
+            where: its place, which begins the message.
+
+        Raises:
+            DataError: it is empty, or longer than the settings allow.
+        """
+
+    @abstractmethod
+    def write(
+        self,
+        sources: Sequence[Ids],
+        search: BeamSettings | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The best texts for each source, without dropout; no source depends on its company.
+
+        Args:
+            sources: word ids, 1 at least each.
+            search: how; None for ``self.search``.
+            progress: called with sources done and in all.
+        """
+
+    @abstractmethod
+    def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
+        """What the model says while it writes ``words``, which are word ids, without dropout."""
+
+    @abstractmethod
+    def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
+        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions."""
+
+
+def text_writer(task: Task, command: str) -> TextWriter:
+    """The task, where it writes texts for texts.
+
+    Raises:
+        ConfigError: where it does not, naming ``command``.
+    """
+    if not isinstance(task, TextWriter):
+        other = "predict" if isinstance(task, LabelPredictor) else "generate RUN PROMPT', 'sememekit score"
+        raise ConfigError(
+            f"{command} needs a model that writes a text for a text, and this run is a {type(task).__name__}; train one with "
+            f"'sememekit train --task headline|dialogue', or see 'sememekit {other}' for this one"
+        )
+    return task
