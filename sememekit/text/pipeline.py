@@ -25,7 +25,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.corpora.base import Corpus, CorpusOptions
 from sememekit.text.encode import Encoder
-from sememekit.text.merge import merge_vocabulary
+from sememekit.text.merge import Merged, merge_vocabulary
 from sememekit.text.ngrams import frequent_ngrams
 from sememekit.text.pool import Task, run_shards
 from sememekit.text.prepared import (
@@ -60,6 +60,13 @@ class Lexicon(NamedTuple):
     sha256: str
 
 
+class Given(NamedTuple):
+    """Words of other data to be used as they are, and where they were found, for messages."""
+
+    vocabulary: Vocabulary
+    where: str
+
+
 @final
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once."""
@@ -72,6 +79,7 @@ class Pipeline:
         lexicon: Lexicon | None,
         out: Path,
         *,
+        given: Given | None = None,
         errors: str = "strict",
         workers: int = 1,
         shard_bytes: int = SHARD_BYTES,
@@ -83,14 +91,15 @@ class Pipeline:
         self._corpus = corpus
         self._options = options
         self._lexicon = lexicon
+        self._given = given
         self._out = out.absolute()
         self._work = self._out.parent / f".{self._out.name}.partial"
         self._faults = FaultCounter(errors)
         self._workers = workers
         self._shard_bytes = shard_bytes
         self._progress: Progress = progress or (lambda stage, done, total: None)
-        given = options.end_of_sentence
-        self._end_of_sentence = corpus.end_of_sentence if given is None else given
+        chosen = options.end_of_sentence
+        self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
         self._min_count = corpus.min_count if options.min_count is None else options.min_count
         self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
         _check_chunks(options, self._end_of_sentence)
@@ -125,15 +134,7 @@ class Pipeline:
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(parts, segmenter)
-        merged = merge_vocabulary(
-            results,
-            known=self._known(),
-            stands_alone=self._corpus.stands_alone,
-            min_count=self._min_count,
-            max_vocabulary=self._max_vocabulary,
-            specials=(*self._corpus.specials, END) if self._end_of_sentence else self._corpus.specials,
-            folder=self._work,
-        )
+        merged = self._merge(parts, results)
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
@@ -212,6 +213,28 @@ class Pipeline:
         chunks.save(target / CHUNKS)
         rarest = found.counts[-1] if found.counts else 0
         return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
+
+    def _merge(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> Merged:
+        """The vocabulary: of the corpus, or the one that was given."""
+        specials = (*self._corpus.specials, END) if self._end_of_sentence else self._corpus.specials
+        if self._given is not None:
+            missing = [word for word in specials if word not in self._given.vocabulary]
+            if missing:
+                raise DataError(
+                    f"--vocabulary {self._given.where}: its words lack {', '.join(missing)}, which {self._dataset} needs; "
+                    "it is of data of another kind"
+                )
+            return Merged(self._given.vocabulary, None)
+        allowed = (None, *self._corpus.vocabulary_splits)
+        return merge_vocabulary(
+            [result for (split, _, _), result in zip(parts, results, strict=True) if split in allowed],
+            known=self._known(),
+            stands_alone=self._corpus.stands_alone,
+            min_count=self._min_count,
+            max_vocabulary=self._max_vocabulary,
+            specials=specials,
+            folder=self._work,
+        )
 
     def _known(self) -> frozenset[str] | None:
         limited = self._lexicon is not None and self._corpus.lexicon_limits_words()

@@ -6,7 +6,8 @@
     ├── signature.json                        where the text came from and what was done to it
     ├── sentencepiece.model                   only with that segmenter
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
-    └── train.offsets.bin, train.labels.bin   only for examples with labels: where each text begins, and the label of each
+    ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
+    └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as they were before ids
 
 The folder has no dates and no absolute paths: same input, same bytes.
 """
@@ -17,7 +18,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import BinaryIO, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +100,7 @@ class ExampleSplit(Settings):
     Attributes:
         examples: how many.
         of_label: how many of each label.
-        sha256: over the file of offsets, then that of labels.
+        sha256: over the file of offsets, then that of labels, then that of texts.
     """
 
     examples: int
@@ -115,12 +116,58 @@ class ExamplesSummary(Settings):
         labels: names of the labels by id, or None for examples without.
         left_out: why examples were left out (a label that marks them, an empty text) and how many.
         splits: counts of each split.
+        keeps_text: whether the source and the references of each example are kept as text.
     """
 
     texts: tuple[str, ...]
     labels: tuple[str, ...] | None
     left_out: dict[str, int]
     splits: dict[str, ExampleSplit]
+    keeps_text: bool = False
+
+
+class Wording(NamedTuple):
+    """An example before its words became ids.
+
+    Attributes:
+        source: the words of the first text, as many as it has ids; what the vocabulary lacks is spelled out.
+        references: the target as people wrote it, in one way or several, neither cut nor normalised beyond white space.
+    """
+
+    source: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+@final
+class Wordings:
+    """The wordings of a split, read a line at a time."""
+
+    def __init__(self, folder: Path, split: str) -> None:
+        self._path = folder / f"{split}.texts.jsonl"
+        self._lines = np.memmap(folder / f"{split}.lines.bin", dtype="<i8", mode="r")
+
+    def __len__(self) -> int:
+        return len(self._lines) - 1
+
+    def __getitem__(self, example: int) -> Wording:
+        if not 0 <= example < len(self):
+            raise IndexError(example)
+        with self._path.open("rb") as file:
+            return self._read(file, example)
+
+    def __iter__(self) -> Iterator[Wording]:
+        with self._path.open("rb") as file:
+            for example in range(len(self)):
+                yield self._read(file, example)
+
+    def _read(self, file: BinaryIO, example: int) -> Wording:
+        start, end = self._lines[example], self._lines[example + 1]
+        file.seek(start)
+        try:
+            record = json.loads(file.read(end - start))
+            return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self._path}:{example + 1}: torn ({error}); {_REMEDY} {self._path.parent}") from None
 
 
 class ChunksSummary(Settings):
@@ -148,12 +195,14 @@ class Examples:
         offsets: (n * N + 1,) where each text begins, and where the last ends.
         labels: (n,) ids of labels; without elements for examples that have none.
         num_texts: N.
+        wordings: for pairs, the source and the references as text.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
     offsets: npt.NDArray[np.int64]
     labels: npt.NDArray[np.uint16]
     num_texts: int
+    wordings: Wordings | None = None
 
     def __len__(self) -> int:
         return (len(self.offsets) - 1) // self.num_texts
@@ -168,7 +217,7 @@ class Examples:
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
     def followed_by(self, other: Examples) -> Examples:
-        """These examples and then the others, in memory."""
+        """These examples and then the others, in memory, without wordings."""
         return Examples(
             np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
@@ -306,14 +355,15 @@ class PreparedData:
         tokens, summary = self.tokens(split), self.signature.examples
         if summary is None:
             raise DataError(
-                f"{self.folder}: a stream of words, where examples with labels are needed; write them with: "
-                "sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
+                f"{self.folder}: a stream of words, where examples are needed; write them with: "
+                "sememekit preprocess snli|sst2|imdb|classification|gigaword|lcsts|switchboard SOURCE --out DIR"
             )
         offsets = np.memmap(self.folder / f"{split}.offsets.bin", dtype="<i8", mode="r")
         labels: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
         if summary.labels is not None:
             labels = np.memmap(self.folder / f"{split}.labels.bin", dtype="<u2", mode="r")
-        found = Examples(tokens, offsets, labels, len(summary.texts))
+        wordings = Wordings(self.folder, split) if summary.keeps_text else None
+        found = Examples(tokens, offsets, labels, len(summary.texts), wordings)
         return found.followed_by(self._more[split]) if split in self._more else found
 
 
@@ -325,6 +375,10 @@ def _example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, i
         yield folder / f"{split}.offsets.bin", 8 * (summary.examples * len(signature.examples.texts) + 1)
         if signature.examples.labels is not None:
             yield folder / f"{split}.labels.bin", 2 * summary.examples
+        if signature.examples.keeps_text:
+            lines = folder / f"{split}.lines.bin"
+            yield lines, 8 * (summary.examples + 1)
+            yield folder / f"{split}.texts.jsonl", int(np.fromfile(lines, dtype="<i8")[-1])
 
 
 def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:

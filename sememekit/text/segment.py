@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -19,6 +19,7 @@ SEGMENTERS: Final = {
     "english": "sememekit.text.english:English",
     "english-cased": "sememekit.text.english:EnglishCased",
     "fmm": "sememekit.text.segment:MaximumMatcher",
+    "gigaword": "sememekit.text.english:Gigaword",
     "jieba": "sememekit.text.segment:JiebaSegmenter",
     "none": "sememekit.text.segment:WhiteSpace",
     "sentencepiece": "sememekit.text.segment:SentencePieces",
@@ -121,20 +122,36 @@ class MaximumMatcher:
 
 @final
 class JiebaSegmenter:
-    """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for."""
+    """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for.
 
-    def __init__(self, hmm: bool = False) -> None:
+    With ``words`` these are its dictionary, as the SDLM paper does with those of HowNet (Gu et al. 2018, appendix B): a word
+    that jieba's own dictionary has keeps the frequency that it has there, any other gets the frequency 1.
+    """
+
+    def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
         import logging
 
         import jieba
 
         jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
-        self._cut = jieba.Tokenizer().lcut
-        self._hmm = hmm
-        self.description: str = f"jieba {jieba.__version__}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
+        tokenizer = jieba.Tokenizer()
+        kept = None
+        dictionary = ""
+        if words is not None:
+            kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
+            if not kept:
+                raise DataError("jieba needs a dictionary of words, and this one is empty")
+            tokenizer.initialize()
+            tokenizer.FREQ, tokenizer.total = _prefix_dictionary(kept, tokenizer.FREQ)
+            dictionary = f" over {len(kept)} words, {_hash_words(kept)[:16]}"
+        self._cut = tokenizer.lcut
+        self._hmm, self._words = hmm, kept
+        self.description: str = (
+            f"jieba {jieba.__version__}{dictionary}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
+        )
 
-    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool]]:
-        return JiebaSegmenter, (self._hmm,)
+    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]:
+        return JiebaSegmenter, (self._hmm, self._words)
 
     def segment(self, text: str) -> list[str]:
         """Words of a text, in order."""
@@ -205,9 +222,9 @@ def open_segmenter(
     """A segmenter by name.
 
     Args:
-        name: ``characters``, ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``jieba``, ``none``, ``sentencepiece``
-            (needs ``model``), or ``package.module:Class`` for a class of your own without arguments.
-        words: the words of a lexicon.
+        name: ``characters``, ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``gigaword``, ``jieba``, ``none``,
+            ``sentencepiece`` (needs ``model``), or ``package.module:Class`` for a class of your own without arguments.
+        words: the words of a lexicon; ``jieba`` takes them for its dictionary.
         hmm: let jieba guess words outside its dictionary.
         model: a SentencePiece model file.
 
@@ -220,13 +237,25 @@ def open_segmenter(
             raise ConfigError("--segmenter fmm needs the words of a lexicon; pass --lexicon FORMAT:PATH, or --lexicon open")
         return MaximumMatcher(words)
     if kind is JiebaSegmenter:
-        return JiebaSegmenter(hmm)
+        return JiebaSegmenter(hmm, words)
     if kind is SentencePieces:
         if model is None:
             raise ConfigError("--segmenter sentencepiece needs a model; pass --model FILE")
         return SentencePieces(model)
     opened: Segmenter = kind()
     return opened
+
+
+def _prefix_dictionary(words: Iterable[str], known: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """Frequencies of words and, as jieba wants them, zeros for their beginnings; and the sum of all."""
+    frequencies: dict[str, int] = {}
+    total = 0
+    for word in words:
+        frequencies[word] = max(known.get(word, 0), 1)
+        total += frequencies[word]
+        for end in range(1, len(word)):
+            frequencies.setdefault(word[:end], 0)
+    return frequencies, total
 
 
 def _hash_words(words: Iterable[str]) -> str:

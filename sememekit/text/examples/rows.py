@@ -7,11 +7,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sememekit.errors import DataError
-from sememekit.text.examples.base import ExampleSet, Row
 from sememekit.text.reading import FaultCounter, Piece, Span, place, read_pieces
+
+if TYPE_CHECKING:
+    from sememekit.text.examples.base import ExampleSet
+
+
+class Row(NamedTuple):
+    """An example as a file has it.
+
+    Attributes:
+        line: where it begins.
+        texts: N texts.
+        label: None where the set has none.
+        references: for sets that keep their text: the ways in which people wrote the target, as they wrote them.
+    """
+
+    line: int
+    texts: tuple[str, ...]
+    label: str | None
+    references: tuple[str, ...] = ()
 
 
 class Opened(NamedTuple):
@@ -29,12 +47,12 @@ def read_rows(files: Sequence[Opened], kind: ExampleSet, faults: FaultCounter) -
     """
     if len(files) > 1:
         return _side_by_side(files, kind, faults)
-    if files[0].name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2").endswith((".jsonl", ".json")):
+    if is_json(files[0]):
         return _json_rows(files[0], kind, faults)
     return _table_rows(files[0], kind, faults)
 
 
-def _lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[Piece, str]]:
+def whole_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[Piece, str]]:
     """Whole lines and what to call their place; a line above the cap is an error, as no example is a part of a line."""
     span = Span(file.path, file.name, 0, file.path.stat().st_size)
     for piece in read_pieces(span, faults):
@@ -43,10 +61,18 @@ def _lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[Piece, str]]:
         yield piece, file.name
 
 
-def _json_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
-    number = 0
-    for piece, name in _lines(file, faults):
-        number += 1
+def is_json(file: Opened) -> bool:
+    """Whether a file has a JSON object a line, by its name."""
+    return file.name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2").endswith((".jsonl", ".json"))
+
+
+def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each line that is not blank, and its object.
+
+    Raises:
+        DataError: for a line that is no JSON object, with file and line.
+    """
+    for number, (piece, name) in enumerate(whole_lines(file, faults), start=1):
         if not piece.text.strip():
             continue
         try:
@@ -55,6 +81,12 @@ def _json_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator
             raise DataError(f"{name}:{number}: not JSON ({error}); one object a line is needed") from None
         if not isinstance(record, dict):
             raise DataError(f"{name}:{number}: not a JSON object; one object a line is needed")
+        yield number, record
+
+
+def _json_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+    name = file.name
+    for number, record in json_records(file, faults):
         values = [_field(record, headers, f"{name}:{number}") for headers in (*kind.headers, *_label_headers(kind))]
         yield _row(number, values, kind)
 
@@ -76,7 +108,7 @@ def _table_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterato
     places: list[int] | None = None
     wanted = [*kind.headers, *_label_headers(kind)]
     width = number = 0
-    for piece, name in _lines(file, faults):
+    for piece, name in whole_lines(file, faults):
         number += 1
         fields = [_unquote(field) for field in piece.text.split("\t")]
         if places is None:
@@ -116,7 +148,7 @@ def _side_by_side(files: Sequence[Opened], kind: ExampleSet, faults: FaultCounte
         )
     order = [kind.columns.index(column) for column in (*kind.texts, *(["label"] if kind.label_headers else []))]
     with ExitStack() as stack:
-        streams = [_lines(file, faults) for file in files]
+        streams = [whole_lines(file, faults) for file in files]
         for stream in streams:
             stack.callback(stream.close)  # type: ignore[attr-defined]
         for number, pieces in enumerate(zip_longest(*streams), start=1):
