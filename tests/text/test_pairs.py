@@ -185,7 +185,7 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such folder"):
         preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "nowhere")
     (tmp_path / "talk.txt").write_text("# 1\nA|hi|x\nB|ho|x\n")
-    with pytest.raises(DataError, match=r"lacks <same>, <other>, which switchboard needs"):
+    with pytest.raises(DataError, match=r"lack <same>, <other>, which switchboard needs"):
         preprocess("switchboard", tmp_path / "talk.txt", tmp_path / "out", vocabulary=tmp_path / "giga")
 
 
