@@ -25,8 +25,9 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import LabelPredictor, Task, WordPredictor
+from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPredictor
 from sememekit.text import PreparedData, Signature, Vocabulary
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
 
 CLUSTERS = "clusters.json"
@@ -159,6 +160,7 @@ def build_task(
     graph: SememeGraph | None,
     clusters: NDArray[np.int64] | None = None,
     labels: tuple[str, ...] = (),
+    chunks: ChunkVocabulary | None = None,
 ) -> Task:
     """The model of a plan, freshly initialised under the plan's seed, on the CPU.
 
@@ -168,6 +170,7 @@ def build_task(
         graph: their sememes, or None.
         clusters: (V,) the cluster of each word, or None.
         labels: for tasks that predict labels, as ``labels_of`` gives them.
+        chunks: words and n-grams, for tasks that read lattices, or None.
 
     Raises:
         ConfigError: when the parts do not fit, or when one needs a graph and there is none.
@@ -178,11 +181,13 @@ def build_task(
     torch.manual_seed(plan.run.seed)
     task_class = load_variant("task", plan.task.name, TASKS)
     encoder_class = load_variant("encoder", plan.encoder.name, ENCODERS)
-    if encoder_class.reads_ahead and issubclass(task_class, WordPredictor):
+    if encoder_class.reads_ahead and issubclass(task_class, WordPredictor | SentencePredictor):
         raise ConfigError(
             f"task {plan.task.name!r} predicts the next word, which encoder {plan.encoder.name!r} has read already; take an "
             f"encoder that reads from left to right{nearest(plan.encoder.name.removeprefix('bi'), ENCODERS)}"
         )
+    if issubclass(task_class, SentencePredictor):
+        return _build_sentence_model(plan, task_class, encoder_class, vocabulary, graph, chunks)
     embedding = task_class.make_embedding(plan.task.settings, vocabulary)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
     if plan.decoder is None:
@@ -192,6 +197,31 @@ def build_task(
     width = task_class.context_size(plan.task.settings, encoder)
     decoder = decoder_class(plan.decoder.settings, Resources(width, vocabulary, graph, embedding, clusters))
     task: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
+    return task
+
+
+def _build_sentence_model(
+    plan: Plan,
+    task_class: Any,
+    encoder_class: Any,
+    vocabulary: Vocabulary,
+    graph: SememeGraph | None,
+    chunks: ChunkVocabulary | None,
+) -> Task:
+    """A model whose output layer chooses from entries of its own, made of the words."""
+    assert plan.decoder is not None
+    settings, decoder_settings = plan.task.settings, plan.decoder.settings
+    entries = task_class.make_entries(settings, vocabulary, chunks, graph)
+    embedding = task_class.make_embedding(settings, entries)
+    encoder = encoder_class(plan.encoder.settings, EncoderResources(task_class.input_size(settings), vocabulary, graph))
+    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
+    if (needs := decoder_class.needs(decoder_settings) & {"graph", "clusters"}) != frozenset():
+        raise ConfigError(
+            f"task {plan.task.name!r} chooses from chunks of words, and decoder {plan.decoder.name!r} with these settings "
+            f"needs the {min(needs)} of single words; take one that does not, such as --decoder softmax or --decoder mos"
+        )
+    decoder = decoder_class(decoder_settings, Resources(embedding.embedding_dim, entries.names, None, embedding))
+    task: Task = task_class(settings, vocabulary, entries, embedding, encoder, decoder)
     return task
 
 
@@ -295,6 +325,8 @@ def run_files(
     if clusters is not None:
         write_clusters(folder / CLUSTERS, vocabulary, clusters)
         files[CLUSTERS] = (folder / CLUSTERS).read_bytes()
+    if (data.folder / CHUNKS).exists():
+        files[CHUNKS] = (data.folder / CHUNKS).read_bytes()
     model = data.folder / "sentencepiece.model"
     if model.exists():
         files[model.name] = model.read_bytes()
@@ -306,6 +338,12 @@ def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int
     """(V,) the word clusters that a run keeps, or None."""
     file = folder.file(CLUSTERS)
     return read_clusters(file, vocabulary) if file.exists() else None
+
+
+def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
+    """The chunk vocabulary that a run keeps, or None."""
+    file = folder.file(CHUNKS)
+    return ChunkVocabulary.load(file, vocabulary) if file.exists() else None
 
 
 @dataclass(frozen=True)
@@ -344,7 +382,8 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
     graph_file = folder.file("graph.json")
     graph = SememeGraph.load(graph_file) if graph_file.exists() else None
-    task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels_of(folder.data_signature()))
+    labels, chunks = labels_of(folder.data_signature()), stored_chunks(folder, vocabulary)
+    task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels, chunks)
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
     where = pick_device(device)

@@ -17,7 +17,7 @@ from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import LabelPredictor, word_predictor
+from sememekit.tasks.base import LabelPredictor, SentencePredictor, word_predictor
 from sememekit.text import PreparedData
 from sememekit.training import autocast
 
@@ -63,6 +63,7 @@ class PerplexityReport(Perplexity):
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
             and the model stays as it was trained; their product is the perplexity.
         adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
+        marginal: for models of whole sentences, whether the sum over segmentations is "exact" or "approximate".
     """
 
     run: str
@@ -77,6 +78,7 @@ class PerplexityReport(Perplexity):
     groups: tuple[GroupPerplexity, ...] | None = None
     parts: dict[str, float] | None = None
     adaptation: AdaptationReport | None = None
+    marginal: str | None = None
 
 
 class MetricsReport(Settings):
@@ -130,6 +132,13 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = load_run(run, which=which, device=device)
+    if isinstance(loaded.task, SentencePredictor):
+        if by is not None or adaptation is not None or batch_size is not None:
+            raise ConfigError(
+                f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
+                "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
+            )
+        return _sentence_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), progress)
     task = word_predictor(loaded.task, "evaluate-ppl")
     dtype = _prepare(loaded, device, dtype)
     prepared = data_of_run(loaded, data)
@@ -173,6 +182,30 @@ def evaluate_ppl(
         if part_nats and adaptation is None
         else None,
         adaptation=adapted,
+    )
+
+
+def _sentence_perplexity(
+    loaded: LoadedRun, task: SentencePredictor, split: str, data: Path | None, dtype: str, progress: Progress | None
+) -> PerplexityReport:
+    """Perplexity under a model of whole sentences: every token is predicted, end marks too, and no state is carried."""
+    prepared = data_of_run(loaded, data)
+    show = None if progress is None else partial(progress, "tokens")
+    with autocast(loaded.device, dtype):
+        nats = sum(float(part.sum()) for _, part in task.sentence_nats(prepared, split, show))
+    total, size = Tally(nats, len(prepared.tokens(split))), prepared.signature.splits[split]
+    reading = {"columns": "none", "state": "sentence", "marginal": task.marginal}
+    return PerplexityReport(
+        **perplexity_of(total, size.characters, size.bytes).model_dump(),
+        run=str(loaded.folder.path),
+        checkpoint=loaded.snapshot,
+        split=split,
+        data=str(prepared.folder),
+        size_of=prepared.signature.size_of,
+        graph=loaded.graph.fingerprint if loaded.graph is not None else None,
+        dtype=dtype,
+        signature=perplexity_signature(prepared, split, total.count, 0, reading),
+        marginal=task.marginal,
     )
 
 

@@ -25,6 +25,7 @@ from sememekit.build import (
     prepare_torch,
     read_plan,
     run_files,
+    stored_chunks,
     stored_clusters,
     versions,
 )
@@ -125,7 +126,8 @@ def _train(
     extra = Path(plan.data.augment) if folder is None else folder.file(AUGMENT_FILE)
     if plan.data.augment:
         data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
-    task = build_task(plan, vocabulary, graph, clusters, labels_of(data.signature))
+    chunks = data.chunks() if folder is None else stored_chunks(folder, vocabulary)
+    task = build_task(plan, vocabulary, graph, clusters, labels_of(data.signature), chunks)
     begun = folder is not None and bool(folder.pointer())
     if plan.run.start_from and not begun:
         _start_from(Path(plan.run.start_from), task, vocabulary)

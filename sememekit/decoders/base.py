@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -96,6 +97,15 @@ class Decoder(nn.Module, ABC):
         Returns:
             (...) nats.
         """
+
+    def several(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
+
+        It is for one step of training and may be called any number of times in it, as a recurrence does that looks at the
+        probabilities; a decoder may put off until the last call what is cheaper done for all contexts at once. Equal to the
+        gathered ``log_probs``.
+        """
+        return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         """The terms that ``nll`` is the sum of in evaluation, by name, each (...); empty where it is one term.

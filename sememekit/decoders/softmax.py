@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 import torch
@@ -10,6 +11,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.layers import ChosenLogits
 
 
 @final
@@ -46,3 +48,7 @@ class Softmax(Decoder):
         """See ``Decoder.nll``."""
         logits = self._logits(hidden.reshape(-1, hidden.shape[-1]))
         return functional.cross_entropy(logits, target.reshape(-1), reduction="none").reshape(target.shape)
+
+    def several(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """See ``Decoder.several``: one product a call, and the gradient of the words in one product for all calls."""
+        return ChosenLogits(self.words.weight, self.bias).log_probs

@@ -5,6 +5,7 @@ ENCODERS = {
     "bigru": "sememekit.encoders.bidirectional:BiGRU",
     "bilstm": "sememekit.encoders.bidirectional:BiLSTM",
     "gru": "sememekit.encoders.gru:GRU",
+    "lattice_lstm": "sememekit.encoders.lattice_lstm:LatticeLSTM",
     "lstm": "sememekit.encoders.lstm:LSTM",
 }
 """name -> "module:Class"; ``--encoder package.module:Class`` takes an encoder of your own."""

@@ -91,6 +91,52 @@ class Encoder(nn.Module, ABC):
         encoded = self(x.unsqueeze(0), tokens.unsqueeze(0), state)
         return encoded.hidden[0], encoded.state
 
+    merges_gates: ClassVar[bool] = False
+    """Whether the encoder can step out of a bundle of states, a forget gate for each: ``settle_bundle``, ``read_bundle``."""
+
+    def draw_masks(self, batch_size: int) -> State:
+        """Dropout masks (B, ...) that stay the same for whole texts, for ``settle`` and ``read``; none where there are none."""
+        return ()
+
+    def project(self, x: Tensor) -> Tensor:
+        """All that input vectors (..., E) add whatever the state is: (..., R). The vectors themselves, unless overridden."""
+        return x
+
+    def settle(self, state: State, masks: State = ()) -> State:
+        """What steps out of a state (B, ...) need, as far as it does not depend on the input. The state, unless overridden."""
+        return state
+
+    def read(self, ready: Tensor, tokens: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
+        """Steps out of settled states.
+
+        Args:
+            ready: (..., B, R) from ``project``.
+            tokens: (..., B) word ids.
+            settled: from ``settle``, (..., B, ...) each, with axes of size 1 where many steps leave one state.
+            masks: from ``draw_masks``.
+
+        Returns:
+            (..., B, H) outputs and the states after, (..., B, ...) each.
+        """
+        lead = ready.shape[:-1]
+        flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in settled)
+        hidden, state = self.step(ready.reshape(-1, ready.shape[-1]), tokens.reshape(-1), flat)
+        return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
+
+    def settle_bundle(self, states: State, weights: Tensor, masks: State = ()) -> State:
+        """``settle`` for a bundle of states (K, B, ...) with weights (K, B) that sum to one."""
+        raise self._no_bundles()
+
+    def read_bundle(self, ready: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
+        """``read`` out of bundles."""
+        raise self._no_bundles()
+
+    def _no_bundles(self) -> ConfigError:
+        return ConfigError(
+            f"encoder {type(self).__name__!r} has no forget gate for each of several states; use --encoder lattice_lstm, or "
+            "another way of merging (--set task.state=marginal)"
+        )
+
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""
         return at_the_end(encoded.hidden, lengths)

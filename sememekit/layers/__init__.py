@@ -1,26 +1,46 @@
 """Building blocks that know nothing of words: dropout with shared masks, incidence sums, log-space reductions."""
 
+from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
+from sememekit.layers.lattice import (
+    backward_scores,
+    best_path,
+    edge_posteriors,
+    ending_edges,
+    forward_scores,
+    log_marginal,
+    sample_path,
+)
 from sememekit.layers.linear import linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
+from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.product import product
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
 __all__ = [
+    "ChosenLogits",
     "Groups",
     "Incidence",
     "WeightDropped",
+    "backward_scores",
+    "best_path",
+    "edge_posteriors",
+    "ending_edges",
+    "forward_scores",
     "grouped_cross_entropy",
     "gru_scan",
     "linear",
     "linear_cross_entropy",
+    "log_marginal",
+    "lstm_cell",
     "lstm_scan",
     "product",
+    "sample_path",
     "segment_logsumexp",
     "shared_dropout",
 ]

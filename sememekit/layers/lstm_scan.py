@@ -18,6 +18,7 @@ def lstm_scan(
     cell: Tensor,
     added: Tensor | None = None,
     output: Tensor | None = None,
+    mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Scan c = f c + i u (+ added), h = o tanh(c) (+ o_s output) over time, with gates of ``ready`` and the previous h.
 
@@ -30,11 +31,12 @@ def lstm_scan(
         cell: (B, H) c before the first step.
         added: (T, B, H) a second source of the cell state, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
+        mask: (B, H) that the previous output is multiplied by on its way to the gates, the same at every step, or None.
 
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
-    return _LSTMScan.apply(ready, recurrent, hidden, cell, added, output)
+    return _LSTMScan.apply(ready, recurrent, hidden, cell, added, output, mask)
 
 
 class _LSTMScan(torch.autograd.Function):
@@ -42,7 +44,14 @@ class _LSTMScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, ready: Tensor, recurrent: Tensor, hidden: Tensor, cell: Tensor, added: Tensor | None, output: Tensor | None
+        ctx: Any,
+        ready: Tensor,
+        recurrent: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        added: Tensor | None,
+        output: Tensor | None,
+        mask: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         steps, batch, _ = ready.shape
         size = hidden.shape[1]
@@ -52,7 +61,8 @@ class _LSTMScan(torch.autograd.Function):
         hiddens[0], cells[0] = hidden, cell
         gates = torch.empty_like(ready)
         for t in range(steps):
-            torch.add(ready[t], product(hiddens[t], recurrent), out=gates[t])
+            seen = hiddens[t] if mask is None else hiddens[t] * mask
+            torch.add(ready[t], product(seen, recurrent), out=gates[t])
             gates[t, :, :size].tanh_()
             gates[t, :, size:].sigmoid_()
             u, f, i, o, *o_s = gates[t].split(size, dim=1)
@@ -63,7 +73,7 @@ class _LSTMScan(torch.autograd.Function):
             h = torch.mul(o, squashed[t], out=hiddens[t + 1])
             if output is not None:
                 h.addcmul_(o_s[0], output[t])
-        ctx.save_for_backward(recurrent, gates, hiddens, cells, squashed, output)
+        ctx.save_for_backward(recurrent, gates, hiddens, cells, squashed, output, mask)
         ctx.has_added = added is not None
         ctx.set_materialize_grads(False)
         return hiddens[1:], cells[1:]
@@ -71,7 +81,7 @@ class _LSTMScan(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_hiddens: Tensor | None, grad_cells: Tensor | None) -> tuple[Tensor | None, ...]:
-        recurrent, gates, hiddens, cells, squashed, output = ctx.saved_tensors
+        recurrent, gates, hiddens, cells, squashed, output, mask = ctx.saved_tensors
         steps, batch, width = gates.shape
         size = hiddens.shape[2]
         u, f, i, o, *o_s = gates.split(size, dim=2)
@@ -104,5 +114,8 @@ class _LSTMScan(torch.autograd.Function):
                 torch.mul(dh, o_s[0][t], out=grad_output[t])
             dc.mul_(f[t])
             dh = product(slopes[t], to_hidden)
-        grad_recurrent = product(slopes.view(-1, width).t(), hiddens[:-1].reshape(-1, size).t())
-        return slopes, grad_recurrent, dh, dc, grad_added, grad_output
+            if mask is not None:
+                dh.mul_(mask)
+        seen = hiddens[:-1] if mask is None else hiddens[:-1] * mask
+        grad_recurrent = product(slopes.view(-1, width).t(), seen.reshape(-1, size).t())
+        return slopes, grad_recurrent, dh, dc, grad_added, grad_output, None

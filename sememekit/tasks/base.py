@@ -209,6 +209,36 @@ class WordPredictor(Task):
         """
 
 
+class SentencePredictor(Task):
+    """A task whose model gives whole sentences a probability, and its words none of their own.
+
+    ``build`` makes three things for it: the entries that its output layer chooses from (``make_entries``), their vectors
+    (``make_embedding``), and an encoder of vectors of ``input_size``.
+    """
+
+    vocabulary: Vocabulary
+
+    @property
+    @abstractmethod
+    def marginal(self) -> str:
+        """What its probabilities are, in words: "exact marginal" or "approximate marginal", and by which rule."""
+
+    @abstractmethod
+    def sentence_nats(
+        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Negative log-likelihood of every sentence of a split, end marks predicted, without dropout.
+
+        Args:
+            data: the prepared data.
+            split: of it.
+            progress: called with tokens so far and in all.
+
+        Yields:
+            numbers of sentences and the nats of each, every sentence once, in any order.
+        """
+
+
 class LabelPredictor(Task):
     """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
 
@@ -252,6 +282,7 @@ def word_predictor(task: Task, command: str) -> WordPredictor:
     """
     if not isinstance(task, WordPredictor):
         labels = ", 'sememekit predict RUN' for texts of yours" if isinstance(task, LabelPredictor) else ""
+        labels = ", 'sememekit evaluate-ppl RUN' for its perplexity" if isinstance(task, SentencePredictor) else labels
         raise ConfigError(
             f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; "
             f"use 'sememekit eval RUN' for its metrics{labels}"

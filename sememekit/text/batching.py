@@ -30,6 +30,18 @@ def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.ND
     return tokens[: rows * batch_size].reshape(batch_size, rows).T
 
 
+def sentence_bounds(tokens: npt.NDArray[np.integer], end: int, block: int = 1 << 24) -> npt.NDArray[np.int64]:
+    """Where sentences begin, and where the last whole one ends: (n + 1,), rising from 0; each ends behind an ``end``.
+
+    Args:
+        tokens: (N,) word ids, read block by block.
+        end: the id of the end mark.
+        block: tokens looked at once.
+    """
+    found = [np.flatnonzero(tokens[begin : begin + block] == end) + begin + 1 for begin in range(0, len(tokens), block)]
+    return np.concatenate([np.zeros(1, dtype=np.int64), *found]).astype(np.int64)
+
+
 def random_chunks(
     rows: int,
     length: int,

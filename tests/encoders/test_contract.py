@@ -56,6 +56,8 @@ CASES = [
     Case("awd_lstm", {"num_layers": 1, "output_size": 4, "weight_drop": 0.5}),
     Case("awd_lstm", {"dropout": 0.5, "weight_drop": 0.0}),
     Case("awd_lstm", {"dropout": 0.4, "weight_drop": 0.4}),
+    Case("lattice_lstm"),
+    Case("lattice_lstm", {"coupled": True, "num_layers": 3, "dropout": 0.5, "recurrent_dropout": 0.5}),
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -139,6 +141,20 @@ def test_selecting_states_commutes_with_stepping(case: Case) -> None:
     picked, picked_after = encoder.step(x[0][chosen], tokens[0][chosen], tuple(part[chosen] for part in state))
     torch.testing.assert_close(picked, hidden[chosen], rtol=0, atol=1e-12)
     assert_states_close(picked_after, tuple(part[chosen] for part in after))
+
+
+@from_left_to_right
+def test_reading_from_a_settled_state_equals_a_step(case: Case) -> None:
+    """As a lattice needs: several edges leave one state."""
+    encoder = case.make()
+    x, tokens = inputs(3)
+    state = warm_state(encoder)
+    settled = tuple(part.unsqueeze(0) for part in encoder.settle(state))
+    hidden, after = encoder.read(encoder.project(x), tokens, settled)
+    for edge in range(3):
+        alone, alone_after = encoder.step(x[edge], tokens[edge], state)
+        torch.testing.assert_close(hidden[edge], alone, rtol=0, atol=1e-12)
+        assert_states_close(tuple(part[edge] for part in after), alone_after)
 
 
 @each_case

@@ -1,0 +1,180 @@
+"""A long short-term memory that steps along the edges of a lattice as well as along a text."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
+from sememekit.encoders.lengths import at_the_end, blank
+from sememekit.layers import linear, lstm_cell, lstm_scan, shared_dropout
+
+
+@final
+class LatticeLSTM(Encoder):
+    """Gates i, f, o = sigmoid, u = tanh of linear maps of input and previous output; c = f c + i u; h = o tanh(c).
+
+    With ``coupled`` gates i = 1 - f (Greff et al. 2016, as Buckman and Neubig 2018 use them). As 1 - sigmoid(z) = sigmoid(-z),
+    that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and
+    Ghahramani 2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
+
+    Steps out of one state share the product of its output with the recurrent matrices (``settle``), edges share that of their
+    vectors with the input matrix (``project``). Out of a bundle of states h_k, c_k with weights M_k it steps in the form of the
+    tree LSTM (Tai et al. 2015) that the released lattice code has: gates from h = sum_k M_k h_k, a forget gate for each
+    source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
+
+    State: (h_1, c_1, h_2, c_2, ...), each (B, H).
+    """
+
+    merges_gates: ClassVar[bool] = True
+
+    class Settings(config.Settings):
+        """Settings of the lattice LSTM."""
+
+        hidden_size: int = Field(default=200, ge=1)
+        """H, the size of each layer (Section 5.2, Buckman and Neubig 2018)."""
+        num_layers: int = Field(default=2, ge=1)
+        """How many layers."""
+        coupled: bool = False
+        """Input gate 1 - f in place of one of its own."""
+        dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate between layers, one mask a text (not on the input, not on the output: those belong to the task)."""
+        recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the previous output of each layer, one mask a text."""
+
+    def __init__(self, settings: Settings, resources: EncoderResources) -> None:
+        super().__init__(settings, resources)
+        self.settings = settings
+        self.output_size = size = settings.hidden_size
+        gates = 3 if settings.coupled else 4
+        sizes = [resources.input_size, *[size] * (settings.num_layers - 1)]
+        self.inputs = nn.ModuleList(nn.Linear(size_in, gates * size) for size_in in sizes)
+        self.recurrents = nn.ModuleList(nn.Linear(size, gates * size, bias=False) for _ in sizes)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
+
+    def start(self, batch_size: int) -> State:
+        """See ``Encoder.start``."""
+        like = next(self.parameters())
+        return tuple(like.new_zeros(batch_size, self.output_size) for _ in range(2 * len(self.inputs)))
+
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        """See ``Encoder.forward``; masks are drawn anew for each call."""
+        return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
+
+    def draw_masks(self, batch_size: int) -> State:
+        """See ``Encoder.draw_masks``: a mask on the previous output of each layer, then one below each layer but the first."""
+        if not self.training or not (self.settings.dropout or self.settings.recurrent_dropout):
+            return ()
+        ones = next(self.parameters()).new_ones(batch_size, self.output_size)
+        layers = len(self.inputs)
+        rates = [self.settings.recurrent_dropout] * layers + [self.settings.dropout] * (layers - 1)
+        return tuple(shared_dropout(ones, rate, True, ()) for rate in rates)
+
+    def scan(self, x: Tensor, state: State, masks: State = (), lengths: Tensor | None = None) -> Encoded:
+        """``forward`` with masks from ``draw_masks``."""
+        layers: list[Tensor] = []
+        after: list[Tensor] = []
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+            for number in range(len(self.inputs)):
+                if number:
+                    x = self._between(x, number, masks)
+                before, cell = state[2 * number : 2 * number + 2]
+                mask = masks[number] if masks else None
+                scanned = lstm_scan(self._input(x, number), self._recurrent(number), before, cell, mask=mask)
+                x = blank(scanned[0], lengths)
+                after += [at_the_end(part, lengths) for part in scanned]
+                layers.append(x)
+        return Encoded(hidden=x, state=tuple(after), layers=tuple(layers))
+
+    def project(self, x: Tensor) -> Tensor:
+        """See ``Encoder.project``: what the vectors add to the gates of the first layer, (..., 4 H)."""
+        return self._input(x, 0)
+
+    def settle(self, state: State, masks: State = ()) -> State:
+        """See ``Encoder.settle``: for each layer what its output adds to the gates (B, 4 H), and its cell state (B, H)."""
+        settled: list[Tensor] = []
+        for number in range(len(self.inputs)):
+            settled += [self._from_output(state[2 * number], number, masks), state[2 * number + 1]]
+        return tuple(settled)
+
+    def read(self, ready: Tensor, tokens: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
+        """See ``Encoder.read``."""
+        state: list[Tensor] = []
+        hidden = ready
+        for number in range(len(self.inputs)):
+            if number:
+                ready = self._input(self._between(hidden, number, masks), number)
+            hidden, cell = lstm_cell(ready, *settled[2 * number : 2 * number + 2])
+            state += [hidden, cell]
+        return hidden, tuple(state)
+
+    def settle_bundle(self, states: State, weights: Tensor, masks: State = ()) -> State:
+        """See ``Encoder.settle_bundle``.
+
+        Returns:
+            for each layer what the mean output adds to the gates (B, 4 H), what each output adds to its forget gate (B, K H),
+            and the weighted cell states (B, K H); at the end the weights (B, K).
+        """
+        settled: list[Tensor] = []
+        size = self.output_size
+        for number in range(len(self.inputs)):
+            hidden, cell = states[2 * number : 2 * number + 2]
+            mean = (weights.unsqueeze(-1) * hidden).sum(0)
+            seen = hidden * masks[number] if masks else hidden
+            forget = functional.linear(seen, self._recurrent(number)[size : 2 * size])
+            settled += [
+                self._from_output(mean, number, masks),
+                forget.transpose(0, 1).flatten(1),
+                (weights.unsqueeze(-1) * cell).transpose(0, 1).flatten(1),
+            ]
+        return (*settled, weights.transpose(0, 1))
+
+    def read_bundle(self, ready: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
+        """See ``Encoder.read_bundle``."""
+        state: list[Tensor] = []
+        hidden, size = ready, self.output_size
+        weights = settled[-1].unsqueeze(-1)
+        for number in range(len(self.inputs)):
+            if number:
+                ready = self._input(self._between(hidden, number, masks), number)
+            added, forget, cells = settled[3 * number : 3 * number + 3]
+            u, _, i, o = (ready + added).split(size, dim=-1)
+            from_input = ready[..., size : 2 * size].unsqueeze(-2)
+            forgets = torch.sigmoid(from_input + forget.unflatten(-1, (-1, size)))
+            kept = (forgets * cells.unflatten(-1, (-1, size))).sum(-2)
+            gate = 1 - (weights * forgets).sum(-2) if self.settings.coupled else torch.sigmoid(i)
+            cell = kept + gate * torch.tanh(u)
+            hidden = torch.sigmoid(o) * torch.tanh(cell)
+            state += [hidden, cell]
+        return hidden, tuple(state)
+
+    def _input(self, x: Tensor, number: int) -> Tensor:
+        layer = self.inputs[number]
+        assert isinstance(layer, nn.Linear)
+        return self._four(linear(x, layer), -1)
+
+    def _recurrent(self, number: int) -> Tensor:
+        """(4 H, H) the recurrent matrix of a layer."""
+        layer = self.recurrents[number]
+        assert isinstance(layer, nn.Linear)
+        return self._four(layer.weight, 0)
+
+    def _from_output(self, hidden: Tensor, number: int, masks: State) -> Tensor:
+        return functional.linear(hidden * masks[number] if masks else hidden, self._recurrent(number))
+
+    def _between(self, x: Tensor, number: int, masks: State) -> Tensor:
+        return x * masks[len(self.inputs) + number - 1] if masks else x
+
+    def _four(self, gates: Tensor, axis: int) -> Tensor:
+        """[u, f, i, o] where gates are coupled and [u, f, o] are given: i is f with the other sign."""
+        if not self.settings.coupled:
+            return gates
+        u, f, o = gates.chunk(3, dim=axis)
+        return torch.cat([u, f, -f, o], dim=axis)

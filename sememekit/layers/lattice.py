@@ -1,0 +1,155 @@
+"""Sums and best paths over lattices of edges that end where a token ends: forward, backward, posteriors, Viterbi, samples.
+
+A lattice over T tokens has the nodes 0 .. T; node j stands for the first j tokens. An edge of length l ends at the node t + 1
+and begins at the node t + 1 - l; between the same two nodes there may be E of them. Legend: B sentences, T tokens, L longest
+edge, E parallel edges. Scores (B, T, L, E) are natural logarithms: entry [b, t, l - 1, e] is of an edge whose last token is t,
+and -inf means that there is no such edge. Sentence b ends at its node ``lengths[b]``; what stands behind it is never looked at.
+
+Everything is done in float64 inside, so that long sentences lose nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
+    """(B,) the logarithm of the sum over all paths of the product of their edges, log sum_S prod_(edges of S) exp(score).
+
+    Its gradient is the posterior of each edge, by the backward recursion instead of back-propagation through the forward one.
+    A sentence without any path has -inf, and no gradient.
+    """
+    result: Tensor = _LogMarginal.apply(scores, lengths)
+    return result
+
+
+def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Forward recursion: alpha_j = log sum over the edges that end at j of exp(alpha_i + score).
+
+    Returns:
+        alpha (B, T + 1) in float64, and its value at the end of each sentence (B,).
+    """
+    alpha = _recur(scores.double().logsumexp(-1), torch.logsumexp)
+    return alpha, _at(alpha, lengths)
+
+
+def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
+    """(B, T + 1) beta_i = log of the sum over all ways from node i to the end of its sentence, in float64; -inf behind it."""
+    batch, tokens, longest, _ = scores.shape
+    folded = scores.double().logsumexp(-1)
+    nodes = torch.arange(tokens + 1, device=scores.device)
+    ends = torch.where(nodes == lengths.to(scores.device)[:, None], 0.0, -torch.inf).double()
+    beta = torch.full((batch, tokens + 1 + longest), -torch.inf, dtype=torch.float64, device=scores.device)
+    for node in range(tokens, -1, -1):
+        ways = [folded[:, node + length - 1, length - 1] for length in range(1, min(longest, tokens - node) + 1)]
+        beta[:, node] = ends[:, node]
+        if ways:
+            onward = torch.stack(ways, dim=1) + beta[:, node + 1 : node + 1 + len(ways)]
+            beta[:, node] = torch.logaddexp(beta[:, node], onward.logsumexp(1))
+    return beta[:, : tokens + 1]
+
+
+def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
+    """(B, T, L, E) the probability that the path of a sentence goes over each edge, given the sentence; zero behind its end.
+
+    For every sentence the edges that cross from before a token to behind it sum to one. In the dtype of ``scores``.
+    """
+    alpha, total = forward_scores(scores, lengths)
+    beta = backward_scores(scores, lengths)
+    log_posterior = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double() + beta[:, 1:, None, None]
+    total = total.masked_fill(total == -torch.inf, 0.0)
+    return (log_posterior - total[:, None, None, None]).exp().to(scores.dtype)
+
+
+def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """The path with the largest product of its edges (Viterbi); of equal ones the one with the shorter last edge.
+
+    Returns:
+        (B,) its log-score in float64, and (B, T, L, E) booleans of the edges that it takes.
+    """
+    best = _recur(scores.double().amax(-1), torch.amax)
+    arrivals = _begins(best, scores.shape[2]).unsqueeze(-1) + scores.double()
+    return _at(best, lengths), _trace(arrivals, lengths)
+
+
+def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """(B, T, L, E) booleans of the edges of a path drawn from the posterior over paths, one a sentence.
+
+    Drawn from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as a Gumbel-max.
+    """
+    alpha, _ = forward_scores(scores, lengths)
+    arrivals = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double()
+    noise = torch.empty(arrivals.shape, dtype=torch.float64, device=scores.device)
+    noise.exponential_(generator=generator)
+    return _trace(arrivals - noise.log(), lengths)
+
+
+def ending_edges(leaving: Tensor) -> Tensor:
+    """From scores by the node where an edge begins to scores by the token where it ends.
+
+    Args:
+        leaving: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i.
+
+    Returns:
+        (B, T, L, E) as everything here takes it: entry [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start.
+    """
+    tokens, longest = leaving.shape[1:3]
+    parts = []
+    for length in range(1, longest + 1):
+        before = min(length - 1, tokens)
+        head = leaving.new_full((leaving.shape[0], before, leaving.shape[3]), -torch.inf)
+        parts.append(torch.cat([head, leaving[:, : tokens - before, length - 1]], dim=1))
+    return torch.stack(parts, dim=2)
+
+
+def _recur(scores: Tensor, reduce: Any) -> Tensor:
+    """(B, T + 1) values of the nodes, from (B, T, L) scores: value_j = reduce over l of value_(j - l) + score; value_0 = 0."""
+    batch, tokens, longest = scores.shape
+    shifted = scores.new_full((batch, longest + tokens), -torch.inf)
+    shifted[:, longest - 1] = 0.0
+    by_distance = scores.flip(2)
+    for token in range(tokens):
+        shifted[:, longest + token] = reduce(shifted[:, token : token + longest] + by_distance[:, token], 1)
+    return shifted[:, longest - 1 :]
+
+
+def _begins(values: Tensor, longest: int) -> Tensor:
+    """(B, T, L) the value (B, T + 1) of the node where each edge begins; -inf before the start."""
+    padded = torch.nn.functional.pad(values[:, :-1], (longest - 1, 0), value=-torch.inf)
+    return padded.unfold(1, longest, 1).flip(2)
+
+
+def _at(values: Tensor, lengths: Tensor) -> Tensor:
+    return values.gather(1, lengths.to(values.device)[:, None])[:, 0]
+
+
+def _trace(arrivals: Tensor, lengths: Tensor) -> Tensor:
+    """Walk from the end of each sentence to its start over the largest of ``arrivals`` (B, T, L, E) at each node."""
+    batch, tokens, longest, parallel = arrivals.shape
+    chosen = arrivals.flatten(2).argmax(2)
+    taken = torch.zeros(batch, tokens, longest * parallel, dtype=torch.bool, device=arrivals.device)
+    node = lengths.to(arrivals.device).clone()
+    for token in range(tokens - 1, -1, -1):
+        here = node == token + 1
+        taken[:, token].scatter_(1, chosen[:, token, None], here[:, None])
+        node = torch.where(here, token - chosen[:, token] // parallel, node)
+    return taken.view(arrivals.shape)
+
+
+class _LogMarginal(torch.autograd.Function):
+    """``log_marginal`` with posteriors for a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, lengths: Tensor) -> Tensor:
+        ctx.save_for_backward(scores, lengths)
+        return forward_scores(scores, lengths)[1].to(scores.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        scores, lengths = ctx.saved_tensors
+        return edge_posteriors(scores, lengths) * grad[:, None, None, None], None

@@ -1,0 +1,428 @@
+"""Neural lattice language models: a sentence's probability is a sum over its segmentations and over copies of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder
+from sememekit.encoders.base import Encoder
+from sememekit.errors import ConfigError, DataError
+from sememekit.layers import best_path, edge_posteriors, ending_edges, linear, log_marginal, sample_path, shared_dropout
+from sememekit.measure import Tally, unigram_tally
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor
+from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
+from sememekit.tasks.lattice_entries import Entries, make_entries
+from sememekit.tasks.lattice_parts import Composition, SubModel
+from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, walk
+from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.batching import sentence_bounds
+from sememekit.text.buckets import bucketed_batches, sorted_batches
+from sememekit.text.chunks import ChunkVocabulary
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One edge of a segmentation: the tokens ``begin`` .. ``end`` - 1 of a sentence, and which copy of the chunk was taken."""
+
+    begin: int
+    end: int
+    copy: int
+
+
+@dataclass(frozen=True)
+class Lattices:
+    """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
+
+    Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
+
+    Attributes:
+        tokens: (B, T) word ids, the end mark where a sentence is over.
+        lengths: (B,) tokens of each sentence, its end mark included.
+        scores: (B, T, L, E) log-probability of each edge given the state where it begins, -inf where there is none.
+        chunks: (B, T, L) chunk ids, -1 for a chunk outside the vocabulary or no chunk at all.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    scores: Tensor
+    chunks: Tensor
+
+    def log_probabilities(self) -> Tensor:
+        """(B,) log-probability of each sentence: exact where the model is, otherwise of its approximate marginal."""
+        return log_marginal(self.scores, self.lengths)
+
+    def posteriors(self) -> Tensor:
+        """(B, T, L, E) probability of each edge given its sentence."""
+        return edge_posteriors(self.scores, self.lengths)
+
+    def best(self) -> list[list[Segment]]:
+        """The most probable segmentation of each sentence (Viterbi), the edge that holds the end mark included."""
+        return self._segments(best_path(self.scores, self.lengths)[1])
+
+    def sample(self, generator: torch.Generator | None = None) -> list[list[Segment]]:
+        """A segmentation of each sentence drawn from its posterior."""
+        return self._segments(sample_path(self.scores, self.lengths, generator))
+
+    def _segments(self, taken: Tensor) -> list[list[Segment]]:
+        result: list[list[Segment]] = [[] for _ in range(len(taken))]
+        for row, last, length, copy in taken.nonzero().tolist():
+            result[row].append(Segment(last - length, last + 1, copy))
+        return result
+
+
+@final
+class Lattice(SentencePredictor):
+    """p(x) = sum over the paths S through the lattice of x of prod_(edges of S) p(edge | state where it begins).
+
+    Buckman and Neubig 2018. The node j stands for the first j tokens; an edge is a chunk of 1 to L tokens in one of E copies.
+    The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark, which is predicted and
+    closes its chunk; a start mark, for which the end mark stands, is read and never predicted.
+
+    An edge's probability: p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is a decoder
+    of the house over the chunk vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a
+    sub-model there are edges for listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted
+    chunk, beside that of its tokens (``Composition``).
+
+    The states are approximate where several ways lead to a node (``Merging``), except with ``segmental``, where they are
+    those of the encoder on the tokens themselves: then the sum is the probability of the sentence and nothing less.
+    With L = 1, E = 1 and no sub-model there is one path, and this is a plain language model over sentences.
+    """
+
+    headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
+
+    class Settings(config.Settings):
+        """Settings of lattice language models; the paper's where it gives any (Section 5.2)."""
+
+        state: Rule = "marginal"
+        """How states merge: "direct", "monte_carlo", "marginal", "gumbel", "tree" (as released), "segmental" (exact)."""
+        longest_chunk: int = Field(default=2, ge=1)
+        """L, tokens of a chunk at most; 1 for no chunks."""
+        num_chunks: int | None = Field(default=None, ge=0)
+        """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
+        copies: int = Field(default=1, ge=1)
+        """E, embeddings of each chunk."""
+        sub_model: bool = True
+        """Chunks outside the vocabulary, by a model of token sequences. Without it they have no edge."""
+        posterior_gradient: bool = False
+        """Gradients through the probabilities that states are merged by; the release stops them."""
+        embedding_size: int = Field(default=256, ge=1)
+        """Size of the vectors of chunks, in and out."""
+        composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
+        """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
+        ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
+        sub_size: int = Field(default=200, ge=1)
+        """Size of the LSTM of the sub-model."""
+        input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the vectors of edges, one mask a sentence."""
+        output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the outputs that edges are predicted from, one mask a sentence."""
+        batch_size: int = Field(default=40, ge=1)
+        """B, sentences in training, of similar length."""
+        evaluation_batch_size: int = Field(default=40, ge=1)
+        """Sentences read at once in evaluation: memory and speed only."""
+        max_length: int = Field(default=0, ge=0)
+        """Training leaves longer sentences out, the end mark not counted; 0 takes all. Evaluation always scores all."""
+        temperature: float = Field(default=5.0, gt=0.0)
+        """Of "gumbel" at the start."""
+        temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
+        """What it is multiplied by every ``temperature_every`` updates."""
+        temperature_every: int = Field(default=100, ge=1)
+        """Updates."""
+        temperature_floor: float = Field(default=0.25, gt=0.0)
+        """Where it stays."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        vocabulary: Vocabulary,
+        entries: Entries,
+        embedding: nn.Embedding,
+        encoder: Encoder,
+        decoder: Decoder,
+    ) -> None:
+        super().__init__()
+        if vocabulary.end_id is None:
+            raise ConfigError(
+                "task 'lattice' reads sentences, and this vocabulary has no end mark; prepare data whose sentences end with "
+                "one (sememekit preprocess ... --end-of-sentence)"
+            )
+        if settings.state == "tree" and not encoder.merges_gates:
+            encoder.settle_bundle((), torch.zeros(0, 0))
+        self.settings, self.vocabulary, self.entries = settings, vocabulary, entries
+        self.end: int = vocabulary.end_id
+        self.embedding, self.encoder, self.decoder = embedding, encoder, decoder
+        size = settings.embedding_size
+        self.output = nn.Linear(encoder.output_size, size)
+        composed = self.composed_size(settings)
+        self.composition = Composition(size, composed, settings.longest_chunk) if composed else None
+        self.sub_model = None
+        if settings.sub_model:
+            sizes = encoder.output_size, len(vocabulary), size, settings.sub_size
+            self.sub_model = SubModel(*sizes, settings.longest_chunk)
+        of_words = torch.from_numpy(entries.rows[: len(vocabulary)])
+        self.register_buffer("word_rows", of_words.clamp(min=0), persistent=False)
+        self.register_buffer("word_shares", (of_words >= 0) / (of_words >= 0).sum(1, keepdim=True), persistent=False)
+        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+        self.word_rows: Tensor
+        self.word_shares: Tensor
+        self.updates: Tensor
+
+    @classmethod
+    def make_entries(
+        cls, settings: Settings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
+    ) -> Entries:
+        """What the main softmax chooses from.
+
+        Raises:
+            ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks.
+            DataError: the chunks are of another vocabulary.
+        """
+        longest = settings.longest_chunk
+        if chunks is not None:
+            chunks.check_vocabulary(vocabulary)
+        if longest > 1 and settings.num_chunks != 0 and (chunks is None or chunks.max_length < longest):
+            have = "no chunk vocabulary" if chunks is None else f"chunks of at most {chunks.max_length} tokens"
+            raise ConfigError(
+                f"task.longest_chunk is {longest}, and the data have {have}; count them with 'sememekit preprocess ... "
+                f"--chunks 10000 --chunk-length {longest}', or set task.longest_chunk={chunks.max_length if chunks else 1}"
+            )
+        if chunks is None or longest == 1:
+            chunks = ChunkVocabulary(vocabulary, max_length=longest)
+        else:
+            chunks = chunks.up_to(longest, settings.num_chunks)
+        return make_entries(vocabulary, chunks, settings.copies, sentinel=settings.sub_model)
+
+    @staticmethod
+    def make_embedding(settings: Settings, entries: Entries) -> nn.Embedding:
+        """(rows, E) vectors of the entries, uniform in +-0.1."""
+        embedding = nn.Embedding(len(entries.names), settings.embedding_size)
+        nn.init.uniform_(embedding.weight, -0.1, 0.1)
+        return embedding
+
+    @staticmethod
+    def composed_size(settings: Settings) -> int:
+        """Size of what is made of a chunk's tokens; nothing with ``segmental``, whose states read tokens."""
+        if settings.state == "segmental":
+            return 0
+        given = settings.composition_size
+        return settings.embedding_size // 2 * 2 if given is None else given
+
+    @classmethod
+    def input_size(cls, settings: Settings) -> int:
+        """Size of the vectors that the encoder reads."""
+        return settings.embedding_size + cls.composed_size(settings)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.embedding.weight.device
+
+    @property
+    def exact(self) -> bool:
+        """Whether the sum over paths is the probability of the sentence: states do not depend on the path, or there is one."""
+        return self.settings.state == "segmental" or (self.settings.longest_chunk == 1 and self.entries.most_copies == 1)
+
+    @property
+    def marginal(self) -> str:
+        """See ``SentencePredictor.marginal``."""
+        return "exact marginal" if self.exact else f"approximate marginal ({self.settings.state})"
+
+    @property
+    def temperature(self) -> float:
+        """Of "gumbel", after the updates so far."""
+        settings = self.settings
+        cooled = settings.temperature * settings.temperature_decay ** (int(self.updates) // settings.temperature_every)
+        return max(settings.temperature_floor, cooled)
+
+    def batch_of(self, sentences: Sequence[npt.NDArray[np.integer]]) -> LatticeBatch:
+        """Padded sentences, each with its end mark."""
+        windows = self.settings.state != "segmental"
+        return make_batch(sentences, self.entries, self.settings.longest_chunk, self.end, windows=windows, device=self.device)
+
+    def edge_scores(self, batch: LatticeBatch) -> Tensor:
+        """(B, T, L, E) log-probability of each edge given the state where it begins, by its last token; -inf for none."""
+        with torch.autocast(self.device.type, enabled=False):
+            token_vectors = self._token_vectors()
+            leave = self._scorer(batch, token_vectors)
+            if self.settings.state == "segmental":
+                outputs, left = self._read_tokens(batch, token_vectors), None
+            else:
+                outputs, left = self._walk(batch, token_vectors, leave)
+            scores = leave(0, outputs) if left is None else left
+            return ending_edges(scores.transpose(0, 1))
+
+    def _token_vectors(self) -> Tensor:
+        """(V, E) the vector of each word, the mean of its copies."""
+        rows = functional.embedding(self.word_rows, self.embedding.weight)
+        return rows[:, 0] if rows.shape[1] == 1 else torch.einsum("vc,vce->ve", self.word_shares.to(rows.dtype), rows)
+
+    def _read_tokens(self, batch: LatticeBatch, token_vectors: Tensor) -> Tensor:
+        """(T, B, H) outputs of the encoder before each token."""
+        before = torch.cat([torch.full_like(batch.tokens[:1], self.end), batch.tokens[:-1]])
+        x = shared_dropout(token_vectors[before], self.settings.input_dropout, self.training, (0,))
+        hidden: Tensor = self.encoder(x, before, self.encoder.start(batch.tokens.shape[1])).hidden
+        return hidden
+
+    def _walk(
+        self, batch: LatticeBatch, token_vectors: Tensor, leave: Callable[[int, Tensor], Tensor]
+    ) -> tuple[Tensor, Tensor | None]:
+        """(T, B, H) outputs at the nodes, and the scores of the edges that leave them where the rule had to look at them."""
+        settings, encoder, grams = self.settings, self.encoder, batch.grams
+        assert grams is not None
+        columns, copies = batch.tokens.shape[1], batch.rows.shape[3]
+        vectors = functional.embedding(grams.rows, self.embedding.weight)
+        if self.composition is not None:
+            composed = self.composition(token_vectors[grams.words], grams)
+            vectors = torch.cat([vectors, composed.unsqueeze(1).expand(-1, copies, -1)], dim=2)
+        edges = grams.index.unsqueeze(2) * copies + torch.arange(copies, device=self.device)[:, None]
+        start = torch.searchsorted(grams.words, self.end) * copies
+        rate = settings.input_dropout if self.training else 0.0
+        if rate:
+            keep = shared_dropout(vectors.new_ones(columns, vectors.shape[2]), rate, True, ())
+            ready = encoder.project(functional.embedding(edges, vectors.flatten(0, 1)) * keep)
+            at_start = encoder.project(vectors.flatten(0, 1)[start] * keep)
+        else:
+            projected = encoder.project(vectors).flatten(0, 1)
+            ready, at_start = functional.embedding(edges, projected), projected[start].expand(columns, -1)
+        masks = encoder.draw_masks(columns)
+        mark = torch.full_like(batch.tokens[0], self.end)
+        hidden, state = encoder.read(at_start, mark, encoder.settle(encoder.start(columns), masks), masks)
+        temperature = self.temperature if settings.state == "gumbel" else 1.0
+        merging = Merging(settings.state, settings.posterior_gradient, self.training, temperature)
+        probable = settings.state in NEEDS_PROBABILITIES
+        return walk(
+            encoder,
+            ready,
+            batch.tokens,
+            batch.exists,
+            (hidden, *state),
+            masks,
+            merging,
+            (lambda node, output: leave(node, output.unsqueeze(0))[0]) if probable else None,
+        )
+
+    def _scorer(self, batch: LatticeBatch, token_vectors: Tensor) -> Callable[[int, Tensor], Tensor]:
+        """From the first of N nodes and their outputs (N, B, H) to the scores (N, B, L, E) of the edges that leave them."""
+        settings, sentinel = self.settings, self.entries.sentinel
+        columns = batch.tokens.shape[1]
+        several = self.decoder.several()
+        shared = None if self.sub_model is None else self.sub_model.prepare(token_vectors, batch)
+        targets = batch.rows.clamp(min=0).flatten(2)
+        if sentinel is not None:
+            targets = torch.cat([targets, torch.full_like(targets[..., :1], sentinel)], dim=2)
+        keep = shared_dropout(
+            self.output.weight.new_ones(columns, self.output.in_features), settings.output_dropout, self.training, ()
+        )
+
+        def score(first: int, outputs: Tensor) -> Tensor:
+            nodes = slice(first, first + len(outputs))
+            outputs = outputs * keep if self.training and settings.output_dropout else outputs
+            contexts = torch.tanh(linear(outputs, self.output))
+            found = several(contexts.flatten(0, 1), targets[nodes].flatten(0, 1)).view(len(outputs), columns, -1)
+            rows = batch.rows[nodes]
+            scores = found[..., : rows[0, 0].numel()].view(rows.shape).masked_fill(rows < 0, -torch.inf)
+            if self.sub_model is not None and shared is not None:
+                below = self.sub_model(outputs, first, batch, shared) + found[..., -1:] - batch.log_copies[nodes]
+                scores = torch.logaddexp(scores, below.unsqueeze(-1))
+            return scores.masked_fill(~batch.exists[nodes], -torch.inf)
+
+        return score
+
+    def lattices(self, sentences: Sequence[npt.NDArray[np.integer]]) -> Lattices:
+        """The lattices of sentences, in evaluation mode and without gradients.
+
+        Args:
+            sentences: B arrays of word ids, the end mark at the end of each.
+        """
+        with evaluating(self), torch.no_grad():
+            batch = self.batch_of(sentences)
+            return Lattices(batch.tokens.T, batch.lengths, self.edge_scores(batch), batch.chunks)
+
+    def sentences(self, data: PreparedData, split: str) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]]:
+        """The stream of a split, and where each of its n sentences begins and the last one ends, (n + 1,).
+
+        Raises:
+            DataError: the data have no sentences, or the stream ends within one.
+        """
+        tokens = data.tokens(split)
+        bounds = sentence_bounds(tokens, self.end)
+        if len(bounds) < 2 or bounds[-1] != len(tokens):
+            raise DataError(
+                f"{data.folder}: the split {split!r} has {len(bounds) - 1} sentences with an end mark and {len(tokens):,} "
+                "tokens; every sentence has to end with <eos>: write the data with 'sememekit preprocess ... --end-of-sentence'"
+            )
+        return tokens, bounds
+
+    def _batches(
+        self, data: PreparedData, order: int
+    ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
+        """Stream, bounds, and the batches of an epoch as numbers of sentences."""
+        tokens, bounds = self.sentences(data, "train")
+        lengths = np.diff(bounds)
+        limit = self.settings.max_length
+        kept = np.flatnonzero(lengths <= limit + 1) if limit else np.arange(len(lengths))
+        if not len(kept):
+            raise DataError(
+                f"{data.folder}: all {len(lengths):,} training sentences are longer than task.max_length={limit}; the shortest "
+                f"has {int(lengths.min()) - 1} tokens: raise it, or set 0 to take all"
+            )
+        return tokens, bounds, [kept[chosen] for chosen in bucketed_batches(lengths[kept], self.settings.batch_size, order)]
+
+    def num_batches(self, data: PreparedData, order: int) -> int:
+        """See ``Task.num_batches``."""
+        return len(self._batches(data, order)[2])
+
+    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[LatticeBatch]:
+        """See ``Task.batches``: sentences of similar length together, in an order that ``order`` decides."""
+        tokens, bounds, batches = self._batches(data, order)
+        for chosen in batches[first:]:
+            yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
+
+    def start(self, data: PreparedData) -> Carry:
+        """See ``Task.start``: sentences do not depend on each other."""
+        return ()
+
+    def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
+        """See ``Task.loss``: the nats of the sentences over their tokens, end marks included."""
+        nats = -log_marginal(self.edge_scores(batch), batch.lengths)
+        return BatchLoss(nats.sum(), int(batch.lengths.sum()), None, ())
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """See ``Task.after_step``: the temperature falls, and the decoder has its turn."""
+        self.updates += 1
+        return self.decoder.after_step(step)
+
+    def sentence_nats(
+        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+        """See ``SentencePredictor.sentence_nats``."""
+        tokens, bounds = self.sentences(data, split)
+        done = 0
+        for chosen in sorted_batches(np.diff(bounds), self.settings.evaluation_batch_size):
+            found = self.lattices([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
+            yield chosen, -found.log_probabilities().double().cpu().numpy()
+            done += int(found.lengths.sum())
+            if progress is not None:
+                progress(done, len(tokens))
+
+    def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.evaluate``: perplexity of a token, end marks included, over all sentences whatever their length."""
+        nats = sum(float(part.sum()) for _, part in self.sentence_nats(data, split))
+        tally = Tally(nats, len(data.tokens(split)))
+        return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
+
+    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.ignorant``: the unigram model of the training split."""
+        return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}

@@ -1,0 +1,135 @@
+"""Lattice models from text to perplexity: train, resume, evaluate, and what is refused on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sememekit.build import load_run
+from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.commands.preprocess import preprocess
+from sememekit.commands.score import score
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from sememekit.tasks.lattice import Lattice
+from sememekit.text import PreparedData
+from sememekit.training import EpochReport, RunFolder, Trainer
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("lattice"), end_of_sentence=True, chunks=8, chunk_length=3)
+
+
+def table(place: Place, **changes: Any) -> dict[str, Any]:
+    """A plan of a tiny lattice model; ``task__state="tree"`` changes a key."""
+    plain: dict[str, Any] = {
+        "data": {"path": str(place.data.folder)},
+        "task": {"name": "lattice", "embedding_size": 6, "sub_size": 5, "longest_chunk": 3, "batch_size": 8},
+        "encoder": {"name": "lattice_lstm", "hidden_size": 6},
+        "optimizer": {"name": "adam", "learning_rate": 0.02, "clip": 1.0},
+        "schedule": {"epochs": 3},
+        "run": {"threads": 1, "device": "cpu", "stall_epochs": 0, "report_every": 5},
+    }
+    for path, value in changes.items():
+        slot, _, key = path.partition("__")
+        plain[slot][key] = value
+    return plain
+
+
+def run_of(place: Place, folder: Path, **changes: Any) -> list[EpochReport]:
+    reports: list[Any] = []
+    train(table(place, **changes), folder, on_report=reports.append)
+    return [report for report in reports if isinstance(report, EpochReport)]
+
+
+@pytest.mark.parametrize("state", ["marginal", pytest.param("segmental", marks=pytest.mark.slow)])
+def test_a_model_learns_and_is_judged_from_its_folder_alone(place: Place, tmp_path: Path, state: str) -> None:
+    epochs = run_of(place, tmp_path / "run", task__state=state)
+    assert epochs[-1].valid["perplexity"] < epochs[0].valid["perplexity"] < len(place.data.vocabulary)
+    report = evaluate_ppl(tmp_path / "run", split="valid")
+    assert report.perplexity == pytest.approx(min(epoch.valid["perplexity"] for epoch in epochs))
+    assert report.tokens == len(place.data.tokens("valid"))
+    size = place.data.signature.splits["valid"]
+    assert report.bits_per_byte == pytest.approx(report.nats / math.log(2) / size.bytes)
+    assert report.marginal == ("exact marginal" if state == "segmental" else "approximate marginal (marginal)")
+    assert f"marginal:{report.marginal}" in report.signature
+    assert "state:sentence" in report.signature
+
+
+def test_the_perplexity_is_that_of_the_sentences_one_by_one(place: Place, tmp_path: Path) -> None:
+    run_of(place, tmp_path / "run", schedule__epochs=1)
+    task = load_run(tmp_path / "run").task
+    assert isinstance(task, Lattice)
+    stream, bounds = task.sentences(place.data, "test")
+    alone = [float(task.lattices([stream[a:b]]).log_probabilities()[0]) for a, b in pairwise(bounds)]
+    assert evaluate_ppl(tmp_path / "run").nats == pytest.approx(-sum(alone), rel=1e-5)
+
+
+SLOW = [pytest.param(state, marks=pytest.mark.slow) for state in ("direct", "monte_carlo", "marginal", "tree")]
+
+
+@pytest.mark.parametrize("state", ["gumbel", "segmental", *SLOW])
+def test_a_run_that_was_stopped_has_the_bits_of_one_that_was_not(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    plan = table(place, task__state=state, task__output_dropout=0.3, task__input_dropout=0.3, schedule__epochs=2)
+    plan["task"] |= {"temperature_every": 3, "copies": 2}
+    plan["encoder"] |= {"dropout": 0.3, "recurrent_dropout": 0.3}
+    train(plan, tmp_path / "straight")
+    original = Trainer.run
+
+    def stopping(self: Trainer, should_stop: Callable[[], bool] = lambda: False) -> Any:
+        return original(self, lambda: self.progress.step >= 7)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "run", stopping)
+        assert train(plan, tmp_path / "stopped").stopped
+    train(plan, tmp_path / "stopped", resume=True)
+    one, other = (RunFolder.open(tmp_path / name).load("last", with_trainer=True) for name in ("straight", "stopped"))
+    assert one.name == other.name
+    assert set(one.weights) == set(other.weights)
+    for name, weight in one.weights.items():
+        assert torch.equal(weight, other.weights[name]), name
+
+
+def test_batches_hold_every_sentence_once_and_long_ones_are_left_out_of_training(place: Place) -> None:
+    from sememekit.build import build_task, read_plan
+
+    plan = read_plan(table(place, task__max_length=3), "case")
+    task = build_task(plan, place.data.vocabulary, None, chunks=place.data.chunks())
+    assert isinstance(task, Lattice)
+    stream, bounds = task.sentences(place.data, "train")
+    lengths = np.diff(bounds)
+    assert set(lengths.tolist()) == {5}
+    with pytest.raises(DataError, match="the shortest has 4"):
+        task.num_batches(place.data, 0)
+    other = build_task(read_plan(table(place), "case"), place.data.vocabulary, None, chunks=place.data.chunks())
+    assert isinstance(other, Lattice)
+    seen = sum(len(batch.lengths) for batch in other.batches(place.data, 4, 0))
+    assert seen == len(lengths)
+    assert len(list(other.batches(place.data, 4, 2))) == other.num_batches(place.data, 4) - 2
+    assert len(stream) == lengths.sum()
+
+
+def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
+    run_of(place, tmp_path / "run", schedule__epochs=1)
+    with pytest.raises(ConfigError, match="whole sentences"):
+        evaluate_ppl(tmp_path / "run", batch_size=3)
+    with pytest.raises(ConfigError, match="evaluate-ppl RUN"):
+        score(tmp_path / "run", ["我 吃"])
+    preprocess("plain", place.text, tmp_path / "endless", min_count=1, end_of_sentence=False)
+    with pytest.raises(ConfigError, match="chunk-length 3"):
+        train(table(place, data__path=str(tmp_path / "endless")), tmp_path / "none")
+    with pytest.raises(ConfigError, match="end-of-sentence"):
+        train(table(place, data__path=str(tmp_path / "endless"), task__longest_chunk=1), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    assert PreparedData.open(tmp_path / "endless").vocabulary.end_id is None

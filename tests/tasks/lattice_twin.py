@@ -1,0 +1,189 @@
+"""Lattice language models written out: one sentence, one node, one edge and one vector at a time, as the equations have it.
+
+Takes its weights from a ``Lattice`` task. The benchmark runs it, too, to say what batching is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from sememekit.encoders.lattice_lstm import LatticeLSTM
+from sememekit.tasks.lattice import Lattice
+from sememekit.tasks.lattice_parts import SubModel
+
+Vectors = list[Tensor]
+"""One vector for each layer."""
+
+
+class Twin:
+    """The log-probability of one sentence. ``frozen`` puts known weights M in the place of those that the rule finds."""
+
+    def __init__(self, model: Lattice) -> None:
+        assert isinstance(model.encoder, LatticeLSTM)
+        self.model, self.encoder, self.rule = model, model.encoder, model.settings.state
+        self.size = self.encoder.output_size
+
+    def log_probability(self, tokens: Sequence[int], frozen: list[Tensor] | None = None) -> Tensor:
+        """log p of ``tokens``, the end mark last. Afterwards ``weights`` has M, and ``edges`` (begin, end, copy) -> log p."""
+        model = self.model
+        self.edges: dict[tuple[int, int, int], Tensor] = {}
+        self.weights: list[Tensor] = []
+        self.token_vectors = [self.token_vector(word) for word in range(len(model.vocabulary))]
+        length, longest = len(tokens), model.settings.longest_chunk
+        zero = [torch.zeros_like(model.output.weight[0, :1]).expand(self.size) for _ in self.encoder.inputs]
+        first = self.lstm(self.start_vector(), [(1.0, zero, zero)])
+        bundles = [[(torch.ones((), dtype=zero[0].dtype), *first)]]
+        alphas = [torch.zeros((), dtype=zero[0].dtype)]
+        for node in range(length):
+            if node and self.rule == "segmental":
+                bundles.append([(bundles[0][0][0], *self.lstm(self.token_vectors[tokens[node - 1]], bundles[node - 1]))])
+            elif node:
+                arriving = [
+                    (edge, self.lstm(self.chunk_vector(tokens[edge[0] : edge[1]], edge[2]), bundles[edge[0]]))
+                    for edge in self.ending_at(node, longest)
+                ]
+                paths = torch.stack([alphas[edge[0]] + self.edges[edge] for edge, _ in arriving])
+                copies = model.entries.most_copies
+                places = [(node - begin - 1) * copies + copy for (begin, _, copy), _ in arriving]
+                draws = min(node, longest) * copies
+                weights = (
+                    self.merging_weights(paths - paths.logsumexp(0), places, draws) if frozen is None else frozen[node - 1]
+                )
+                self.weights.append(weights.detach())
+                states = [(weight, *state) for weight, (_, state) in zip(weights, arriving, strict=True)]
+                bundles.append(states if self.rule == "tree" else [self.merged(states)])
+            output = torch.stack([weight * hidden[-1] for weight, hidden, _ in bundles[node]]).sum(0)
+            for end in range(node + 1, min(node + longest, length) + 1):
+                for copy, score in enumerate(self.edge_scores(output, tokens[node:end], end == length)):
+                    self.edges[node, end, copy] = score
+            ways = [alphas[edge[0]] + self.edges[edge] for edge in self.ending_at(node + 1, longest)]
+            alphas.append(torch.stack(ways).logsumexp(0))
+        return alphas[length]
+
+    def ending_at(self, node: int, longest: int) -> list[tuple[int, int, int]]:
+        """Edges that end at a node, the shortest first."""
+        return sorted((edge for edge in self.edges if edge[1] == node), key=lambda edge: (node - edge[0], edge[2]))
+
+    def merging_weights(self, log_posterior: Tensor, places: list[int], draws: int) -> Tensor:
+        """M, or what the rule makes of it. Noise is drawn for all edges that might be; ``places`` says which there are."""
+        settings = self.model.settings
+        if self.rule == "direct":
+            return torch.ones_like(log_posterior)
+        if not settings.posterior_gradient:
+            log_posterior = log_posterior.detach()
+        if self.rule in ("marginal", "tree"):
+            return log_posterior.exp()
+        if self.model.training:
+            log_posterior = log_posterior - torch.empty(draws, dtype=log_posterior.dtype).exponential_()[places].log()
+            if self.rule == "gumbel":
+                return (log_posterior / self.model.temperature).softmax(0)
+        return torch.eye(len(log_posterior), dtype=log_posterior.dtype)[log_posterior.argmax()]
+
+    def merged(self, states: list[tuple[Tensor, Vectors, Vectors]]) -> tuple[Tensor, Vectors, Vectors]:
+        layers = range(len(self.encoder.inputs))
+        hidden = [torch.stack([weight * h[layer] for weight, h, _ in states]).sum(0) for layer in layers]
+        cell = [torch.stack([weight * c[layer] for weight, _, c in states]).sum(0) for layer in layers]
+        return torch.ones_like(states[0][0]), hidden, cell
+
+    def lstm(self, x: Tensor, bundle: list[tuple[Tensor, Vectors, Vectors]]) -> tuple[Vectors, Vectors]:
+        """One step on x out of sources h_k, c_k with weights M_k; the ordinary LSTM where there is one source."""
+        hidden, cell = [], []
+        coupled = self.encoder.settings.coupled
+        for layer, (from_input, from_output) in enumerate(zip(self.encoder.inputs, self.encoder.recurrents, strict=True)):
+            mean = torch.stack([weight * h[layer] for weight, h, _ in bundle]).sum(0)
+            added = from_input.weight @ x + from_input.bias
+            parts = [added, from_output.weight @ mean]
+            u, f, *i, o = (sum(part.split(self.size)[gate] for part in parts) for gate in range(3 if coupled else 4))
+            del f
+            kept, forgotten = 0.0, 0.0
+            for weight, h, c in bundle:
+                forget = torch.sigmoid(added.split(self.size)[1] + (from_output.weight @ h[layer]).split(self.size)[1])
+                kept = kept + weight * forget * c[layer]
+                forgotten = forgotten + weight * forget
+            gate = 1 - forgotten if coupled else torch.sigmoid(i[0])
+            c = kept + gate * torch.tanh(u)
+            x = torch.sigmoid(o) * torch.tanh(c)
+            hidden.append(x)
+            cell.append(c)
+        return hidden, cell
+
+    def token_vector(self, word: int) -> Tensor:
+        rows = [row for row in self.model.entries.rows[word].tolist() if row >= 0]
+        return torch.stack([self.model.embedding.weight[row] for row in rows]).mean(0)
+
+    def start_vector(self) -> Tensor:
+        model = self.model
+        return self.token_vectors[model.end] if self.rule == "segmental" else self.chunk_vector([model.end], 0)
+
+    def rows_of(self, tokens: Sequence[int]) -> list[int]:
+        """Rows of the copies of a chunk; none for one outside the vocabulary."""
+        entries = self.model.entries
+        for chunk in range(len(entries.chunks)):
+            if entries.chunks.tokens(chunk) == tuple(tokens):
+                return [row for row in entries.rows[chunk].tolist() if row >= 0]
+        return []
+
+    def chunk_vector(self, tokens: Sequence[int], copy: int) -> Tensor:
+        rows, entries = self.rows_of(tokens), self.model.entries
+        row = rows[copy] if rows else entries.sentinel
+        assert row is not None
+        own = self.model.embedding.weight[row]
+        composition = self.model.composition
+        if composition is None:
+            return own
+        ends = [own]
+        for order, from_input, from_output in (
+            (tokens, composition.forward_input, composition.forward_recurrent),
+            (tokens[::-1], composition.backward_input, composition.backward_recurrent),
+        ):
+            state = torch.zeros_like(own[:1]).expand(composition.size), torch.zeros_like(own[:1]).expand(composition.size)
+            for token in order:
+                ready = from_input.weight @ self.token_vectors[token] + from_input.bias
+                if from_output is not None:
+                    ready = ready + from_output.weight @ state[0]
+                state = plain_cell(ready, state[1])
+            ends.append(state[0])
+        return torch.cat(ends)
+
+    def edge_scores(self, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> list[Tensor]:
+        """log p(chunk, copy | state), one for each copy; none for a chunk that has no edge."""
+        model, rows = self.model, self.rows_of(tokens)
+        context = torch.tanh(model.output.weight @ output + model.output.bias)
+        main = model.decoder.log_probs(context)
+        if model.sub_model is None:
+            return [main[row] for row in rows]
+        assert model.entries.sentinel is not None
+        below = main[model.entries.sentinel] + self.sub_score(model.sub_model, output, tokens, at_the_end)
+        if not rows:
+            return [below]
+        share = torch.tensor(float(len(rows)), dtype=main.dtype).log()
+        return [torch.logaddexp(main[row], below - share) for row in rows]
+
+    def sub_score(self, sub: SubModel, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> Tensor:
+        ready = sub.begin.weight @ output + sub.begin.bias
+        hidden, cell = plain_cell(ready, torch.zeros_like(ready[: sub.size]))
+        total = torch.zeros((), dtype=ready.dtype)
+        words = torch.stack(self.token_vectors)
+        for depth in range(len(tokens) + 1):
+            context = torch.tanh(sub.output.weight @ hidden + sub.output.bias)
+            logits = words @ context + sub.bias
+            if depth:
+                logits = torch.cat([logits, sub.end(context)])
+            choices = logits.log_softmax(0)
+            if depth == len(tokens):
+                return total + choices[-1]
+            total = total + choices[tokens[depth]]
+            if depth + 1 == len(tokens) and (at_the_end or len(tokens) == self.model.settings.longest_chunk):
+                return total
+            ready = sub.input.weight @ words[tokens[depth]] + sub.input.bias + sub.recurrent.weight @ hidden
+            hidden, cell = plain_cell(ready, cell)
+        raise AssertionError
+
+
+def plain_cell(ready: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    u, f, i, o = ready.chunk(4)
+    new = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(u)
+    return torch.sigmoid(o) * torch.tanh(new), new
