@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.cli.options import ERRORS_HELP, Debug, ErrorPolicy, Errors, Json, Quiet, Seed, example, given
+from sememekit.cli.options import ERRORS_HELP, Debug, ErrorPolicy, Errors, Json, Quiet, Seed, Split, example, given
 from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
 
 
@@ -48,6 +48,7 @@ def register(app: typer.Typer) -> None:
             "sememekit preprocess peoples-daily-headlines --out data/headlines",
         )
     )(preprocess)
+    app.command(epilog=example("sememekit baseline data/headlines --lead 15-characters"))(baseline)
     app.command(epilog=example("echo 去年美国贸易逆差 | sememekit segment"))(segment)
 
 
@@ -143,6 +144,37 @@ def preprocess(
     if signature.lexicon_coverage is not None:
         remark(f"the lexicon knows {signature.lexicon_coverage:.2%} of the running words", quiet)
     hint(f"next: sememekit build-sememe-graph --source open --data {out} --out {out}.graph", quiet)
+
+
+def baseline(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.", show_default=False)],
+    split: Split = None,
+    lead: Annotated[
+        str | None,
+        typer.Option("--lead", metavar="N-UNIT", help="N-words, N-bytes or N-characters; else as the data set is used to."),
+    ] = None,
+    rouge: Annotated[
+        list[str] | None, typer.Option("--rouge", help="gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Score the beginning of each source as if it were a headline: what every model has to beat."""
+    from sememekit.commands.baseline import baseline as run
+
+    report = run(data, **given(split=split, lead=lead, rouge_by=rouge))
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (f"{metric} ({scores.name})", *(format(value, ".4f") for value in (found.value, found.low, found.high)))
+        for scores in report.scores
+        for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
+    ]
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split})"
+    print_table(title, ("", "mean", "from", "to"), rows)
+    for scores in report.scores:
+        print(scores.signature)
 
 
 def segment(

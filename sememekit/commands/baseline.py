@@ -1,0 +1,128 @@
+"""``sememekit baseline``: the beginning of the source as a headline, which every model has to beat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.attack_rates import Interval, interval
+from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport, rouge
+from sememekit.text import PreparedData
+
+LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
+"""Data set -> the beginning that is taken unless another is asked for."""
+
+_RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
+
+
+class TextScores(Settings):
+    """ROUGE by one preset.
+
+    Attributes:
+        name: of the preset.
+        rouge1, rouge2, rougeL: 0 to 1, with 95 % bootstrap intervals.
+        signature: scores with equal signatures can be compared.
+    """
+
+    name: str
+    rouge1: Interval
+    rouge2: Interval
+    rougeL: Interval  # noqa: N815 -- its usual name
+    signature: str
+
+
+class BaselineReport(Settings):
+    """What ``baseline`` found.
+
+    Attributes:
+        data: the prepared data.
+        split: which part.
+        lead: what was taken of each source.
+        examples: how many.
+        scores: by each preset.
+    """
+
+    data: str
+    split: str
+    lead: str
+    examples: int
+    scores: tuple[TextScores, ...]
+
+
+def baseline(data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = ()) -> BaselineReport:
+    """Score the beginnings of the sources as if they were headlines.
+
+    Args:
+        data: prepared pairs.
+        split: of the data.
+        lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
+            the custom of the data set.
+        rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
+
+    Raises:
+        ConfigError: for another lead or preset, or none where the data set has no custom.
+        DataError: the data are absent, are no pairs, or lack the split.
+    """
+    prepared = PreparedData.open(data)
+    dataset = prepared.signature.dataset
+    chosen = lead or LEADS.get(dataset)
+    if chosen is None:
+        raise ConfigError(f"--lead is missing: {dataset} has no custom; give N-words, N-bytes or N-characters")
+    names = presets_for(dataset, rouge_by)
+    wordings = prepared.examples(split).wordings
+    if wordings is None:
+        raise DataError(
+            f"{data}: keeps no references; write pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
+        )
+    pairs = list(wordings)
+    texts = [lead_of(pair.source, chosen) for pair in pairs]
+    references = [pair.references for pair in pairs]
+    scores = tuple(text_scores(name, rouge(texts, references, PRESETS[name])) for name in names)
+    return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=scores)
+
+
+def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of the ROUGE presets to score by: those given, or those of the data set.
+
+    Raises:
+        ConfigError: for an unknown one, or when there are none.
+    """
+    for name in given:
+        if name not in PRESETS:
+            raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
+    names = tuple(given) or PRESETS_OF_DATASETS.get(dataset)
+    if not names:
+        raise ConfigError(f"{dataset} has no usual ROUGE; choose one of {', '.join(PRESETS)} with --rouge")
+    return names
+
+
+def text_scores(name: str, report: RougeReport) -> TextScores:
+    """The report of a preset without the scores of single examples."""
+    return TextScores(
+        name=name,
+        rouge1=interval(report.rouge1),
+        rouge2=interval(report.rouge2),
+        rougeL=interval(report.rougeL),
+        signature=report.signature,
+    )
+
+
+def lead_of(source: Sequence[str], rule: str) -> str:
+    """The beginning of a source, as words between blanks.
+
+    Raises:
+        ConfigError: for a rule of another form.
+    """
+    found = _RULE.fullmatch(rule)
+    if found is None:
+        raise ConfigError(f"--lead {rule!r}: give N-words, N-bytes or N-characters, such as 8-words")
+    size, unit = int(found[1]), found[2]
+    if unit == "words":
+        return " ".join(source[:size])
+    if unit == "characters":
+        return "".join(source)[:size]
+    return " ".join(source).encode()[:size].decode(errors="ignore")

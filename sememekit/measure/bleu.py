@@ -1,0 +1,196 @@
+"""BLEU of answers in a dialogue: how near the best few of a beam come to what was said (Zhao et al. 2017; Yang et al. 2018).
+
+With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypotheses and M references of an example:
+
+    precision_n = mean over the hypotheses of the largest d_n to any reference
+    recall_n    = mean over the references of the largest d_n of any hypothesis
+
+both averaged over the examples. sacrebleu counts and smooths. With one reference recall is the best of the H values and
+precision their mean, so recall is never below precision. In the MoS paper's table it is, so references were several there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from sememekit.config import Settings
+from sememekit.errors import DataError
+from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval, ratio_interval
+from sememekit.text.english import English
+
+ORDERS: Final = (1, 2, 3, 4)
+
+_UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
+_NEVER: Final = "zqunknownqz"
+
+
+class BleuSettings(Settings):
+    """What is compared, and how.
+
+    Attributes:
+        top: H, the hypotheses of an example that count, the best first.
+        smoothing: of counts that are zero: "exp" (halved again and again; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or
+            "floor" (0.1).
+        tokenizer: "english" (lower case, marks and clitics apart, both sides alike) or "white space".
+    """
+
+    top: int = Field(default=5, ge=1)
+    smoothing: Literal["exp", "add-k", "floor"] = "exp"
+    tokenizer: Literal["english", "white space"] = "english"
+
+
+@dataclass(frozen=True)
+class BleuReport:
+    """Means over the examples, each with its 95 % bootstrap interval.
+
+    Attributes:
+        precision, recall: BLEU-1 to BLEU-4, 0 to 1.
+        per_example: "precision1" ... "recall4" -> (n,) of each example.
+        examples: n.
+        signature: one line; scores with equal signatures can be compared.
+    """
+
+    precision: tuple[Estimate, ...]
+    recall: tuple[Estimate, ...]
+    per_example: Mapping[str, npt.NDArray[np.float64]]
+    examples: int
+    signature: str
+
+
+def dialogue_bleu(
+    candidates: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    settings: BleuSettings | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> BleuReport:
+    """Score answers.
+
+    An order of n-grams for which a hypothesis is too short is left out of its geometric mean. A hypothesis without any right
+    word scores 0.
+    ``<unk>`` matches nothing.
+
+    Args:
+        candidates: n lists of hypotheses, best first; those beyond ``settings.top`` are not looked at.
+        references: n lists of what was said.
+        settings: None for the first five, "exp", "english".
+        resamples, seed: of the bootstrap.
+
+    Raises:
+        DataError: nothing to score, other numbers of candidates than of references, or an example without either.
+    """
+    settings = settings or BleuSettings()
+    _check_numbers(candidates, references)
+    distance = _Distance(settings)
+    rows = [_example(texts[: settings.top], own, distance) for texts, own in zip(candidates, references, strict=True)]
+    table = np.array(rows).reshape(len(rows), 2 * len(ORDERS))
+    names = [f"{side}{order}" for side in ("precision", "recall") for order in ORDERS]
+    columns = {name: table[:, index] for index, name in enumerate(names)}
+    ones = np.ones(len(rows))
+    estimates = [ratio_interval(columns[name], ones, resamples=resamples, seed=seed) for name in names]
+    counts = sorted({len(own) for own in references})
+    return BleuReport(
+        precision=tuple(estimates[: len(ORDERS)]),
+        recall=tuple(estimates[len(ORDERS) :]),
+        per_example=columns,
+        examples=len(rows),
+        signature=bleu_signature(settings, counts),
+    )
+
+
+def bleu_signature(settings: BleuSettings, num_references: Sequence[int]) -> str:
+    """One line of all that must agree before two scores can be compared."""
+    spread = str(num_references[0]) if len(num_references) == 1 else f"{num_references[0]}-{num_references[-1]}"
+    parts = {
+        "metric": "sentence-bleu-1-4",
+        "top": settings.top,
+        "refs": spread,
+        "tok": settings.tokenizer.replace(" ", "-"),
+        "smooth": settings.smoothing,
+        "eff": "yes",
+        "unk": "never",
+        "package": f"sacrebleu-{version('sacrebleu')}",
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def bleu_differences(
+    first: BleuReport, second: BleuReport, *, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Estimate]:
+    """The first system minus the second on the same inputs, with paired bootstrap intervals.
+
+    Returns:
+        "precision1" ... "recall4" -> difference of means.
+
+    Raises:
+        DataError: when the reports are of different settings or different numbers of examples.
+    """
+    if first.signature != second.signature or first.examples != second.examples:
+        raise DataError(
+            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
+            f"examples by {second.signature}"
+        )
+    ones = np.ones(first.examples)
+    return {
+        name: ratio_difference_interval((column, ones), (second.per_example[name], ones), resamples=resamples, seed=seed)
+        for name, column in first.per_example.items()
+    }
+
+
+class _Distance:
+    """BLEU-1 to BLEU-4 of a hypothesis against one reference."""
+
+    def __init__(self, settings: BleuSettings) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
+        self._smoothing = settings.smoothing
+        self._bleu = BLEU(tokenize="none", force=True, smooth_method="none")  # "add-k" would add to the counts themselves
+        self._cut = English().segment if settings.tokenizer == "english" else str.split
+
+    def words(self, text: str) -> str:
+        """The text with a blank between words."""
+        return " ".join(self._cut(text))
+
+    def __call__(self, hypothesis: str, reference: str) -> list[float]:
+        counted = self._bleu.sentence_score(hypothesis, [reference])
+        found = [
+            self._bleu.compute_bleu(
+                counted.counts[:order],
+                counted.totals[:order],
+                counted.sys_len,
+                counted.ref_len,
+                smooth_method=self._smoothing,
+                effective_order=True,
+                max_ngram_order=order,
+            )
+            for order in ORDERS
+        ]
+        return [min(score.score / 100.0, 1.0) for score in found]
+
+
+def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Distance) -> npt.NDArray[np.float64]:
+    """(8,) precision of each order, then recall."""
+    texts = [distance.words(_UNKNOWN.sub(_NEVER, text)) for text in hypotheses]
+    own = [distance.words(text) for text in references]
+    table = np.array([[distance(text, reference) for reference in own] for text in texts])  # (H, M, 4)
+    return np.concatenate([table.max(axis=1).mean(axis=0), table.max(axis=0).mean(axis=0)])
+
+
+def _check_numbers(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
+    if len(candidates) != len(references):
+        raise DataError(f"{len(candidates)} lists of answers and references of {len(references)}; each needs its own")
+    if not candidates:
+        raise DataError("no answers to score")
+    for number, (texts, own) in enumerate(zip(candidates, references, strict=True), start=1):
+        for what, given in (("answer", texts), ("reference", own)):
+            if isinstance(given, str) or not given:
+                raise DataError(f"example {number}: {'a string, not a list' if isinstance(given, str) else 'no'} {what}")

@@ -1,0 +1,259 @@
+"""ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004) of written texts against references, with a signature and bootstrap intervals.
+
+The package rouge-score does the counting. What is ours is what it leaves open: what a unit is, how long a text may be, what
+several references mean, and that a word which a model does not know matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval, ratio_interval
+
+METRICS: Final = ("rouge1", "rouge2", "rougeL")
+
+_UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
+_NEVER_WORD: Final = "zqunknownqz"
+_NEVER_CHARACTER: Final = "\ue000"
+
+
+class RougeSettings(Settings):
+    """What is compared, and how.
+
+    Attributes:
+        unit: "word" or "character"; every character that is not white space is one.
+        tokenizer: how words are found, on both sides: "rouge-score" (lower case; whatever is no ASCII letter or digit parts
+            words), "jieba" (its own dictionary, no guessing) or "white space". Without meaning for characters.
+        stemming: Porter's stems of English words of more than three letters.
+        byte_cap: bytes of UTF-8 of a written text that count, the first ones; None for all. References are never cut.
+        statistic: "f1", or "recall".
+        references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
+            sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
+    """
+
+    unit: Literal["word", "character"] = "word"
+    tokenizer: Literal["rouge-score", "jieba", "white space"] = "rouge-score"
+    stemming: bool = False
+    byte_cap: int | None = Field(default=None, ge=1)
+    statistic: Literal["f1", "recall"] = "f1"
+    references: Literal["best", "summed", "mean"] = "best"
+
+
+PRESETS: Final[Mapping[str, RougeSettings]] = {
+    "gigaword": RougeSettings(stemming=True),
+    "duc": RougeSettings(stemming=True, byte_cap=75, statistic="recall", references="summed"),
+    "lcsts-characters": RougeSettings(unit="character"),
+    "lcsts-words": RougeSettings(tokenizer="jieba"),
+}
+"""Settings by name: F1 of full texts for Gigaword, recall at 75 bytes against four references for DUC-2004 (both with stems, as
+in the scripts of Rush et al. 2015), F1 by characters and by words for LCSTS."""
+
+PRESETS_OF_DATASETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "gigaword": ("gigaword",),
+    "duc": ("duc",),
+    "lcsts": ("lcsts-characters", "lcsts-words"),
+    "peoples-daily-headlines": ("lcsts-characters", "lcsts-words"),
+}
+"""Data set -> the presets that its texts are usually scored by, the main one first."""
+
+
+@dataclass(frozen=True)
+class RougeReport:
+    """Means over the examples, each with its 95 % bootstrap interval.
+
+    Attributes:
+        rouge1, rouge2, rougeL: 0 to 1.
+        per_example: metric -> (n,) score of each example.
+        examples: n.
+        signature: one line; scores with equal signatures can be compared.
+    """
+
+    rouge1: Estimate
+    rouge2: Estimate
+    rougeL: Estimate  # noqa: N815 -- its usual name
+    per_example: Mapping[str, npt.NDArray[np.float64]]
+    examples: int
+    signature: str
+
+
+def rouge(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    settings: RougeSettings | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> RougeReport:
+    """Score written texts.
+
+    ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
+    no credit for not knowing a word that somebody masked in the reference.
+
+    Args:
+        hypotheses: n texts. Words that a model wrote stand between blanks, also in Chinese.
+        references: one or several for each, as they were written.
+        settings: None for words, F1, full length.
+        resamples, seed: of the bootstrap.
+
+    Raises:
+        DataError: nothing to score, texts and references in different numbers, or a text without any reference.
+        ConfigError: settings that contradict each other.
+    """
+    settings = settings or RougeSettings()
+    _check_numbers(hypotheses, references)
+    score = _scorer(settings)
+    rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(METRICS))
+    columns = {name: table[:, index] for index, name in enumerate(METRICS)}
+    estimates = {
+        name: ratio_interval(column, np.ones(len(column)), resamples=resamples, seed=seed) for name, column in columns.items()
+    }
+    counts = sorted({len(own) for own in references})
+    return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, counts))
+
+
+def rouge_signature(settings: RougeSettings, num_references: Sequence[int]) -> str:
+    """One line of all that must agree before two scores can be compared.
+
+    Args:
+        settings: as in :func:`rouge`.
+        num_references: the numbers of references that occur.
+    """
+    spread = str(num_references[0]) if len(num_references) == 1 else f"{num_references[0]}-{num_references[-1]}"
+    tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
+    if tokenizer == "jieba":
+        tokenizer = f"jieba-{version('jieba')}"
+    parts = {
+        "metric": "rouge",
+        "unit": settings.unit,
+        "tok": tokenizer.replace(" ", "-"),
+        "stem": "porter" if settings.stemming else "no",
+        "cap": "no" if settings.byte_cap is None else f"{settings.byte_cap}b",
+        "stat": settings.statistic,
+        "refs": f"{spread}/{settings.references}",
+        "unk": "never",
+        "package": f"rouge-score-{version('rouge-score')}",
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def rouge_differences(
+    first: RougeReport, second: RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Estimate]:
+    """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
+
+    Raises:
+        DataError: when the reports are of different settings or different numbers of examples.
+    """
+    if first.signature != second.signature or first.examples != second.examples:
+        raise DataError(
+            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
+            f"examples by {second.signature}"
+        )
+    ones = np.ones(first.examples)
+    return {
+        name: ratio_difference_interval(
+            (first.per_example[name], ones), (second.per_example[name], ones), resamples=resamples, seed=seed
+        )
+        for name in METRICS
+    }
+
+
+def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    if len(hypotheses) != len(references):
+        raise DataError(f"{len(hypotheses)} texts to score and references of {len(references)}; each text needs its own")
+    if not hypotheses:
+        raise DataError("no texts to score")
+    for number, own in enumerate(references, start=1):
+        if isinstance(own, str) or not own:
+            what = "a string where a list of references is needed" if isinstance(own, str) else "no reference"
+            raise DataError(f"text {number}: {what}")
+
+
+_Scores = Mapping[str, Any]
+
+
+def _scorer(settings: RougeSettings) -> Callable[[str, str], tuple[_Scores, int, int]]:
+    """A function of (reference, hypothesis): rouge-score's scores, and the units of the two."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    cut = _cutter(settings)
+
+    class Units:
+        """What rouge-score asks for in place of its own words."""
+
+        def tokenize(self, text: str) -> Sequence[str]:
+            return cut(text)
+
+    scorer = RougeScorer(list(METRICS), tokenizer=Units())
+    return lambda reference, hypothesis: (scorer.score(reference, hypothesis), len(cut(reference)), len(cut(hypothesis)))
+
+
+def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
+    if settings.stemming and (settings.unit == "character" or settings.tokenizer == "jieba"):
+        raise ConfigError("stemming is of English words; leave it out for characters and for jieba")
+    if settings.unit == "character":
+        return cache(lambda text: tuple("".join(text.split())))
+    if settings.tokenizer == "jieba":
+        from sememekit.text.segment import open_segmenter
+
+        segment = open_segmenter("jieba").segment
+        # Words of a model stand between blanks, which are none of jieba's business.
+        return cache(lambda text: tuple(segment("".join(text.split()))))
+    if settings.tokenizer == "white space":
+        if settings.stemming:
+            raise ConfigError("stemming goes with the tokenizer 'rouge-score'")
+        return cache(lambda text: tuple(text.split()))
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return cache(DefaultTokenizer(settings.stemming).tokenize)
+
+
+def _example(
+    hypothesis: str,
+    references: Sequence[str],
+    settings: RougeSettings,
+    score: Callable[[str, str], tuple[_Scores, int, int]],
+) -> list[float]:
+    """The score of one text by each metric."""
+    if settings.byte_cap is not None:
+        hypothesis = hypothesis.encode()[: settings.byte_cap].decode(errors="ignore")
+    by_word = settings.unit == "word" and settings.tokenizer != "jieba"
+    hypothesis = _UNKNOWN.sub(_NEVER_WORD if by_word else _NEVER_CHARACTER, hypothesis)
+    found = [score(reference, hypothesis) for reference in references]
+    key = "fmeasure" if settings.statistic == "f1" else "recall"
+    values = []
+    for name in METRICS:
+        if settings.references == "summed":
+            values.append(_summed(found, name, settings.statistic))
+        else:
+            scores = [float(getattr(scores[name], key)) for scores, _, _ in found]
+            values.append(max(scores) if settings.references == "best" else sum(scores) / len(scores))
+    return values
+
+
+def _summed(found: Sequence[tuple[_Scores, int, int]], name: str, statistic: str) -> float:
+    """Matches over all references, divided by what there was to match."""
+    order = 2 if name == "rouge2" else 1
+    matches = wanted = written = 0
+    for scores, size, own_size in found:
+        grams = max(size - order + 1, 0)
+        matches += round(float(scores[name].recall) * grams)
+        wanted += grams
+        written += max(own_size - order + 1, 0)
+    recall = matches / wanted if wanted else 0.0
+    precision = matches / written if written else 0.0
+    if statistic == "recall":
+        return recall
+    return 2 * precision * recall / (precision + recall) if matches else 0.0

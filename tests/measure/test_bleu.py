@@ -1,0 +1,67 @@
+"""BLEU of answers: hand-counted cases, sacrebleu itself, the two sides."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from sememekit.errors import DataError
+from sememekit.measure.bleu import BleuSettings, bleu_differences, dialogue_bleu
+
+
+def test_one_word_of_two() -> None:
+    report = dialogue_bleu([["yes sir"]], [["yes madam"]])
+    assert report.precision[0].value == pytest.approx(0.5)
+    # BLEU-2: one bigram, none right, smoothed to half of one
+    assert report.precision[1].value == pytest.approx(math.sqrt(0.5 * 0.5))
+    assert report.precision[3].value == report.precision[1].value, "orders that do not fit are left out"
+
+
+def test_brevity() -> None:
+    assert dialogue_bleu([["yes"]], [["yes indeed"]]).recall[0].value == pytest.approx(math.exp(-1))
+
+
+def test_every_order_is_that_of_sacrebleu() -> None:
+    hypothesis, reference = "i think it is a very good idea too", "i think that it is a good idea , too"
+    report = dialogue_bleu([[hypothesis]], [[reference]], BleuSettings(smoothing="add-k"))
+    for order in (1, 2, 3, 4):
+        metric = BLEU(tokenize="none", smooth_method="add-k", max_ngram_order=order, effective_order=True, force=True)
+        assert report.precision[order - 1].value == pytest.approx(metric.sentence_score(hypothesis, [reference]).score / 100)
+
+
+def test_precision_and_recall_with_several_of_both() -> None:
+    report = dialogue_bleu([["a b", "c d", "x y"]], [["a b", "c q"]])
+    assert report.precision[0].value == pytest.approx((1 + 0.5 + 0) / 3), "no right word, nothing to smooth"
+    assert report.recall[0].value == pytest.approx((1 + 0.5) / 2)
+
+
+def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
+    answers = ["i do n't know ."] * 5 + ["rubbish"]
+    report = dialogue_bleu([answers], [["I don't know."]])
+    assert [side.value for side in (*report.precision, *report.recall)] == pytest.approx([1.0] * 8)
+    assert "top:5" in report.signature
+    assert dialogue_bleu([["<unk>"]], [["<unk>"]]).precision[0].value < 1, "not knowing earns nothing"
+    assert dialogue_bleu([[""]], [["a"]]).precision[0].value == 0
+
+
+def test_differences_are_paired() -> None:
+    references = [["a b c"], ["d e f"], ["g h i"]]
+    first, second = dialogue_bleu(references, references), dialogue_bleu([["a b x"], ["d e x"], ["g h x"]], references)
+    found = bleu_differences(first, second)["precision1"]
+    assert found.value == pytest.approx(1 / 3)
+    assert found.low == pytest.approx(found.high), "every example differs by the same"
+    with pytest.raises(DataError, match="cannot be compared"):
+        bleu_differences(first, dialogue_bleu(references, references, BleuSettings(top=1)))
+
+
+def test_what_cannot_be_scored() -> None:
+    with pytest.raises(DataError, match="no answers"):
+        dialogue_bleu([], [])
+    with pytest.raises(DataError, match="1 lists of answers and references of 2"):
+        dialogue_bleu([["a"]], [["a"], ["b"]])
+    with pytest.raises(DataError, match="example 1: no answer"):
+        dialogue_bleu([[]], [["a"]])
+    with pytest.raises(DataError, match="example 1: a string, not a list reference"):
+        dialogue_bleu([["a"]], ["a"])

@@ -1,0 +1,129 @@
+"""ROUGE: hand-counted cases, an independent package for characters, the rules of our own."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from rouge import Rouge
+from rouge_score.rouge_scorer import RougeScorer
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, rouge_differences
+
+CHARACTERS = PRESETS["lcsts-characters"]
+WORDS = RougeSettings()
+
+
+def values(report: RougeReport) -> list[float]:
+    return [report.rouge1.value, report.rouge2.value, report.rougeL.value]
+
+
+def chinese(seed: int, count: int = 60) -> list[str]:
+    source = random.Random(seed)
+    return ["".join(source.choices("中国人民银行今天发布新的", k=source.randint(1, 20))) for _ in range(count)]
+
+
+def test_characters_agree_with_an_independent_package() -> None:
+    hypotheses, references = chinese(1), chinese(2)
+    ours = rouge([" ".join(text) for text in hypotheses], [[text] for text in references], CHARACTERS)
+    theirs = Rouge(exclusive=False).get_scores([" ".join(text) for text in hypotheses], [" ".join(text) for text in references])
+    for metric, name in zip(METRICS, ("rouge-1", "rouge-2", "rouge-l"), strict=True):
+        np.testing.assert_allclose(ours.per_example[metric], [scores[name]["f"] for scores in theirs], atol=1e-7)
+    recall = rouge(hypotheses, [[text] for text in references], RougeSettings(unit="character", statistic="recall"))
+    for metric, name in zip(METRICS, ("rouge-1", "rouge-2", "rouge-l"), strict=True):
+        np.testing.assert_allclose(recall.per_example[metric], [scores[name]["r"] for scores in theirs], atol=1e-7)
+
+
+def test_words_are_those_of_rouge_score() -> None:
+    hypothesis, reference = "the cats were running #.# miles", "The cat, running 2.5 miles!"
+    found = RougeScorer(list(METRICS), use_stemmer=True).score(reference, hypothesis)
+    assert values(rouge([hypothesis], [[reference]], PRESETS["gigaword"])) == [found[name].fmeasure for name in METRICS]
+
+
+def test_counted_by_hand() -> None:
+    assert values(rouge(["a b c"], [["a c b d"]], WORDS)) == pytest.approx([2 * 3 / 7, 0, 2 * 2 / 7])
+    assert values(rouge(["a b"], [["a b"]], WORDS)) == [1.0, 1.0, 1.0]
+    assert values(rouge([""], [["a b"]], WORDS)) == [0.0, 0.0, 0.0]
+    assert values(rouge(["新 华社"], [["新华 社。"]], CHARACTERS)) == pytest.approx([6 / 7, 4 / 5, 6 / 7])
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("best", 1.0), ("mean", 0.6), ("summed", 3 / 7)])
+def test_several_references(rule: str, expected: float) -> None:
+    settings = RougeSettings(statistic="recall", references=rule)
+    assert rouge(["a b c"], [["a b", "c d e f g"]], settings).rouge1.value == pytest.approx(expected)
+
+
+def test_several_references_summed_by_f1() -> None:
+    report = rouge(["a b c"], [["a b", "c d e f g"]], RougeSettings(references="summed"))
+    assert report.rouge1.value == pytest.approx(2 * (3 / 7) * (3 / 6) / (3 / 7 + 3 / 6))
+
+
+def test_the_cap_counts_bytes_of_what_was_written() -> None:
+    settings = RougeSettings(byte_cap=7, statistic="recall")
+    assert rouge(["aaa bbb ccc"], [["ccc aaa bbb"]], settings).rouge1.value == pytest.approx(2 / 3)
+    chars = RougeSettings(unit="character", byte_cap=7, statistic="recall")
+    assert rouge(["一二三"], [["一二三"]], chars).rouge1.value == pytest.approx(2 / 3), "a torn character is dropped"
+
+
+@pytest.mark.parametrize("mask", ["<unk>", "UNK"])
+def test_not_knowing_a_word_earns_nothing(mask: str) -> None:
+    assert rouge([f"nec {mask} up"], [["nec UNK up"]], WORDS).rouge1.value == pytest.approx(2 / 3)
+    assert rouge([f"一 {mask} 二"], [["一UNK二"]], CHARACTERS).rouge1.value == pytest.approx(2 * 2 / (3 + 5))
+    assert rouge([f"一 {mask} 二"], [["一UNK二"]], PRESETS["lcsts-words"]).rouge1.value < 1.0
+
+
+def test_words_by_jieba_do_not_depend_on_how_a_model_cuts() -> None:
+    one = rouge(["中国 人民 银行"], [["中国人民银行"]], PRESETS["lcsts-words"])
+    other = rouge(["中 国人 民银行"], [["中国人民银行"]], PRESETS["lcsts-words"])
+    assert values(one) == values(other) == [1.0, one.rouge2.value, 1.0]
+    assert "tok:jieba-" in one.signature
+
+
+def test_intervals_repeat_and_hold_the_mean() -> None:
+    one, again = (rouge(chinese(3), [[text] for text in chinese(4)], CHARACTERS, seed=5) for _ in range(2))
+    assert one.rouge1 == again.rouge1
+    assert one.rouge1.low < one.rouge1.value < one.rouge1.high
+    assert one.rouge1.value == pytest.approx(one.per_example["rouge1"].mean())
+
+
+def test_differences_are_paired() -> None:
+    references = [[text] for text in chinese(6)]
+    first = rouge([text[0][:-1] + "甲" for text in references], references, CHARACTERS)
+    second = rouge([text[0][:-1] + "甲乙" for text in references], references, CHARACTERS)
+    found = rouge_differences(first, second)["rouge1"]
+    assert found.value == pytest.approx(first.rouge1.value - second.rouge1.value)
+    assert found.low > 0, "the first is better in every example that has a match"
+    assert found.high - found.low < first.rouge1.high - first.rouge1.low
+    with pytest.raises(DataError, match="cannot be compared"):
+        rouge_differences(first, rouge(chinese(1), references, WORDS))
+
+
+def test_the_signature_names_everything() -> None:
+    report = rouge(["a"], [["a", "b", "c", "d"]], PRESETS["duc"])
+    for part in (
+        "unit:word",
+        "tok:rouge-score",
+        "stem:porter",
+        "cap:75b",
+        "stat:recall",
+        "refs:4/summed",
+        "package:rouge-score-",
+    ):
+        assert part in report.signature.split("|") or report.signature.split("|")[-1].startswith(part)
+    assert len({rouge(["a"], [["a"]], settings).signature for settings in PRESETS.values()}) == 4
+    assert "refs:1-2/best" in rouge(["a", "b"], [["a"], ["a", "b"]], WORDS).signature
+
+
+def test_what_cannot_be_scored() -> None:
+    with pytest.raises(DataError, match="no texts"):
+        rouge([], [])
+    with pytest.raises(DataError, match="1 texts to score and references of 2"):
+        rouge(["a"], [["a"], ["b"]])
+    with pytest.raises(DataError, match="text 2: no reference"):
+        rouge(["a", "b"], [["a"], []])
+    with pytest.raises(DataError, match="text 1: a string where a list"):
+        rouge(["a"], ["a"])
+    with pytest.raises(ConfigError, match="stemming"):
+        rouge(["a"], [["a"]], RougeSettings(unit="character", stemming=True))
