@@ -12,7 +12,7 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     """``left @ right.T``, without a gradient of its own: for use inside hand-written backward passes.
 
     In float32 on a CPU the product goes to oneDNN, whose kernels are made for the shape and the processor at run time, in place
-    of the general one behind ``@``: at (13,477 x 650) and 320 rows it is 1.2 to 1.8 times as fast (docs/results.md). Other
+    of the general one behind ``@``: at (13,477 x 650) and 320 rows it is 1.2 to 1.8 times as fast (docs/results/sdlm.md). Other
     types and devices, and builds of torch without oneDNN, take ``@``. The two differ in rounding alone.
 
     Args:

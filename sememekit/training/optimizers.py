@@ -7,13 +7,28 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
+from sememekit.errors import ConfigError
 from sememekit.training.settings import OptimizerSettings
 
 
 def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Plain SGD, Adam or Adagrad over ``parameters``; clipping is the trainer's work."""
+    """Plain SGD, Adam or Adagrad over ``parameters``; clipping is the trainer's work.
+
+    Raises:
+        ConfigError: ``initial_accumulator`` is given to an optimiser that has none.
+    """
+    if settings.initial_accumulator and settings.name != "adagrad":
+        raise ConfigError(
+            f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, given name = {settings.name!r}; "
+            "leave it at 0, or choose optimizer.name=adagrad"
+        )
     if settings.name == "adam":
         return torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     if settings.name == "adagrad":
-        return torch.optim.Adagrad(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+        return torch.optim.Adagrad(
+            parameters,
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            initial_accumulator_value=settings.initial_accumulator,
+        )
     return torch.optim.SGD(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)

@@ -20,6 +20,9 @@ class OptimizerSettings(Settings):
     """Largest norm of the whole gradient."""
     weight_decay: float = Field(default=0.0, ge=0.0)
     """L2 penalty added to the gradient."""
+    initial_accumulator: float = Field(default=0.0, ge=0.0)
+    """Adagrad only: what the sums of squared gradients begin with. At 0 the first step moves every weight by the whole rate,
+    whatever its gradient; with 0.1 (TensorFlow's default) weights of small gradients begin with small steps."""
     averaging: Literal["never", "triggered", "from_start"] = "never"
     """Judge and keep the mean of the weights over the steps since an epoch that was worse than the best of all but the last
     ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate stays."""
