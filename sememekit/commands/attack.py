@@ -36,7 +36,7 @@ from sememekit.commands.attack_page import comparison_page, report_page
 from sememekit.commands.train import stop_signals
 from sememekit.commands.victims import NamedVictim, SentenceNats, open_victim
 from sememekit.config import Settings, merge_tables
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.measure.attack_rates import AttackRates, Difference, attack_rates, paired_differences
 
 Progress = Callable[[str, int, int | None], None]
@@ -288,10 +288,16 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
     """Paired differences between two finished attacks on the same data, the first minus the second.
 
     Raises:
-        CheckpointError: a folder is no attack.
+        CheckpointError: a folder is no attack, or an unfinished one: successes end first, so what is done already is no sample.
         DataError: they are not on the same data, or have no example in common.
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
+    for folder in folders:
+        if not folder.finished:
+            raise CheckpointError(
+                f"{folder.path} is unfinished, and the examples that are done already are the easy ones; "
+                f"finish it: sememekit attack --out {folder.path} --resume"
+            )
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1]:
         names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)

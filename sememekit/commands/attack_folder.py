@@ -82,6 +82,12 @@ class AttackFolder:
                     "leave it as it was, or start anew with another --out"
                 )
 
+    @property
+    def finished(self) -> bool:
+        """Whether the attack wrote its report over all examples; a stopped one says so in it, a killed one has none."""
+        report = self.path / "report.json"
+        return report.exists() and not json.loads(report.read_bytes())["stopped"]
+
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number.
 

@@ -19,8 +19,8 @@ def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Paramete
     """
     if settings.initial_accumulator and settings.name != "adagrad":
         raise ConfigError(
-            f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, given name = {settings.name!r}; "
-            "leave it at 0, or choose optimizer.name=adagrad"
+            f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, "
+            f"given name = {settings.name!r}; leave it at 0, or choose optimizer.name=adagrad"
         )
     if settings.name == "adam":
         return torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)

@@ -173,6 +173,8 @@ def test_a_signal_ends_with_75_and_resuming_finishes(files: dict[str, Path], tmp
     assert b"go on with: sememekit attack --out out --resume" in errors
     stopped = AttackFolder.open(tmp_path / "out").results()
     assert 0 < len(stopped) < len(TEXTS) + 2
+    with pytest.raises(CheckpointError, match=r"unfinished.*--resume"):
+        compare(tmp_path / "out", tmp_path / "out")
     command = [sys.executable, "-m", "sememekit", "attack", "--out", "out", "--resume", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert json.loads(done.stdout)["rates"]["examples"] == len(TEXTS) + 2
