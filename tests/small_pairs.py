@@ -13,7 +13,7 @@ from sememekit.decoders import DECODERS
 from sememekit.sememes import SememeGraph, build_graph
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import PreparedData
-from sememekit.text.examples import ExampleSet
+from sememekit.text.examples.pairs import FilePairs
 from tests.small import small_lexicon
 from tests.small_run import SMALL_DECODERS
 
@@ -29,14 +29,11 @@ EIGHT = [
 ]
 
 
-class SmallPairs(ExampleSet):
-    """A table with two columns."""
+class SmallPairs(FilePairs):
+    """A table with two columns, words apart; pairs of train may be in valid, too."""
 
-    texts = ("source", "target")
-    headers: ClassVar = (("source",), ("target",))
-    label_headers: ClassVar = ()
-    columns: ClassVar = ("source", "target")
     segmenters: ClassVar = ("none",)
+    held_out_stays_out: ClassVar = False
 
 
 def pair(source: random.Random) -> tuple[str, str]:

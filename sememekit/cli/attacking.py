@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.cli.evaluation import Which
-from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, example, given
+from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, Which, example, given
 from sememekit.cli.program import STOPPED, fail_usage
 from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark
 

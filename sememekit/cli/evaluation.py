@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +28,8 @@ from sememekit.cli.adaptation import (
     print_adaptation,
 )
 from sememekit.cli.explanation import print_explanation
+from sememekit.cli.generation import generate
+from sememekit.cli.lines import lines_of
 from sememekit.cli.options import (
     Debug,
     Device,
@@ -40,15 +39,15 @@ from sememekit.cli.options import (
     Json,
     Quiet,
     Run,
-    Seed,
     Split,
+    Which,
     example,
     given,
 )
 from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, explain_text, print_written_scores, refuse
 
 Grouping = Literal["senses", "sememes"]
-Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +62,12 @@ def register(app: typer.Typer) -> None:
     app.command(epilog=example("sememekit predict runs/sst2 reviews.txt --json"))(predict)
     app.command(epilog=example('sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html'))(explain)
     app.command(epilog=example("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm"))(score)
-    app.command(epilog=example('sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1'))(generate)
+    app.command(
+        epilog=example(
+            'sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1',
+            "sememekit generate runs/headlines --input articles.txt --json",
+        )
+    )(generate)
 
 
 def evaluate_ppl(
@@ -141,20 +145,29 @@ def evaluate(
     run: Run,
     split: Split = None,
     data: EvaluationData = None,
+    overrides: SearchOverrides = None,
+    texts: Annotated[
+        Path | None, typer.Option("--texts", help="For headline, dialogue: file for what was written.", show_default=False)
+    ] = None,
     which: Which = None,
     device: Device = None,
     dtype: Dtype = None,
     json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
     from sememekit.commands.evaluate import evaluate as command
 
-    report = command(run, **given(split=split, data=data, which=which, device=device, dtype=dtype))
+    options = given(split=split, data=data, which=which, device=device, dtype=dtype, overrides=overrides, texts=texts)
+    with progress_bars(quiet) as show:
+        report = command(run, progress=show, **options)
+    metrics = report.model_dump()
     if json:
         print_json(report)
+    elif "search" in metrics:
+        print_written_scores(metrics)
     else:
-        metrics = report.model_dump()
         print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", *_TABLES))
         if "confusion" in metrics:
             _print_classes(metrics)
@@ -188,7 +201,7 @@ def predict(
     from sememekit.commands.predict import PredictionReport
     from sememekit.commands.predict import predict as command
 
-    lines = _lines(file, errors or "strict")
+    lines = lines_of(file, errors or "strict")
     classifier, predictions = command(run, lines, **given(which=which, device=device))
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels
@@ -201,22 +214,38 @@ def predict(
 
 def explain(
     run: Run,
-    context: Annotated[str, typer.Argument(metavar="CONTEXT", help="Words before the one to predict, a space between them.")],
+    context: Annotated[
+        str, typer.Argument(metavar="CONTEXT", help="Words before the one to predict, or the text to write a headline for.")
+    ],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show.")] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")] = None,
+    apart: Apart = False,
+    lexicon: Lexicon = None,
     which: Which = None,
     device: Device = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Why the model expects these words: senses with their share of each word, sememes with their gates."""
+    """Why the model expects these words: senses with their share of each word, sememes with their gates.
+
+    Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word.
+    """
+    from sememekit.commands.writing import is_writer
+
+    if is_writer(run):
+        refuse({"top": top}, "a written text has the words that it has; leave it out")
+        options = given(top_sememes=top_sememes, lexicon=lexicon, which=which, device=device)
+        explain_text(run, context, html, json=json, quiet=quiet, options={"apart": apart, **options})
+        return
+    refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
     from sememekit.commands import explain as command
+    from sememekit.commands.explanation_page import write_page
 
     explanation = command.explain(run, context, **given(top=top, top_sememes=top_sememes, which=which, device=device))
     if html is not None:
-        command.write_page(explanation, html)
+        write_page(explanation, html)
         remark(f"page: {html}", quiet)
     if json:
         print_json(explanation)
@@ -245,41 +274,7 @@ def score(
     """
     from sememekit.commands.score import score as command
 
-    lines = _lines(file, errors or "strict")
+    lines = lines_of(file, errors or "strict")
     for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         print(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
-
-
-def generate(
-    run: Run,
-    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Words to begin with, a space between them.")] = None,
-    num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add.")] = None,
-    temperature: Annotated[float | None, typer.Option("--temperature", min=0.0, help="0 takes the likeliest word.")] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw among so many likeliest words; 0 for all.")] = None,
-    unknown: Annotated[bool, typer.Option("--unknown", help="Let <unk> be drawn.")] = False,
-    which: Which = None,
-    seed: Seed = None,
-    device: Device = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Go on from a prompt, word by word."""
-    from sememekit.commands.generate import generate as command
-
-    options = given(num_tokens=num_tokens, temperature=temperature, top_k=top_k, which=which, seed=seed, device=device)
-    report = command(run, prompt or "", unknown=unknown, **options)
-    if json:
-        print_json(report)
-    else:
-        print(report.text)
-
-
-def _lines(path: Path | None, errors: str) -> Iterator[str]:
-    """Lines of a file, or of stdin."""
-    from sememekit.text.reading import FaultCounter, read_stream
-
-    name = "stdin" if path is None else str(path)
-    with nullcontext(sys.stdin.buffer) if path is None else path.open("rb") as file:
-        for piece in read_stream(file, lambda offset: name, FaultCounter(errors)):
-            yield piece.text

@@ -18,7 +18,7 @@ def print_explanation(explanation: Explanation) -> None:
     """The context as it was read, the next words with senses and sememes, and the strongest sememes, on stdout."""
     from rich.markup import escape
 
-    from sememekit.commands.explain import remarks
+    from sememekit.commands.explanation_page import remarks
 
     console = result_console()
     context = " ".join(escape(word.word) if word.known else f"[red]{escape(word.word)}[/]" for word in explanation.context)

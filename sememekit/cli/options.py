@@ -56,6 +56,7 @@ Split = Annotated[str | None, typer.Option("--split", help="Which part of the da
 EvaluationData = Annotated[
     Path | None, typer.Option("--data", help="Prepared data to use instead of that of the training.", show_default=False)
 ]
+Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")]
 Recipe = Annotated[
     str | None,
     typer.Option(

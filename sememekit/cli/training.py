@@ -102,7 +102,8 @@ def train(
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
-    hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if report.metric == 'perplexity' else 'eval'} {out}", quiet)
+    streams = table.get("task", {}).get("name", "language_model") == "language_model"
+    hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
 
 
 _PLACES = {

@@ -141,9 +141,7 @@ def attack(
     model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
     if not victim or not given_data:
         raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
-    begun = stored.get("plan", {})
-    same_row = {"claim": begun["claim"]} if "claim" in begun else {}  # merging alone would drop it: going on is no new recipe
-    plan = read_attack_plan(merge_tables(begun, {**same_row, **(table or {})}), "the attack")
+    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
     named = open_victim(
         victim,
         labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and ":" in victim else ()),

@@ -1,13 +1,13 @@
-"""A line chart over steps or epochs of training, as SVG for a page that needs nothing else."""
+"""A line chart over steps of training, as SVG for a page that needs nothing else."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Final, Literal
 
-from sememekit.commands.page import text
+from sememekit.commands.page import text, ticks
 
 
 @dataclass(frozen=True)
@@ -26,31 +26,22 @@ _LABEL: Final = 17
 """Height of a label."""
 
 
-def line_chart(
-    lines: Sequence[Line],
-    *,
-    title: str,
-    y: str,
-    x: str = "training step",
-    origin: float = 0.0,
-    scale: Literal["log", "percent"] = "log",
-) -> str:
-    """One to four lines over training, told apart by colour, dash and the name at the end of each.
+def step_chart(lines: Sequence[Line], *, title: str, y: str, scale: Literal["log", "percent"] = "log") -> str:
+    """One to four lines over training steps, told apart by colour, dash and the name at the end of each.
 
     Args:
         lines: with one point at least each; finite, and positive on the logarithmic scale.
         title: what the chart shows, for those who cannot see it.
-        y, x: names of the axes.
-        origin: where the horizontal axis begins: 0 for steps, 1 for epochs.
+        y: name of the vertical axis.
         scale: logarithmic, or percent from 0 for shares of 0 to 1.
     """
     values = [value for line in lines for _, value in line.points]
     marks = ticks(min(values), max(values)) if scale == "log" else _percents(max(values))
     bottom, top = _height(min(*marks, *values), scale), _height(max(*marks, *values), scale)
-    last = max(origin + 1.0, *(step for line in lines for step, _ in line.points))
+    last = max(1.0, *(step for line in lines for step, _ in line.points))
 
     def across(step: float) -> float:
-        return _LEFT + (step - origin) / (last - origin) * (_WIDTH - _LEFT - _RIGHT)
+        return _LEFT + step / last * (_WIDTH - _LEFT - _RIGHT)
 
     def down(value: float) -> float:
         return _TOP + (top - _height(value, scale)) / ((top - bottom) or 1.0) * (_HEIGHT - _TOP - _BOTTOM)
@@ -62,7 +53,8 @@ def line_chart(
             f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{down(mark):.1f}" y2="{down(mark):.1f}"/>'
             f'<text class="tick" x="{_LEFT - 8}" y="{down(mark) + 4:.1f}" text-anchor="end">{shown}</text>'
         )
-    for step in _positions(origin, last):
+    for quarter in range(5):
+        step = last * quarter / 4
         place = f'x="{across(step):.1f}" y="{_HEIGHT - _BOTTOM + 20}"'
         parts.append(f'<text class="tick" {place} text-anchor="middle">{step:,.0f}</text>')
     labels = spread([down(line.points[-1][1]) for line in lines], _LABEL)
@@ -77,7 +69,7 @@ def line_chart(
         place = f'x="{_WIDTH - _RIGHT + 10}" y="{label + 4:.1f}"'
         parts.append(f'<text {place} style="fill:{colour}">{text(line.name)} {end}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{text(x)}</text>')
+    parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">training step</text>')
     parts.append(f'<text transform="translate(14 {_HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">{text(y)}</text>')
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(title)}">{"".join(parts)}</svg></figure>'
@@ -94,25 +86,8 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
     return moved
 
 
-def _positions(origin: float, last: float) -> list[float]:
-    """Marks of the horizontal axis: every whole number while there are few, else the quarters."""
-    if last - origin <= 12:
-        return [float(number) for number in range(math.ceil(origin), math.floor(last) + 1)]
-    return [origin + (last - origin) * quarter / 4 for quarter in range(5)]
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Round values around and between two positive numbers."""
-    steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    candidates = [step * 10.0**power for power in powers for step in steps]
-    first = max(index for index, value in enumerate(candidates) if value <= low)
-    end = next((index for index, value in enumerate(candidates) if value >= high), len(candidates) - 1)
-    return candidates[first : max(end, first + 1) + 1]
-
-
 def _height(value: float, scale: str) -> float:
-    return math.log(value) if scale == "log" else value
+    return log(value) if scale == "log" else value
 
 
 def _percents(highest: float) -> list[float]:

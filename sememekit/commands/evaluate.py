@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +13,13 @@ from pydantic import ConfigDict
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
 from sememekit.commands.adaptation import Adaptation, AdaptationReport, make_reader
+from sememekit.commands.judge_writing import judge_writing
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, word_predictor
+from sememekit.tasks.writing import TextWriter
 from sememekit.text import PreparedData
 from sememekit.training import autocast
 
@@ -217,18 +219,30 @@ def evaluate(
     device: str = "auto",
     dtype: str | None = None,
     which: Literal["best", "last"] = "best",
+    overrides: Sequence[str] = (),
+    texts: Path | None = None,
+    progress: Progress | None = None,
 ) -> MetricsReport:
-    """Whatever the metrics of the run's task are; for labels those of ``measure.classes.Accuracy``.
+    """Whatever the metrics of the run's task are; for labels those of ``measure.classes.Accuracy``, for headlines and dialogue
+    those of ``judge_writing.WrittenReport``, and of its main scores each by its own name.
 
-    Args and errors as ``evaluate_ppl``.
+    Args and errors as ``evaluate_ppl``; ``overrides`` and ``texts`` as ``judge_writing``, and refused for other tasks.
     """
     loaded = load_run(run, which=which, device=device)
     dtype = _prepare(loaded, device, dtype)
     prepared = data_of_run(loaded, data)
+    if (overrides or texts is not None) and not isinstance(loaded.task, TextWriter):
+        given = "--set" if overrides else "--texts"
+        raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
     with autocast(loaded.device, dtype):
-        if isinstance(loaded.task, LabelPredictor):
+        if isinstance(loaded.task, TextWriter):
+            show = progress or (lambda stage, done, total: None)
+            judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
+            main = {score.name: score.value for score in judged.scores[0].values}
+            metrics: dict[str, Any] = {**judged.model_dump(), **main, "signature": judged.scores[0].signature}
+        elif isinstance(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
-            metrics: dict[str, Any] = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
+            metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
         else:
             metrics = loaded.task.evaluate(prepared, split)
     return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)

@@ -10,7 +10,6 @@ from typing import Final, Literal
 import torch
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands import page
 from sememekit.commands.segment import segmenter_for
 from sememekit.config import Settings
 from sememekit.decoders.base import SenseEvidence
@@ -172,7 +171,7 @@ def explain(
         gates: Sequence[SememeGate] = ()
         reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
     else:
-        gates = _gates(loaded.graph, evidence, at_rest)
+        gates = gates_of(loaded.graph, evidence, at_rest)
         predicted = _with_senses(loaded.graph, probabilities, evidence, gates)
         reason = None
     return Explanation(
@@ -188,33 +187,36 @@ def explain(
     )
 
 
-def _gates(graph: SememeGraph, evidence: SenseEvidence, at_rest: SenseEvidence) -> list[SememeGate]:
+def gates_of(graph: SememeGraph, evidence: SenseEvidence, at_rest: SenseEvidence) -> list[SememeGate]:
     """The gate of every sememe, in the order of the graph."""
     pairs = zip(graph.sememes, evidence.sememe_gates, at_rest.sememe_gates, strict=True)
     return [SememeGate(name=name, gate=gate, at_rest=rest) for name, gate, rest in pairs]
+
+
+def senses_of(graph: SememeGraph, shares: Iterable[tuple[int, float]], gates: Sequence[SememeGate]) -> tuple[SenseShare, ...]:
+    """Senses of a word with their shares, in the order given, and with the gates of the sememes of each."""
+    senses = []
+    for sense, share in shares:
+        first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
+        own = sorted((gates[number] for number in graph.set_sememes[first:end]), key=lambda item: (-item.gate, item.name))
+        senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
+    return tuple(senses)
 
 
 def _with_senses(
     graph: SememeGraph, probabilities: Iterable[tuple[int, float]], evidence: SenseEvidence, gates: Sequence[SememeGate]
 ) -> list[PredictedWord]:
     """The words with their senses, and with the gates of the sememes of each sense."""
-    predicted = []
-    for (word, probability), shares in zip(probabilities, evidence.word_senses, strict=True):
-        senses = []
-        for sense, share in shares:
-            first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
-            own = sorted((gates[number] for number in graph.set_sememes[first:end]), key=lambda item: (-item.gate, item.name))
-            senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
-        predicted.append(
-            PredictedWord(
-                word=graph.words[word],
-                probability=probability,
-                source=graph.word_sources[word],
-                annotated=bool(graph.annotated[word]),
-                senses=tuple(senses),
-            )
+    return [
+        PredictedWord(
+            word=graph.words[word],
+            probability=probability,
+            source=graph.word_sources[word],
+            annotated=bool(graph.annotated[word]),
+            senses=senses_of(graph, shares, gates),
         )
-    return predicted
+        for (word, probability), shares in zip(probabilities, evidence.word_senses, strict=True)
+    ]
 
 
 def _read(loaded: LoadedRun, context: str) -> tuple[list[ContextWord], str]:
@@ -292,79 +294,3 @@ def _segmenter_of_data(loaded: LoadedRun, signature: Signature) -> Segmenter | N
     except (SememekitError, OSError):
         return None
     return segmenter if segmenter.description == signature.segmenter else None
-
-
-def write_page(explanation: Explanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    path.write_text(explanation_page(explanation), encoding="utf-8")
-
-
-def explanation_page(explanation: Explanation) -> str:
-    """A whole page for one explanation."""
-    title = "What comes next, and why"
-    origin = f"Model <code>{page.text(explanation.run)}</code>, {page.text(explanation.checkpoint)}, output layer "
-    origin += f"<code>{page.text(explanation.decoder)}</code>"
-    body = f'<h1>{title}</h1>\n<p class="faint">{origin}</p>\n{explanation_section(explanation)}'
-    return page.document(f"{title}: {' '.join(word.word for word in explanation.context)}", body)
-
-
-def explanation_section(explanation: Explanation, level: int = 2) -> str:
-    """An explanation as a section of a page, with headings of ``level`` and the one below."""
-    read = " ".join(page.word(word.word, "" if word.known else "unknown") for word in explanation.context)
-    parts = [f'<section><h{level} class="context">{read} …</h{level}>']
-    parts += [f'<p class="faint">{page.text(line)}</p>' for line in remarks(explanation)]
-    if explanation.no_senses is None:
-        parts.append(_table_with_senses(explanation))
-        lists = (("Strongest sememes", explanation.sememes), ("Sememes that this context raises most", explanation.raised))
-        tables = [f"<div><h{level + 1}>{name}</h{level + 1}>{_table_of_gates(items)}</div>" for name, items in lists]
-        parts.append(f'<div class="beside">{"".join(tables)}</div>')
-        parts.append('<p class="faint">A gate of 0 is shut, one of 1 is open; at rest is its value for an empty context.</p>')
-    else:
-        likeliest = [(page.word(word.word), _probability(word.probability)) for word in explanation.words]
-        parts.append(page.table(("next word", "probability"), likeliest, compact=True))
-    return "\n".join([*parts, "</section>"])
-
-
-def remarks(explanation: Explanation) -> list[str]:
-    """What a reader must know about how the context was read, a sentence each."""
-    lines = []
-    if explanation.segmentation != BLANKS:
-        lines.append(f"Cut into words by {explanation.segmentation}.")
-    changed = [f"{word.word} as {word.read_as}" for word in explanation.context if word.known and word.word != word.read_as]
-    if changed:
-        lines.append(f"Read {', '.join(dict.fromkeys(changed))}.")
-    if explanation.unknown:
-        unknown = next(word.read_as for word in explanation.context if not word.known)
-        lines.append(f"The model does not know {', '.join(explanation.unknown)} and read {unknown} instead.")
-    if explanation.no_senses is not None:
-        lines.append(f"No senses: {explanation.no_senses}.")
-    return lines
-
-
-def _table_with_senses(explanation: Explanation) -> str:
-    rows = []
-    for word in explanation.words:
-        senses = "".join(_sense(sense) for sense in word.senses)
-        if not word.annotated:
-            senses = f'<p class="faint">no annotation</p>{senses}'
-        rows.append((page.word(word.word), _probability(word.probability), senses))
-    return page.table(("next word", "probability", "senses: share of the word, sememes with their gates"), rows)
-
-
-def _table_of_gates(sememes: Iterable[SememeGate]) -> str:
-    rows = [(page.word(item.name), _gate(item.gate), f"{item.at_rest:.2f}") for item in sememes]
-    return page.table(("sememe", "gate", "at rest"), rows, numbers=(2,), compact=True)
-
-
-def _sense(sense: SenseShare) -> str:
-    label = f" {page.word(sense.title)}" if sense.title else ""
-    share = f'<span class="share">{page.bar(sense.share, "narrow")} {sense.share:.0%}</span>'
-    return f'<div class="sense">{share}{label} {page.chips([(item.name, item.gate) for item in sense.sememes])}</div>'
-
-
-def _gate(value: float) -> str:
-    return f'<span class="share">{page.bar(value)} {value:.2f}</span>'
-
-
-def _probability(value: float) -> str:
-    return f'<span class="share">{page.bar(value)} {value:.1%}</span>'

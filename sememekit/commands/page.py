@@ -6,8 +6,10 @@ Every function gives HTML; plain text goes in through ``text`` or ``word`` alone
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 _HAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -108,3 +110,82 @@ def document(title: str, body: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{text(title)}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A named line of a chart: values at 1, 2, 3 and so on."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+_COLOURS: Final = ("var(--first)", "var(--second)")
+_DASHES: Final = ("", "6 4")
+_WIDTH, _HEIGHT = 720, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 170, 16, 46
+
+
+def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str) -> str:
+    """One or two lines over 1, 2, 3 ... on a logarithmic axis, told apart by colour, dash and name at the end of each.
+
+    Args:
+        curves: with one finite positive value at least each.
+        title: what the chart shows, for those who cannot see it.
+        x, y: names of the axes.
+    """
+    values = [value for curve in curves for value in curve.values]
+    marks = ticks(min(values), max(values))
+    low, high = math.log(min(marks[0], *values)), math.log(max(marks[-1], *values))
+    last = max(2, *(len(curve.values) for curve in curves))
+
+    def across(position: float) -> float:
+        return _LEFT + (position - 1) / (last - 1) * (_WIDTH - _LEFT - _RIGHT)
+
+    def down(value: float) -> float:
+        return _TOP + (high - math.log(value)) / ((high - low) or 1.0) * (_HEIGHT - _TOP - _BOTTOM)
+
+    parts = []
+    for tick in marks:
+        height = down(tick)
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>')
+        parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{height + 4:.1f}" text-anchor="end">{tick:,.0f}</text>')
+    every = max(1, round(last / 10))
+    for position in range(1, last + 1, every):
+        place = f'x="{across(position):.1f}" y="{_HEIGHT - _BOTTOM + 20}"'
+        parts.append(f'<text class="tick" {place} text-anchor="middle">{position}</text>')
+    labels = _apart([down(curve.values[-1]) for curve in curves])
+    for curve, label, colour, dash in zip(curves, labels, _COLOURS, _DASHES, strict=False):
+        points = [(across(number), down(value)) for number, value in enumerate(curve.values, start=1)]
+        line = " ".join(f"{right:.1f},{below:.1f}" for right, below in points)
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.5"{dashed}/>')
+        right, below = points[-1]
+        parts.append(f'<circle cx="{right:.1f}" cy="{below:.1f}" r="3.5" fill="{colour}"/>')
+        name = f"{text(curve.name)} {curve.values[-1]:,.0f}"
+        parts.append(f'<text x="{right + 10:.1f}" y="{label + 4:.1f}" style="fill:{colour}">{name}</text>')
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{text(x)}</text>')
+    parts.append(f'<text transform="translate(14 {_HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">{text(y)}</text>')
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(title)}">{"".join(parts)}</svg></figure>'
+    )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round values around and between two positive numbers."""
+    steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    candidates = [step * 10.0**power for power in powers for step in steps]
+    first = max(index for index, value in enumerate(candidates) if value <= low)
+    end = next((index for index, value in enumerate(candidates) if value >= high), len(candidates) - 1)
+    return candidates[first : max(end, first + 1) + 1]
+
+
+def _apart(heights: list[float]) -> list[float]:
+    """Heights of labels moved so that two do not cover each other."""
+    if len(heights) == 2 and abs(heights[0] - heights[1]) < 16:
+        middle = sum(heights) / 2
+        upper = heights[0] <= heights[1]
+        return [middle - 8, middle + 8] if upper else [middle + 8, middle - 8]
+    return heights

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sememekit.commands import page
-from sememekit.commands.chart import Line, line_chart
-from sememekit.commands.explain import Explanation, explanation_section
+from sememekit.commands.explain import Explanation
+from sememekit.commands.explanation_page import explanation_section
 from sememekit.config import Settings
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
@@ -160,12 +160,9 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
 def report_page(report: QuickstartReport) -> str:
     """The page of a finished quickstart."""
     title = "A language model that predicts through sememes"
-    curves = [
-        Line(NAMES.get(row.name, row.name), tuple((float(epoch), value) for epoch, value in enumerate(row.valid_by_epoch, 1)))
-        for row in report.models
-    ]
+    curves = [page.Curve(NAMES.get(row.name, row.name), row.valid_by_epoch) for row in report.models]
     label = "Validation perplexity by epoch: " + "; ".join(
-        f"{curve.name} from {curve.points[0][1]:.0f} to {curve.points[-1][1]:.0f}" for curve in curves
+        f"{curve.name} from {curve.values[0]:.0f} to {curve.values[-1]:.0f}" for curve in curves
     )
     figures = [tuple(map(page.text, line)) for line in rows(report.models)]
     parts = [
@@ -174,7 +171,7 @@ def report_page(report: QuickstartReport) -> str:
         page.table(columns(report.models), figures, numbers=(1, 2), compact=True),
         *(f'<p class="faint">{page.text(line)}</p>' for line in how_it_was_made(report)),
         "<section><h2>Learning curves</h2>",
-        line_chart(curves, title=label, x="epoch", origin=1.0, y="validation perplexity (log scale)"),
+        page.line_chart(curves, title=label, x="epoch", y="validation perplexity (log scale)"),
         "</section>",
         "<h2>Three predictions explained</h2>",
         '<p class="faint">Each word that may come next, the share that each of its senses has in its probability, and the '

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.commands import page
-from sememekit.commands.chart import Line, line_chart
+from sememekit.commands.chart import Line, step_chart
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError
 from sememekit.training import RunFolder
@@ -66,7 +66,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Record]) -> s
     """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
     epochs = _of_kind(records, "EpochReport")
     parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs)]
-    if all("cluster_perplexity" in epoch["valid"] for epoch in epochs):
+    if "cluster_perplexity" in epochs[-1]["valid"]:
         parts.append(_clusters(epochs, _of_kind(records, "ChangeReport", "ClusterUpdate")))
     parts += [
         _table(epochs),
@@ -119,7 +119,7 @@ def _drawn(lines: Sequence[Line | None], title: str, y: str) -> str:
     if not there:
         return ""
     told = "; ".join(f"{line.name} from {line.points[0][1]:,.1f} to {line.points[-1][1]:,.1f}" for line in there)
-    return line_chart(there, title=f"{title}: {told}", y=y)
+    return step_chart(there, title=f"{title}: {told}", y=y)
 
 
 def _learning(epochs: Sequence[Record]) -> str:
@@ -130,7 +130,7 @@ def _learning(epochs: Sequence[Record]) -> str:
         lines.append(_line("training, dropout on", epochs, lambda record: exp(min(700.0, record["train_nats"]))))
     if headline == "accuracy":
         there = [line for line in lines if line is not None]
-        chart = line_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
+        chart = step_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
     else:
         chart = _drawn(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
     return f"<section><h2>Learning curve</h2>{chart}</section>"
@@ -160,7 +160,7 @@ def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
             "<h3>On the training text, between one assignment and the next</h3>",
             _drawn([_line(name, updates, of(key)) for name, key in names], "In training", "perplexity (log scale)"),
             "<h3>Words that change their cluster, at each assignment</h3>",
-            line_chart(
+            step_chart(
                 [
                     Line(name, tuple((float(record["step"]), float(record["values"][key])) for record in updates))
                     for name, key in (("of the words", "moved_words"), ("of the text", "moved_frequency"))
@@ -193,7 +193,7 @@ def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
 
 
 def _table(epochs: Sequence[Record]) -> str:
-    names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN and all(name in epoch["valid"] for epoch in epochs)]
+    names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     rows = [
         (
             str(epoch["epoch"]),

@@ -22,3 +22,5 @@ class Conversation(SequenceToSequence):
 
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
         """How responses are searched for."""
+        checkpoint_by: Literal["nll"] = "nll"
+        """What the best weights are chosen by on validation: "nll", the likelihood of the references."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -97,8 +96,6 @@ class SequenceToSequence(TextWriter):
         """B, pairs in training."""
         evaluation_batch_size: int = Field(default=64, ge=1)
         """Pairs read at once in evaluation: memory and speed only."""
-        checkpoint_by: Literal["nll"] = "nll"
-        """What the best weights are chosen by on validation: "nll", the likelihood of the references; never accuracy."""
         search: BeamSettings = BeamSettings()
         """How texts are searched for."""
 
@@ -131,7 +128,7 @@ class SequenceToSequence(TextWriter):
 
     @property
     def headline(self) -> Headline:
-        """See ``Task.headline``: what ``checkpoint_by`` says."""
+        """See ``Task.headline``: the likelihood of the references, never the accuracy of words."""
         return Headline("perplexity", lower_is_better=True)
 
     @staticmethod

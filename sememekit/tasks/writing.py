@@ -14,10 +14,11 @@ from torch import Tensor
 
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, DataError
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import LabelPredictor, Scored, Task
 from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.prepared import Wordings
 
 Ids = NDArray[np.integer]
 
@@ -108,3 +109,27 @@ def text_writer(task: Task, command: str) -> TextWriter:
             f"'sememekit train --task headline|dialogue', or see 'sememekit {other}' for this one"
         )
     return task
+
+
+def wording(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:
+    """The words of a hypothesis. Where the search says so, ``<unk>`` gives way to the most attended word of ``source``."""
+    words = vocabulary.decode(found.words)
+    if search.unknown != "replace":
+        return tuple(words)
+    looked = zip(found.words, words, found.attended, strict=True)
+    return tuple(source[place] if number == vocabulary.unknown_id else word for number, word, place in looked)
+
+
+def wordings_of(data: PreparedData, split: str) -> Wordings:
+    """Sources and references of a split as they were written.
+
+    Raises:
+        DataError: the data keep no text.
+    """
+    found = data.examples(split).wordings
+    if found is None:
+        raise DataError(
+            f"{data.folder}: keeps no references, which texts are measured by; write pairs with: sememekit preprocess "
+            "gigaword|lcsts|duc|peoples-daily-headlines|switchboard SOURCE --out DIR"
+        )
+    return found

@@ -85,23 +85,6 @@ def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) 
     assert other.calls == other.texts_asked
 
 
-def test_the_claim_of_a_recipe_outlives_a_resume(files: dict[str, Path]) -> None:
-    claim = {
-        "paper": "Qin et al. 2020",
-        "table": "Table IV",
-        "row": "LSTM",
-        "metric": "success rate in %",
-        "value": 64.8,
-        "tolerance": 5.0,
-    }
-    run(files, files["out"], table={**table_of(files), "claim": claim})
-    whole = (files["out"] / "examples.jsonl").read_bytes()
-    (files["out"] / "examples.jsonl").write_bytes(whole[: len(whole) // 2])
-    attack(out=files["out"], resume=True)
-    assert (files["out"] / "examples.jsonl").read_bytes() == whole
-    assert json.loads((files["out"] / "attack.json").read_text())["plan"]["claim"]["value"] == 64.8
-
-
 def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None:
     run(files, files["out"])
     with pytest.raises(CheckpointError, match=r"plan\.search\.population = 6, and now it is 7"):

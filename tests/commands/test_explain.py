@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.explain import Explanation, explain, explanation_page, remarks, write_page
+from sememekit.commands.explain import Explanation, explain
+from sememekit.commands.explanation_page import explanation_page, remarks, write_page
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError

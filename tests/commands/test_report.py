@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.chart import Line, line_chart, spread
+from sememekit.commands.chart import Line, spread, step_chart
 from sememekit.commands.report import report, run_page
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
@@ -67,15 +67,6 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
     assert "The life of the clusters" not in outline.headings
 
 
-def test_clusters_are_not_drawn_where_an_epoch_lacks_them(place: Place, tmp_path: Path) -> None:
-    train(place.table("self_organized", schedule__epochs=2), tmp_path / "run")
-    folder = RunFolder.open(tmp_path / "run")
-    records = list(folder.metrics())
-    first = next(record for record in records if record["kind"] == "EpochReport")
-    del first["valid"]["cluster_perplexity"]
-    assert "The life of the clusters" not in run_page("run", folder.plan, records)
-
-
 def test_names_are_no_markup(softmax: Path) -> None:
     folder = RunFolder.open(softmax)
     assert "<b>" not in run_page("<b>", folder.plan, folder.metrics())
@@ -97,7 +88,7 @@ def test_labels_keep_their_order_and_their_distance() -> None:
 
 def test_charts_have_room_for_every_value() -> None:
     for scale, values in (("log", (0.5, 1.0, 3000.0)), ("percent", (0.0, 0.003, 0.9))):
-        chart = line_chart(
+        chart = step_chart(
             [Line("one", tuple((float(step), value) for step, value in enumerate(values)))], title="t", y="y", scale=scale
         )
         heights = [float(pair.split(",")[1]) for pair in re.search(r'points="([^"]+)"', chart)[1].split()]

@@ -13,6 +13,7 @@ from sememekit.build import build_task, graph_of, load_run, read_plan
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.rouge import RougeSettings, rouge
 from sememekit.search import BeamSettings
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import PreparedData
@@ -127,7 +128,10 @@ def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequen
 def test_eight_pairs_are_learnt_by_heart(place: PairPlace, decoder: str) -> None:
     task = learn(place, decoder)
     found = task.write([source for source, _ in pairs_of(place.eight)])
-    assert [" ".join(task.vocabulary.decode(best[0].words)) for best in found] == [target for _, target in EIGHT]
+    texts = [" ".join(task.vocabulary.decode(best[0].words)) for best in found]
+    assert texts == [target for _, target in EIGHT]
+    scores = rouge(texts, [[target] for _, target in EIGHT], RougeSettings(unit="character"))
+    assert (scores.rouge1.value, scores.rougeL.value) == (1.0, 1.0)
 
 
 def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,188 @@
+"""Texts for texts on the command line: generate, eval and explain of a model that has learnt a small set of headlines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.cli import app
+from sememekit.commands.evaluate import evaluate
+from sememekit.commands.explain_writing import explain_writing, explanation_page
+from sememekit.commands.train import train
+from sememekit.commands.writing import is_writer, load_writer, search_of, write_texts
+from sememekit.errors import ConfigError, DataError
+from sememekit.search import BeamSettings
+from tests.commands.test_explain import check_page
+from tests.small_pairs import PairPlace
+from tests.small_run import Place
+
+LINES = ["我 吃 苹果 。 人 吃 梨 。", "人 买 电脑 。 我 买 无名 。"]
+WRITTEN = ["吃 梨", "买 无名"]
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
+    return PairPlace(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="module")
+def run(place: PairPlace) -> Path:
+    """Headlines through sememes, chosen by ROUGE, learnt until all are right."""
+    sizes: dict[str, Any] = {"task__embedding_size": 24, "task__hidden_size": 24, "encoder__hidden_size": 12}
+    folder = place.folder / "run"
+    report = train(place.table("sdlm", **sizes, task__checkpoint_by="rouge", schedule__epochs=20, schedule__factor=1.0), folder)
+    assert (report.metric, report.best_valid) == ("rougeL", 1.0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model."""
+    place = Place(tmp_path_factory.mktemp("words"))
+    train(place.table(schedule__epochs=1), place.folder / "run")
+    return place.folder / "run"
+
+
+def failure(*arguments: object) -> str:
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    return result.stderr
+
+
+def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path) -> None:
+    report = evaluate(run, texts=tmp_path / "texts.jsonl").model_dump()
+    assert report["rougeL"] == 1.0
+    assert report["checkpoint_by"] == "rouge"
+    (scores,) = report["scores"]
+    assert [item["name"] for item in scores["values"]] == ["rouge1", "rouge2", "rougeL"]
+    assert all(item["low"] <= item["value"] <= item["high"] for item in scores["values"])
+    assert scores["signature"] == report["signature"]
+    for part in ("unit:character", "examples:15", "split:test", "beam_size:5", "length_penalty:1.0"):
+        assert part in report["signature"].split("|")
+    rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == report["examples"] == 15
+    assert all(row["texts"] == row["references"] for row in rows)
+    narrow = evaluate(run, overrides=["task.search.beam_size=1", "task.search.max_length=1"]).model_dump()
+    assert narrow["words"] == 1.0
+    assert narrow["rougeL"] < 1.0
+    assert narrow["perplexity"] == report["perplexity"]
+
+
+def test_dialogue_is_measured_by_the_best_five_of_ten(place: PairPlace, tmp_path: Path) -> None:
+    train(place.table(task__name="dialogue", schedule__epochs=1), tmp_path / "run")
+    report = evaluate(tmp_path / "run", texts=tmp_path / "texts.jsonl").model_dump()
+    assert "beam_size:10|num_best:5" in report["signature"]
+    assert "top:5" in report["signature"]
+    assert {f"bleu{order}_{side}" for order in range(1, 5) for side in ("precision", "recall")} <= set(report)
+    first = json.loads((tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert len(first["texts"]) == 5
+
+
+def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    result = runner.invoke(app, ["generate", str(run), "--input", str(tmp_path / "lines.txt")])
+    assert (result.exit_code, result.stdout.splitlines()) == (0, WRITTEN)
+    assert runner.invoke(app, ["generate", str(run)], input="\n".join(LINES)).stdout.splitlines() == WRITTEN
+    assert runner.invoke(app, ["generate", str(run), LINES[0]]).stdout == f"{WRITTEN[0]}\n"
+    options = ["--json", "--set", "task.search.num_best=3"]
+    rows = [
+        json.loads(line)
+        for line in runner.invoke(app, ["generate", str(run), *options], input="\n".join(LINES)).stdout.splitlines()
+    ]
+    assert [row["best"]["text"] for row in rows] == WRITTEN
+    assert [row["line"] for row in rows] == [1, 2]
+    for row in rows:
+        scores = [row["best"]["score"], *(other["score"] for other in row["others"])]
+        assert scores == sorted(scores, reverse=True)
+        assert len(scores) == 3
+
+
+def test_company_changes_nothing(run: Path) -> None:
+    writer = load_writer(run)
+    search = BeamSettings(beam_size=4, num_best=2)
+    together = [row.best.text for row in write_texts(writer, LINES * 3, search)]
+    assert together == [next(iter(write_texts(writer, [line], search))).best.text for line in LINES * 3]
+
+
+def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) -> None:
+    """A model that writes nothing but the unknown word shows where it looked."""
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    writer = load_writer(tmp_path / "run")
+    writer.task.decoder.get_parameter("bias").data[writer.run.vocabulary.unknown_id] = 90.0
+    kept, replaced = (
+        next(iter(write_texts(writer, ["火星 飞船"], BeamSettings(unknown=unknown, max_length=2))))
+        for unknown in ("keep", "replace")
+    )
+    assert kept.best.words == ("<unk>", "<unk>")
+    assert set(replaced.best.words) <= {"火星", "飞船"}
+    assert replaced.unknown == ("火星", "飞船")
+
+
+def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
+    explanation = explain_writing(run, LINES[0])
+    assert [word.word for word in explanation.words] == WRITTEN[0].split()
+    for word in explanation.words:
+        assert sum(word.attention) == pytest.approx(1.0, abs=1e-5)
+        assert len(word.attention) == len(explanation.source) == 8
+        assert [gate.gate for gate in word.sememes] == sorted((gate.gate for gate in word.sememes), reverse=True)
+        assert len(word.sememes) == 5
+        assert sum(sense.share for sense in word.senses) == pytest.approx(1.0, abs=1e-5)
+    html = explanation_page(explanation)
+    check_page(html)
+    assert html.count("<rect") == 2 * 8
+    assert 'role="img" aria-label="Weights of the attention' in html
+    result = runner.invoke(app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html")])
+    assert (result.exit_code, "strongest sememes" in result.stdout) == (0, True)
+    assert (tmp_path / "why.html").read_text(encoding="utf-8") == html
+
+
+def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    explanation = explain_writing(tmp_path / "run", "火星 <b>梨</b>")
+    assert explanation.no_senses == "the output layer 'softmax' knows of no senses or sememes"
+    assert explanation.unknown == ("火星", "<b>梨</b>")
+    check_page(explanation_page(explanation))
+
+
+def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
+    assert (is_writer(run), is_writer(words)) == (True, False)
+    assert "generate: " not in failure("generate", words, "--input", "nowhere.txt")
+    assert "--input: this is for runs of --task headline or dialogue" in failure("generate", words, "--input", "nowhere.txt")
+    assert "--apart" in failure("explain", words, "我", "--apart")
+    assert "--texts: " in failure("eval", words, "--texts", "x.jsonl")
+    assert "--temperature: texts are searched for, not drawn" in failure("generate", run, "我", "--temperature", "0")
+    assert "predicts words" in failure("evaluate-ppl", run)
+    assert "predicts words" in failure("score", run)
+    assert "predicts labels" in failure("predict", run)
+    assert "only task.search.KEY can be changed" in failure("eval", run, "--set", "task.hidden_size=3")
+    assert "did you mean 'beam_size'" in failure("eval", run, "--set", "task.search.beamsize=3")
+    assert "num_best (9) is above beam_size (5)" in failure("generate", run, "我", "--set", "task.search.num_best=9")
+
+
+def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("我 吃 梨 。\n\n", encoding="utf-8")
+    assert f"{path}, line 2: the source is empty" in failure("generate", run, "--input", path, "--json")
+    path.write_text("我 " * 10_000 + "\n", encoding="utf-8")
+    assert f"{path}, line 1: 10,000 words, where a source has 1,000 at most" in failure("generate", run, "--input", path)
+    assert "explain: the source is empty" in failure("explain", run, " ")
+    with pytest.raises(DataError, match=r"no text satisfies the settings of the search"):
+        list(write_texts(load_writer(run), ["我"], BeamSettings(min_length=20, max_length=20, no_repeat=1)))
+    with pytest.raises(ConfigError, match=r"only task\.search"):
+        search_of(load_writer(run).task, ["encoder.hidden_size=3"])
+
+
+def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sememekit.text.prepared import Examples
+
+    monkeypatch.setattr(Examples, "wordings", None, raising=False)
+    original = Examples.__init__
+    monkeypatch.setattr(Examples, "__init__", lambda self, *parts: original(self, *parts[:4]))
+    with pytest.raises(DataError, match=r"keeps no references"):
+        evaluate(run)
