@@ -15,13 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from measuring import peak_megabytes, resident_kilobytes, times
 from torch import Tensor
 
 from sememekit.decoders.base import Resources
@@ -35,31 +33,6 @@ def plain_nll(layer: MoS, hidden: Tensor, target: Tensor) -> Tensor:
     each = torch.softmax(torch.nn.functional.linear(contexts, layer.words.weight, layer.bias), dim=-1)
     mixed = (log_weights.exp().unsqueeze(-1) * each).sum(dim=1)
     return torch.nn.functional.nll_loss(mixed.log(), target.flatten(), reduction="none").view_as(target)
-
-
-def times(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each function, taken in turns after one pass that is not counted."""
-    taken: dict[str, list[float]] = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            function()
-            taken[name].append(time.perf_counter() - begin)
-    return taken
-
-
-def resident_kilobytes(field: str) -> int:
-    """A memory figure of this process, as Linux tells it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def peak_megabytes(arguments: list[str], side: str) -> float:
-    """Peak resident memory of one forward and backward pass over what the process held before, in a fresh process."""
-    command = [sys.executable, "-W", "ignore", __file__, *arguments, "--measure-memory-of", side]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def main() -> None:
@@ -99,7 +72,7 @@ def main() -> None:
     taken = times({side: pass_through(side) for side in sides}, options.repeats)
     median = {side: statistics.median(values) for side, values in taken.items()}
     passed_on = [f"--{name}={getattr(options, name)}" for name in ("tokens", "components", "words", "size", "width")]
-    memory = {side: peak_megabytes(passed_on, side) for side in sides}
+    memory = {side: peak_megabytes(__file__, passed_on, side) for side in sides}
     count = hidden.shape[0] * hidden.shape[1]
     flops = 3 * 2 * options.components * options.words * options.size
     print(

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import torch
+from measuring import resident_kilobytes
 
 from sememekit.config import load_variant
 from sememekit.decoders import DECODERS
@@ -52,14 +53,9 @@ class Step:
         for parameter in [self.hidden, *self.layer.parameters()]:
             parameter.grad = torch.zeros_like(parameter)
         Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from what is held now
-        before = _resident_kilobytes("VmRSS")
+        before = resident_kilobytes("VmRSS")
         self.layer.nll(self.hidden, self.target).mean().backward()
-        return (_resident_kilobytes("VmHWM") - before) / 1024
-
-
-def _resident_kilobytes(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+        return (resident_kilobytes("VmHWM") - before) / 1024
 
 
 def main() -> None:

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from measuring import best_times, peak_megabytes, resident_kilobytes
 from torch import Tensor
 
 from sememekit.decoders.base import Decoder, Resources
@@ -88,31 +86,6 @@ class PlainSDLM(torch.nn.Module):
         return torch.nn.functional.nll_loss((words + 1e-9 * others).log(), target.flatten(), reduction="none")
 
 
-def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Best time of each function, taken in turns."""
-    best = dict.fromkeys(functions, float("inf"))
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            function()
-            best[name] = min(best[name], time.perf_counter() - begin)
-    return best
-
-
-def resident_kilobytes(field: str) -> int:
-    """A memory figure of this process, as Linux tells it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def peak_megabytes(arguments: list[str], side: str) -> float:
-    """Peak resident memory of one forward and backward pass over what the process held before, in a fresh process."""
-    command = [sys.executable, "-W", "ignore", __file__, *arguments, "--measure-memory-of", side]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
@@ -151,7 +124,7 @@ def main() -> None:
         return
 
     difference = (sdlm.nll(hidden, target).flatten() - plain.nll(hidden, target).flatten()).abs().max().item()
-    layers = seconds({"ours": pass_through(sdlm), "plain": pass_through(plain)}, options.repeats)
+    layers = best_times({"ours": pass_through(sdlm), "plain": pass_through(plain)}, options.repeats)
 
     def training_step(decoder: Decoder) -> Callable[[], None]:
         encoder = LSTM(LSTM.Settings(hidden_size=width), EncoderResources(width, vocabulary, graph))
@@ -170,11 +143,11 @@ def main() -> None:
         return step
 
     softmax = Softmax(Softmax.Settings(), resources)
-    steps = seconds({"sdlm": training_step(sdlm), "softmax": training_step(softmax)}, options.repeats)
+    steps = best_times({"sdlm": training_step(sdlm), "softmax": training_step(softmax)}, options.repeats)
     passed_on = ["--tokens", str(options.tokens), "--width", str(width), "--bases", str(options.bases)]
     if options.data and options.graph:
         passed_on += ["--data", str(options.data), "--graph", str(options.graph)]
-    memory = {side: peak_megabytes(passed_on, side) for side in ("ours", "plain")}
+    memory = {side: peak_megabytes(__file__, passed_on, side) for side in ("ours", "plain")}
     count = hidden.shape[0] * hidden.shape[1]
     flops = 3 * 2 * options.bases * len(vocabulary) * width
     print(

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import best_times
 from torch import Tensor
 
 from sememekit.config import load_variant
@@ -96,20 +95,6 @@ def model_step(layer: Decoder, vocabulary: Vocabulary, width: int, batch: int, c
     return step
 
 
-def best(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Best time of each function, taken in turns: CPU seconds with one thread, which other work on the machine moves least."""
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    found = dict.fromkeys(functions, math.inf)
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            begin = clock()
-            function()
-            found[name] = min(found[name], clock() - begin)
-    return found
-
-
 def probes(num_words: int, num_tokens: int, width: int) -> dict[str, Callable[[], None]]:
     """What the floor is made of: a product as large as the projections, V x H numbers read, V x H written to fresh memory."""
     left, right = torch.randn(num_tokens, width), torch.randn(width, 2 * width)
@@ -165,7 +150,7 @@ def main() -> None:
         steps = {
             name: model_step(make(name, vocabulary, width), vocabulary, width, options.batch, options.chunk) for name in SIDES
         }
-        cpu = best(steps, options.repeats)
+        cpu = best_times(steps, options.repeats)
         count = options.batch * options.chunk
         result |= {
             "words": options.words,
@@ -182,7 +167,7 @@ def main() -> None:
             hidden = torch.randn(options.tokens, width).requires_grad_()
             target = draw(vocabulary, (options.tokens,))
             turns = {"layer": layer_step(layer, hidden, target), **probes(words, options.tokens, width)}
-            found = best(turns, options.repeats)
+            found = best_times(turns, options.repeats)
             seconds.append(found["layer"])
             floors.append(floor(layer, target, width, found))
             del layer, turns
@@ -195,7 +180,7 @@ def main() -> None:
         target = draw(vocabulary, (options.tokens,))
         layers = {name: make(name, vocabulary, width) for name in SIDES}
         steps = {name: layer_step(layer, hidden, target) for name, layer in layers.items()}
-        found = best(steps | probes(options.words, options.tokens, width), options.repeats)
+        found = best_times(steps | probes(options.words, options.tokens, width), options.repeats)
         seconds_of = {name: found[name] for name in SIDES}
         ours = layers["self_organized"]
         assert isinstance(ours, SelfOrganized)

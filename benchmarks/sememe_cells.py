@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from measuring import best_times
 from torch import Tensor
 
 from sememekit.decoders.base import Resources
@@ -69,20 +69,6 @@ def loop_over_the_equations(layer: LSTMCell, x: Tensor, pi: Tensor, hidden: Tens
     return torch.stack(outputs)
 
 
-def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Best time of each function, taken in turns: with one thread CPU time, which other work disturbs less."""
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    best = dict.fromkeys(functions, float("inf"))
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            begin = clock()
-            function()
-            best[name] = min(best[name], clock() - begin)
-    return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
@@ -121,7 +107,7 @@ def main() -> None:
 
     text = tokens[:-1]
     difference = (ours(text) - loop(text)).abs().max().item()
-    layers = seconds(
+    layers = best_times(
         {
             "ours": lambda: ours(text).sum().backward(),
             "loop": lambda: loop(text).sum().backward(),
@@ -149,7 +135,7 @@ def main() -> None:
 
         return step
 
-    steps = seconds({name: training_step(name) for name in ("none", "concat", "gate", "cell")}, options.repeats)
+    steps = best_times({name: training_step(name) for name in ("none", "concat", "gate", "cell")}, options.repeats)
     print(
         json.dumps(
             {
