@@ -15,6 +15,7 @@ from sememekit.config import resources_folder
 from sememekit.config.recipes import list_recipes, load_recipe
 from sememekit.sememes import build_graph
 from sememekit.tasks.classifier import TextClassifier
+from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import Vocabulary
 from tests.small import COUNTS, small_graph, small_lexicon, small_vocabulary
 
@@ -30,9 +31,17 @@ TOY: dict[str, dict[str, Any]] = {
 """What makes any recipe small; everything else stays as the recipe has it."""
 
 
+WRITERS = ("headline", "dialogue")
+"""Tasks from text to text."""
+
+
 def toy_table(name: str) -> dict[str, Any]:
     table = load_recipe(name)
-    return {**table, **{slot: {**table.get(slot, {}), **keys} for slot, keys in TOY.items()}}
+    toy = {**table, **{slot: {**table.get(slot, {}), **keys} for slot, keys in TOY.items()}}
+    if toy["task"].get("name") in WRITERS:
+        toy["task"]["hidden_size"] = 8
+        toy["encoder"]["hidden_size"] = 4 if toy["encoder"]["name"].startswith("bi") else 8
+    return toy
 
 
 def test_the_listing_finds_every_file() -> None:
@@ -51,11 +60,28 @@ def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     if plan.decoder is None:
         check_a_classifier(plan)
         return
+    if plan.task.name in WRITERS:
+        check_a_writer(plan)
+        return
     task = build_task(plan, small_vocabulary(), small_graph())
     tokens = torch.randint(0, len(small_vocabulary()), (6, 3), generator=torch.Generator().manual_seed(0))
     loss = task.loss(tokens, task.encoder.start(3))
     mean = float(loss.nats.detach()) / loss.count
     assert mean == pytest.approx(math.log(len(small_vocabulary())), rel=0.35), "an untrained model is about as good as a guess"
+    loss.nats.backward()
+    assert all(parameter.grad is not None for parameter in task.parameters())
+
+
+def check_a_writer(plan: Plan) -> None:
+    """The same for a model from text to text."""
+    vocabulary = Vocabulary.from_counts(COUNTS, ("<s>", "</s>"))
+    clusters = np.arange(len(vocabulary)) % 3 if plan.clusters.path else None
+    task = build_task(plan, vocabulary, build_graph(vocabulary, [small_lexicon()]), clusters)
+    assert isinstance(task, SequenceToSequence)
+    generator = np.random.default_rng(0)
+    pairs = [(generator.integers(0, len(vocabulary), size), generator.integers(0, len(vocabulary), 3)) for size in (7, 4)]
+    loss = task.loss(task.batch_of(pairs), ())
+    assert float(loss.nats.detach()) / loss.count == pytest.approx(math.log(len(vocabulary)), rel=0.35)
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
 
