@@ -15,8 +15,10 @@ from sememekit.config import resources_folder
 from sememekit.config.recipes import list_recipes, load_recipe
 from sememekit.sememes import build_graph
 from sememekit.tasks.classifier import TextClassifier
+from sememekit.tasks.lattice import Lattice
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import Vocabulary
+from sememekit.text.chunks import ChunkVocabulary
 from tests.small import COUNTS, small_graph, small_lexicon, small_vocabulary
 
 ALL = [recipe.name for recipe in list_recipes()]
@@ -63,6 +65,9 @@ def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     if plan.task.name in WRITERS:
         check_a_writer(plan)
         return
+    if plan.task.name == "lattice":
+        check_a_lattice(plan)
+        return
     task = build_task(plan, small_vocabulary(), small_graph())
     tokens = torch.randint(0, len(small_vocabulary()), (6, 3), generator=torch.Generator().manual_seed(0))
     loss = task.loss(tokens, task.encoder.start(3))
@@ -82,6 +87,20 @@ def check_a_writer(plan: Plan) -> None:
     pairs = [(generator.integers(0, len(vocabulary), size), generator.integers(0, len(vocabulary), 3)) for size in (7, 4)]
     loss = task.loss(task.batch_of(pairs), ())
     assert float(loss.nats.detach()) / loss.count == pytest.approx(math.log(len(vocabulary)), rel=0.35)
+    loss.nats.backward()
+    assert all(parameter.grad is not None for parameter in task.parameters())
+
+
+def check_a_lattice(plan: Plan) -> None:
+    """The same for a model of sentences, which have an end; its chunks would come with the data."""
+    vocabulary = Vocabulary.from_counts({**COUNTS, "<eos>": 9})
+    words = [word for word in range(len(vocabulary)) if word not in (vocabulary.unknown_id, vocabulary.end_id)][:5]
+    chunks = ChunkVocabulary(vocabulary, [tuple(words[:2]), tuple(words[:3])], [2, 2], max_length=4)
+    task = build_task(plan, vocabulary, build_graph(vocabulary, [small_lexicon()]), chunks=chunks)
+    assert isinstance(task, Lattice)
+    loss = task.loss(task.batch_of([np.array([*words, vocabulary.end_id]), np.array([vocabulary.end_id])]), ())
+    mean = float(loss.nats.detach()) / loss.count
+    assert mean == pytest.approx(math.log(len(vocabulary)), rel=0.35), "an untrained model is about as good as a guess"
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
 

@@ -8,8 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.cli.options import ERRORS_HELP, Debug, ErrorPolicy, Errors, Json, Quiet, Seed, Split, example, given
+from sememekit.cli.options import (
+    ERRORS_HELP,
+    Debug,
+    Device,
+    ErrorPolicy,
+    Errors,
+    Json,
+    Quiet,
+    Seed,
+    Split,
+    Which,
+    example,
+    given,
+)
 from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
+from sememekit.cli.segmentation import Decode
+from sememekit.errors import ConfigError
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -49,7 +64,11 @@ def register(app: typer.Typer) -> None:
         )
     )(preprocess)
     app.command(epilog=example("sememekit baseline data/headlines --lead 15-characters"))(baseline)
-    app.command(epilog=example("echo 去年美国贸易逆差 | sememekit segment"))(segment)
+    app.command(
+        epilog=example(
+            "echo 去年美国贸易逆差 | sememekit segment", "sememekit segment news.txt --model runs/lattice --decode posterior"
+        )
+    )(segment)
 
 
 def preprocess(
@@ -178,23 +197,49 @@ def baseline(
 
 
 def segment(
-    segmenter: Annotated[str, typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=complete_segmenter)] = "fmm",
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
+    segmenter: Segmenter = None,
     lexicon: Lexicon = None,
     hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="A SentencePiece model.", show_default=False)] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", metavar="RUN|FILE", help="A trained lattice model, or a SentencePiece model.", show_default=False
+        ),
+    ] = None,
+    decode: Decode = None,
+    which: Which = None,
+    device: Device = None,
     errors: Annotated[ErrorPolicy, typer.Option("--errors", help=ERRORS_HELP)] = "strict",
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Cut the lines of stdin into words and write them to stdout, a space between words."""
-    from sememekit.commands.segment import segment_stream, segmenter_for
+    """Cut lines into words and write them to stdout, a space between words.
+
+    --segmenter is fmm unless given. With --model RUN a trained lattice model cuts, and white space in a line ends a word.
+    """
+    from sememekit.commands.segment import input_stream, segment_stream, segmenter_for
     from sememekit.text.reading import FaultCounter
 
-    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or not sys.stdin.isatty())
+    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())
     faults = FaultCounter(errors)
-    chosen = segmenter_for(segmenter, **given(lexicon=lexicon, hmm=hmm, model=model))
-    for line in segment_stream(sys.stdin.buffer, chosen, faults=faults):
-        sys.stdout.write(line)
+    name = "stdin" if file is None else str(file)
+    with input_stream(file) as source:
+        if model is not None and model.is_dir():
+            from sememekit.commands.lattices import open_reader, segment_raw
+
+            if segmenter is not None or hmm is not None:
+                raise ConfigError("segment --model RUN: the run says how its text is cut; leave --segmenter and --hmm out")
+            reader = open_reader(model, "segment --model", **given(lexicon=lexicon, which=which, device=device))
+            lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
+        else:
+            if decode is not None or which is not None or device is not None:
+                raise ConfigError("segment: --decode, --which and --device need --model RUN with the folder of a lattice model")
+            usual = "sentencepiece" if model is not None else "fmm"
+            chosen = segmenter_for(segmenter or usual, **given(lexicon=lexicon, hmm=hmm, model=model))
+            lines = segment_stream(source, chosen, name=name, faults=faults)
+        for line in lines:
+            sys.stdout.write(line)
     _remark_faults(faults.report().model_dump(), quiet)
 
 

@@ -45,6 +45,15 @@ from sememekit.cli.options import (
     given,
 )
 from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+from sememekit.cli.segmentation import (
+    Decode,
+    Embeddings,
+    Gold,
+    MatchingLexicon,
+    WordsOf,
+    explain_lattice,
+    judge_segmentation,
+)
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, explain_text, print_written_scores, refuse
 
 Grouping = Literal["senses", "sememes"]
@@ -149,6 +158,10 @@ def evaluate(
     texts: Annotated[
         Path | None, typer.Option("--texts", help="For headline, dialogue: file for what was written.", show_default=False)
     ] = None,
+    segmentation: Gold = None,
+    words: WordsOf = None,
+    lexicon: MatchingLexicon = None,
+    decode: Decode = None,
     which: Which = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -157,6 +170,13 @@ def evaluate(
     debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
+    if segmentation is not None:
+        others = {"split": split, "data": data, "dtype": dtype, "texts": texts, "set": overrides}
+        refuse(others, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
+        options = given(words=words, lexicon=lexicon, decoding=decode, which=which, device=device)
+        judge_segmentation(run, segmentation, json=json, **options)
+        return
+    refuse({"words": words, "lexicon": lexicon, "decode": decode}, "only together with --segmentation GOLD")
     from sememekit.commands.evaluate import evaluate as command
 
     options = given(split=split, data=data, which=which, device=device, dtype=dtype, overrides=overrides, texts=texts)
@@ -215,13 +235,20 @@ def predict(
 def explain(
     run: Run,
     context: Annotated[
-        str, typer.Argument(metavar="CONTEXT", help="Words before the one to predict, or the text to write a headline for.")
+        str,
+        typer.Argument(
+            metavar="CONTEXT",
+            help="Words before the one to predict, the text to write a headline for, or a raw sentence for a lattice model.",
+        ),
     ],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show.")] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")] = None,
     apart: Apart = False,
     lexicon: Lexicon = None,
+    embeddings: Embeddings = False,
+    split: Split = None,
+    data: EvaluationData = None,
     which: Which = None,
     device: Device = None,
     json: Json = False,
@@ -230,16 +257,27 @@ def explain(
 ) -> None:
     """Why the model expects these words: senses with their share of each word, sememes with their gates.
 
-    Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word.
+    Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
+    model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in
+    --split (valid unless given) where each embedding of the words wins.
     """
     from sememekit.commands.writing import is_writer
 
     if is_writer(run):
         refuse({"top": top}, "a written text has the words that it has; leave it out")
+        refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
         options = given(top_sememes=top_sememes, lexicon=lexicon, which=which, device=device)
         explain_text(run, context, html, json=json, quiet=quiet, options={"apart": apart, **options})
         return
     refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
+    from sememekit.commands.lattices import is_lattice_run
+
+    if is_lattice_run(run):
+        refuse({"top": top, "top-sememes": top_sememes}, "this is for models that predict words; leave it out")
+        options = given(split=split, data=data, which=which, device=device)
+        explain_lattice(run, context, html=html, json=json, quiet=quiet, embeddings=embeddings, **options)
+        return
+    refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
     from sememekit.commands import explain as command
     from sememekit.commands.explanation_page import write_page
 

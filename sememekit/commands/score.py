@@ -84,7 +84,7 @@ def score(
     task = word_predictor(loaded.task, "score")
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
     signature = loaded.folder.data_signature()
-    segmenter = _recorded_segmenter(loaded, signature, lexicon) if segment else None
+    segmenter = recorded_segmenter(loaded, signature, lexicon) if segment else None
     end = loaded.vocabulary.end_id if signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end)
     return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
@@ -174,7 +174,7 @@ def _one_stream(task: WordPredictor, stream: list[int], state: State) -> tuple[l
     return nats, state
 
 
-def _recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | None) -> Segmenter:
+def recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | None) -> Segmenter:
     """The segmenter that the data were cut with.
 
     Raises:

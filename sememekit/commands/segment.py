@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sememekit.errors import DataError
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segment import Segmenter, open_segmenter
 
@@ -38,6 +41,24 @@ def segmenter_for(
 
         words = frozenset(open_lexicon(lexicon or "open").words)
     return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
+
+
+@contextmanager
+def input_stream(file: Path | None) -> Iterator[BinaryIO]:
+    """A file, or stdin for None, open for reading bytes.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    if file is None:
+        yield sys.stdin.buffer
+        return
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
+    with opened:
+        yield opened
 
 
 def segment_stream(

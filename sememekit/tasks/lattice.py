@@ -20,7 +20,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.layers import best_path, edge_posteriors, ending_edges, linear, log_marginal, sample_path, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor
+from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor, Task
 from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice_entries import Entries, make_entries
@@ -426,3 +426,17 @@ class Lattice(SentencePredictor):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
+
+
+def lattice_model(task: Task, command: str) -> Lattice:
+    """The task, where it is a lattice model.
+
+    Raises:
+        ConfigError: where it is not, naming ``command``.
+    """
+    if not isinstance(task, Lattice):
+        raise ConfigError(
+            f"{command} needs a lattice model, and this run is a {type(task).__name__}; train one with "
+            "'sememekit train --task lattice' on data of 'sememekit preprocess ... --chunks N --chunk-length L'"
+        )
+    return task

@@ -187,6 +187,11 @@ class SentencePieces:
         """Pieces of a text, in order; ``▁`` stands for the white space before a word."""
         return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
 
+    def as_written(self, text: str) -> list[str]:
+        """The same pieces as they stand in the text, ``<unk>`` spelled out; ``▁`` for white space."""
+        pieces: list[str] = self._model.encode(" ".join(text.split()), out_type=str)
+        return pieces
+
 
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int) -> bytes:
     """Train a unigram SentencePiece model and return its file.

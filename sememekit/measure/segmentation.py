@@ -1,0 +1,139 @@
+"""Word segmentation against a gold segmentation: precision, recall and F1 of words, as in the SIGHAN bakeoffs.
+
+A word is the stretch of characters that it covers, white space left out. It is right when the gold segmentation has a word that
+begins and ends at the same characters. Precision is right / given words, recall is right / gold words, F1 is twice right /
+(given + gold).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.config import Settings
+from sememekit.errors import DataError
+from sememekit.measure.intervals import RESAMPLES, ratio_difference_interval, ratio_interval
+
+Words = Sequence[str]
+
+
+class SegmentationScores(Settings):
+    """How well sentences were cut into words.
+
+    Attributes:
+        sentences: n.
+        gold_words, words, right: of the gold segmentation, of this one, and in both.
+        precision, recall, f1: see the module; 0 where nothing is right, and where there is nothing to divide by.
+        f1_low, f1_high: 95% bootstrap interval over sentences.
+        new_words: gold words that the list of known words lacks; None without a list.
+        new_recall: share of those that were found; None without a list or such words.
+    """
+
+    sentences: int
+    gold_words: int
+    words: int
+    right: int
+    precision: float
+    recall: float
+    f1: float
+    f1_low: float
+    f1_high: float
+    new_words: int | None = None
+    new_recall: float | None = None
+
+
+@final
+@dataclass(frozen=True)
+class WordCounts:
+    """Words of n sentences: in the gold segmentation, in another, and in both; and the same of words not on a list.
+
+    Attributes:
+        gold, given, right: (n,).
+        new, new_right: (n,) gold words outside the list, and how many of them are right; None without a list.
+    """
+
+    gold: npt.NDArray[np.int64]
+    given: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+    new: npt.NDArray[np.int64] | None = None
+    new_right: npt.NDArray[np.int64] | None = None
+
+    def scores(self, *, resamples: int = RESAMPLES, seed: int = 0) -> SegmentationScores:
+        """Precision, recall and F1 over all sentences."""
+        gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
+        interval = ratio_interval(2 * self.right, self.gold + self.given, resamples=resamples, seed=seed)
+        new = None if self.new is None else int(self.new.sum())
+        return SegmentationScores(
+            sentences=len(self.gold),
+            gold_words=gold,
+            words=given,
+            right=right,
+            precision=right / given if given else 0.0,
+            recall=right / gold if gold else 0.0,
+            f1=2 * right / (gold + given) if gold + given else 0.0,
+            f1_low=interval.low if gold + given else 0.0,
+            f1_high=interval.high if gold + given else 0.0,
+            new_words=new,
+            new_recall=float(self.new_right.sum()) / new if new and self.new_right is not None else None,
+        )
+
+
+def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection[str] | None = None) -> WordCounts:
+    """Compare two segmentations of the same sentences.
+
+    Args:
+        gold, given: n sentences of words each.
+        known: words such as those of a training text, to count apart how many others are found.
+
+    Raises:
+        DataError: for another number of sentences, or a sentence of another text, by its number from 1.
+    """
+    if len(gold) != len(given):
+        raise DataError(f"{len(given)} sentences were segmented, and the gold segmentation has {len(gold)}")
+    rows = []
+    for number, (right_words, words) in enumerate(zip(gold, given, strict=True), start=1):
+        if "".join(right_words) != "".join(words):
+            raise DataError(
+                f"sentence {number}: another text than that of the gold segmentation: {''.join(words)[:40]!r} in the place of "
+                f"{''.join(right_words)[:40]!r}"
+            )
+        expected, found = spans(right_words), set(spans(words))
+        hits = [span in found for span in expected]
+        new = [known is not None and word not in known for word in right_words]
+        new_right = sum(hit and is_new for hit, is_new in zip(hits, new, strict=True))
+        rows.append((len(expected), len(found), sum(hits), sum(new), new_right))
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    return WordCounts(*columns[:3], *(columns[3:] if known is not None else (None, None)))
+
+
+def f1_difference(
+    first: WordCounts, second: WordCounts, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float, float]:
+    """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
+    sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
+    estimate = ratio_difference_interval(sides[0], sides[1], resamples=resamples, seed=seed)
+    return estimate.value, estimate.low, estimate.high
+
+
+def spans(words: Words) -> list[tuple[int, int]]:
+    """First character and the one behind the last, of every word."""
+    ends = np.cumsum([0, *map(len, words)]).tolist()
+    return list(pairwise(ends))
+
+
+def random_words(text: str, rate: float, generator: np.random.Generator) -> list[str]:
+    """Cut a text at each place between two characters with probability ``rate``, independently."""
+    cuts = [index for index in range(1, len(text)) if generator.random() < rate]
+    return [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+def boundary_rate(sentences: Sequence[Words]) -> float:
+    """Share of the places between two characters where a word ends."""
+    inner = sum(max(len(words) - 1, 0) for words in sentences)
+    places = sum(max(sum(map(len, words)) - 1, 0) for words in sentences)
+    return inner / places if places else 0.0

@@ -1,0 +1,166 @@
+"""segment, eval --segmentation and explain with lattice models of a few hundred numbers."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sememekit.commands.explain_lattice import explain_embeddings, explain_lattice
+from sememekit.commands.lattice_page import write_embeddings_page, write_lattice_page
+from sememekit.commands.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
+from sememekit.commands.segmentation import evaluate_segmentation, read_words
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.reading import FaultCounter
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def characters(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("characters")
+    return Place(folder, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
+
+
+def trained(place: Place, name: str, **task: object) -> Path:
+    table = {
+        "data": {"path": str(place.folder / "data")},
+        "task": {"name": "lattice", "embedding_size": 8, "sub_size": 6, "batch_size": 10, **task},
+        "encoder": {"name": "lattice_lstm", "hidden_size": 10},
+        "optimizer": {"name": "adam", "learning_rate": 0.03, "clip": 1.0},
+        "schedule": {"epochs": 2},
+        "run": {"threads": 1},
+    }
+    train(table, place.folder / name)
+    return place.folder / name
+
+
+@pytest.fixture(scope="module")
+def run(characters: Place) -> Path:
+    return trained(characters, "lattice", longest_chunk=3)
+
+
+@pytest.fixture(scope="module")
+def copies(characters: Place) -> Path:
+    return trained(characters, "copies", longest_chunk=1, copies=2, sub_model=False, composition_size=0)
+
+
+@pytest.fixture(scope="module")
+def reader(run: Path) -> LatticeReader:
+    return open_reader(run, "test")
+
+
+def test_readings_agree_with_the_lattices_of_the_task(reader: LatticeReader) -> None:
+    (reading,) = reader.read(["我吃梨。"])[0]
+    ids = np.append(reader.run.vocabulary.encode("我吃梨。"), reader.task.end)
+    alone = reader.task.lattices([ids])
+    np.testing.assert_allclose(reading.posteriors, alone.posteriors()[0].numpy(), atol=1e-6)
+    assert reading.nats == pytest.approx(-float(alone.log_probabilities()), rel=1e-6)
+    crossing = [
+        sum(reading.posteriors[last, less].sum() for last in range(5) for less in range(3) if last - less <= place <= last)
+        for place in range(5)
+    ]
+    np.testing.assert_allclose(crossing, 1.0, atol=1e-5)
+    assert reading.boundaries[-1] == 1.0
+
+
+def test_a_batch_reads_every_line_as_alone(reader: LatticeReader) -> None:
+    lines = ["我吃梨。", "", "人买电脑。人买电脑。", "  ", "龘"]
+    together = list(segment_lines(reader, lines))
+    assert together == [next(segment_lines(reader, [line])) for line in lines]
+    assert ["".join(words) for words in together] == ["我吃梨。", "", "人买电脑。人买电脑。", "", "龘"]
+    assert together[1] == []
+
+
+def test_the_posterior_rule_cuts_where_a_chunk_ends_with_one_half_or_more(reader: LatticeReader) -> None:
+    for text in ("我吃梨。人买电脑。", "电脑"):
+        (reading,) = reader.read([text])[0]
+        ends = [end for _, end in reading.chunks("posterior")]
+        assert ends == [place + 1 for place, value in enumerate(reading.boundaries) if value >= 0.5]
+        best = [(segment.begin, min(segment.end, len(text))) for segment in reading.best if segment.begin < len(text)]
+        assert reading.chunks("viterbi") == best
+
+
+def test_blanks_end_words_and_long_lines_are_cut(reader: LatticeReader) -> None:
+    (words,) = segment_lines(reader, ["我 吃梨 。"])
+    assert words[0] == "我"
+    assert "".join(words) == "我吃梨。"
+    long = "我吃梨。" * (LONGEST // 4 + 5)
+    readings = reader.read([long])[0]
+    assert [len(reading.tokens) for reading in readings] == [LONGEST, 20]
+    assert "".join(token for reading in readings for token in reading.tokens) == long
+    assert [len(reading.tokens) for reading in reader.read(["吃" * 401 + "。"])[0]] == [LONGEST, 2]
+
+
+def test_streams_keep_their_lines(reader: LatticeReader) -> None:
+    content = "我吃梨。\n\n人买 电脑".encode()
+    out = "".join(segment_raw(reader, BytesIO(content), faults=FaultCounter("strict")))
+    assert out.count("\n") == 3
+    assert out.replace(" ", "") == "我吃梨。\n\n人买电脑\n"
+    with pytest.raises(DataError):
+        list(segment_raw(reader, BytesIO(b"\xff\n"), faults=FaultCounter("strict")))
+
+
+def test_evaluation_has_the_baselines_and_never_reads_the_blanks(run: Path, characters: Place, tmp_path: Path) -> None:
+    gold, words = characters.text / "test.txt", characters.text / "train.txt"
+    report = evaluate_segmentation(run, gold, words=words, lexicon="open", decoding="posterior")
+    names = [row.name.partition(",")[0] for row in report.rows]
+    assert names == ["model", *["maximum matching"] * 3, "random", "every character a word"]
+    assert report.rows[0].difference is None
+    assert all(row.difference == pytest.approx(report.rows[0].f1 - row.f1) for row in report.rows[1:])
+    assert report.rows[2].f1 == 1.0, "the words of this little text are all in the training text"
+    assert report.rows[0].new_words == 0
+    joined = tmp_path / "joined.txt"
+    joined.write_text(gold.read_text(encoding="utf-8").replace(" ", ""), encoding="utf-8")
+    again = evaluate_segmentation(run, joined, decoding="posterior")
+    assert again.rows[0].words == report.rows[0].words
+    assert again.rows[0].gold_words == len(read_words(gold))
+
+
+def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match="no words"):
+        evaluate_segmentation(run, empty)
+    with pytest.raises(DataError, match="cannot be read"):
+        evaluate_segmentation(run, tmp_path / "absent.txt")
+    with pytest.raises(ConfigError, match="needs a lattice model, and this run is a LanguageModel"):
+        open_reader(softmax, "segment --model")
+    assert is_lattice_run(run)
+    assert not is_lattice_run(softmax)
+    assert not is_lattice_run(tmp_path)
+
+
+def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path) -> None:
+    explanation = explain_lattice(run, "我吃苹果<。")
+    (sentence,) = explanation.sentences
+    assert [token.text for token in sentence.tokens] == list("我吃苹果<。")
+    assert [token.known for token in sentence.tokens] == [True] * 4 + [False, True]
+    for place in range(6):
+        crossing = sum(edge.probability for edge in sentence.edges if edge.begin <= place < edge.end)
+        assert crossing == pytest.approx(1.0, abs=0.1), "all but the edges below 0.005"
+    assert [edge.text for edge in sentence.edges if edge.best] == list(sentence.viterbi)
+    write_lattice_page(explanation, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("<path") == len(sentence.edges)
+    assert page.count("<rect") == len(sentence.viterbi)
+    assert "&lt;" in page
+    with pytest.raises(DataError, match="the text is empty"):
+        explain_lattice(run, " ")
+
+
+def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:
+    report = explain_embeddings(copies, ["吃", "无"], split="test", contexts=3)
+    eats = report.words[0]
+    assert eats.occurrences == sum(use.wins for use in eats.embeddings) > 0
+    assert sum(use.mean for use in eats.embeddings) == pytest.approx(1.0)
+    shown = [context for use in eats.embeddings for context in use.contexts]
+    assert all(context.probability >= 0.5 and context.before in {"我", "人"} for context in shown)
+    write_embeddings_page(report, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<h3>") == 4
+    with pytest.raises(DataError, match="'龘' is no word"):
+        explain_embeddings(copies, ["龘"])
+    with pytest.raises(ConfigError, match="one embedding for each word"):
+        explain_embeddings(run, ["吃"])
