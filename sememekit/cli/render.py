@@ -137,7 +137,7 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
                 case StepReport():
                     if report.epoch not in bars:
                         bars[report.epoch] = progress.add_task("", total=report.num_batches, epoch=report.epoch, state="")
-                    state = f"{report.nats:.3f} nats, {report.tokens_per_second:,.0f} tokens/s, rate {report.rate:g}"
+                    state = f"{report.nats:.3f} nats, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
                     progress.update(bars[report.epoch], completed=report.batch, state=state)
                 case EpochReport():
                     if report.epoch in bars:
@@ -164,7 +164,7 @@ def epoch_line(report: Any) -> str:
     return "; ".join(
         [
             f"epoch {report.epoch}: train {report.train_nats:.3f} nats, valid {valid}",
-            f"{report.tokens_per_second:,.0f} tokens/s",
+            f"{report.tokens_per_second:,.0f} {'examples' if 'accuracy' in report.valid else 'tokens'} a second",
             *marks,
             *([report.finished] if report.finished else []),
         ]

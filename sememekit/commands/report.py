@@ -207,7 +207,8 @@ def _table(epochs: Sequence[Record]) -> str:
         for epoch in epochs
     ]
     shown = tuple(f"validation {name.replace('_', ' ')}" for name in names)
-    columns = ("epoch", "step", "training nats", *shown, "rate", "tokens a second", "")
+    unit = "examples" if "accuracy" in epochs[-1]["valid"] else "tokens"
+    columns = ("epoch", "step", "training nats", *shown, "rate", f"{unit} a second", "")
     return "<section><h2>Epochs</h2>" + page.table(columns, rows, numbers=range(1, len(columns) - 1)) + "</section>"
 
 
