@@ -78,7 +78,7 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         "100%",
         "epoch 1",
         "valid perplexity 345.68",
-        "4,321 tokens/s",
+        "4,321 tokens a second",
         "best so far",
         "next: this",
     ):
