@@ -64,6 +64,7 @@ def register(app: typer.Typer) -> None:
         )
     )(preprocess)
     app.command(epilog=example("sememekit baseline data/headlines --lead 15-characters"))(baseline)
+    app.command(epilog=example("sememekit compare one.jsonl other.jsonl --by gigaword"))(compare)
     app.command(
         epilog=example(
             "echo 去年美国贸易逆差 | sememekit segment", "sememekit segment news.txt --model runs/lattice --decode posterior"
@@ -175,13 +176,16 @@ def baseline(
     rouge: Annotated[
         list[str] | None, typer.Option("--rouge", help="gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
     ] = None,
+    texts: Annotated[
+        Path | None, typer.Option("--texts", help="Also write what is scored to this file, for compare.", show_default=False)
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Score the beginning of each source as if it were a headline: what every model has to beat."""
     from sememekit.commands.baseline import baseline as run
 
-    report = run(data, **given(split=split, lead=lead, rouge_by=rouge))
+    report = run(data, **given(split=split, lead=lead, rouge_by=rouge, texts=texts))
     if json:
         print_json(report)
         return
@@ -194,6 +198,30 @@ def baseline(
     print_table(title, ("", "mean", "from", "to"), rows)
     for scores in report.scores:
         print(scores.signature)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.", show_default=False)],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same of another system.", show_default=False)],
+    by: Annotated[str, typer.Option("--by", help="gigaword, duc, lcsts-characters, lcsts-words or bleu.", show_default=False)],
+    seed: Seed = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Compare the texts of two systems for the same sources: differences with paired 95 % intervals."""
+    from sememekit.commands.compare import compare as run
+
+    report = run(first, second, by, **given(seed=seed))
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (row.name, *(format(value, ".4f") for value in (row.first, row.second, *row.difference.model_dump().values())))
+        for row in report.differences
+    ]
+    columns = ("", "first", "second", "difference", "from", "to")
+    print_table(f"{first} minus {second}, {report.examples:,} texts", columns, rows)
+    print(report.signature)
 
 
 def segment(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from sememekit.commands.compare import write_texts_file
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.attack_rates import Interval, interval
@@ -53,7 +54,9 @@ class BaselineReport(Settings):
     scores: tuple[TextScores, ...]
 
 
-def baseline(data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = ()) -> BaselineReport:
+def baseline(
+    data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = (), texts: Path | None = None
+) -> BaselineReport:
     """Score the beginnings of the sources as if they were headlines.
 
     Args:
@@ -61,6 +64,7 @@ def baseline(data: Path, *, split: str = "test", lead: str | None = None, rouge_
         split: of the data.
         lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
             the custom of the data set.
+        texts: a file to write the beginnings to, as ``eval --texts`` does with what a model wrote.
         rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
 
     Raises:
@@ -79,9 +83,11 @@ def baseline(data: Path, *, split: str = "test", lead: str | None = None, rouge_
             f"{data}: keeps no references; write pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
         )
     pairs = list(wordings)
-    texts = [lead_of(pair.source, chosen) for pair in pairs]
-    references = [pair.references for pair in pairs]
-    scores = tuple(text_scores(name, rouge(texts, references, PRESETS[name])) for name in names)
+    leads = [lead_of(pair.source, chosen) for pair in pairs]
+    references = [list(pair.references) for pair in pairs]
+    if texts is not None:
+        write_texts_file(texts, [" ".join(pair.source) for pair in pairs], [[lead] for lead in leads], references)
+    scores = tuple(text_scores(name, rouge(leads, references, PRESETS[name])) for name in names)
     return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=scores)
 
 

@@ -1,0 +1,68 @@
+"""Two systems on the same sources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.cli import app
+from sememekit.commands.baseline import baseline
+from sememekit.commands.compare import compare, write_texts_file
+from sememekit.commands.preprocess import preprocess
+from sememekit.errors import ConfigError, DataError
+
+REFERENCES = [[f"the {name} sat"] for name in ("cat", "dog", "cow", "pig", "hen")]
+
+
+def write(path: Path, texts: list[str], references: list[list[str]] = REFERENCES) -> Path:
+    write_texts_file(path, ["a source"] * len(texts), [[text] for text in texts], references)
+    return path
+
+
+def test_first_minus_second(tmp_path: Path) -> None:
+    first = write(tmp_path / "1", [own[0] for own in REFERENCES])
+    second = write(tmp_path / "2", ["the"] * 5)
+    report = compare(first, second, "gigaword")
+    row = report.differences[0]
+    assert (row.name, row.first, row.second) == ("rouge1", 1.0, 0.5)
+    assert row.difference.value == pytest.approx(0.5)
+    assert row.excludes_zero
+    assert report.examples == 5
+    same = compare(first, first, "bleu")
+    assert [row.difference.value for row in same.differences] == [0.0] * 8
+    assert not any(row.excludes_zero for row in same.differences)
+    shown = CliRunner().invoke(app, ["compare", str(first), str(second), "--by", "gigaword"])
+    assert shown.exit_code == 0
+    assert "rouge1" in shown.stdout
+    assert "0.5000" in shown.stdout
+
+
+def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
+    rows = [{"text": f"{'xyz'[i % 3] * (i // 3 + 3)} two three four", "summary": "two three"} for i in range(40)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    preprocess("gigaword", tmp_path / "all.jsonl", tmp_path / "data")
+    for number in (2, 3):
+        baseline(tmp_path / "data", split="train", lead=f"{number}-words", texts=tmp_path / f"{number}.jsonl")
+    report = compare(tmp_path / "3.jsonl", tmp_path / "2.jsonl", "gigaword")
+    assert report.differences[0].difference.value == pytest.approx(4 / 5 - 2 / 4)
+
+
+def test_what_cannot_be_compared(tmp_path: Path) -> None:
+    first = write(tmp_path / "1", ["a"] * 5)
+    with pytest.raises(ConfigError, match="--by 'meteor': allowed are gigaword, duc"):
+        compare(first, first, "meteor")
+    with pytest.raises(DataError, match="line 1 has another source or other references"):
+        compare(first, write(tmp_path / "2", ["a"] * 5, [["x"]] * 5), "gigaword")
+    with pytest.raises(DataError, match=r"has 5 texts and .* has 4"):
+        compare(first, write(tmp_path / "3", ["a"] * 4, REFERENCES[:4]), "gigaword")
+    (tmp_path / "4").write_text('{"source": "a", "texts": ["b"]}\n')
+    with pytest.raises(DataError, match=r"4:1: not an object with source, texts and references"):
+        compare(first, tmp_path / "4", "gigaword")
+    with pytest.raises(DataError, match="cannot be read"):
+        compare(first, tmp_path / "nowhere", "gigaword")
+    (tmp_path / "5").write_text("")
+    with pytest.raises(DataError, match="the file is empty"):
+        compare(first, tmp_path / "5", "gigaword")
