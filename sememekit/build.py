@@ -212,7 +212,7 @@ def _build_sentence_model(
     assert plan.decoder is not None
     settings, decoder_settings = plan.task.settings, plan.decoder.settings
     entries = task_class.make_entries(settings, vocabulary, chunks, graph)
-    embedding = task_class.make_embedding(settings, entries)
+    embedding = task_class.make_embedding(settings, entries, graph)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(task_class.input_size(settings), vocabulary, graph))
     decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
     if (needs := decoder_class.needs(decoder_settings) & {"graph", "clusters"}) != frozenset():

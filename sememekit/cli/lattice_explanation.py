@@ -36,7 +36,7 @@ def print_embeddings(report: EmbeddingsReport) -> None:
     for word in report.words:
         rows = []
         for use in word.embeddings:
-            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {use.mean:.0%}"
+            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {use.mean:.0%}{f', {use.sense}' if use.sense else ''}"
             for context in use.contexts or (None,):
                 line = "nowhere" if context is None else f"… {context.before} [{word.word}] {context.after} …"
                 rows.append((name, line, "" if context is None else f"{context.probability:.0%}"))

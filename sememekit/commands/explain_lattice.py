@@ -112,12 +112,14 @@ class EmbeddingUse(Settings):
 
     Attributes:
         number: from 1.
+        sense: part of speech and gloss, or sememes, of the sense that it began as; None for embeddings without.
         wins: occurrences where it has the largest posterior.
         mean: its mean posterior over all occurrences.
         contexts: some of those occurrences, evenly spaced over the text.
     """
 
     number: int
+    sense: str | None
     wins: int
     mean: float
     contexts: tuple[EmbeddingContext, ...]
@@ -297,6 +299,7 @@ def explain_embeddings(
             embeddings.append(
                 EmbeddingUse(
                     number=copy + 1,
+                    sense=_sense(reader, word, copy),
                     wins=len(wins),
                     mean=float(shares[:, copy].mean()) if len(found) else 0.0,
                     contexts=tuple(context(places[index], float(shares[index, copy])) for index in shown),
@@ -304,3 +307,11 @@ def explain_embeddings(
             )
         report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(found), embeddings=tuple(embeddings)))
     return EmbeddingsReport(run=str(run), checkpoint=reader.run.snapshot, split=split, words=tuple(report))
+
+
+def _sense(reader: LatticeReader, word: int, copy: int) -> str | None:
+    """The sense that an embedding of a word began as, in a sense lattice."""
+    graph = reader.run.graph
+    if not reader.task.settings.senses or graph is None or not graph.annotated[word]:
+        return None
+    return graph.sense_labels[int(graph.sense_offsets[word]) + copy]

@@ -144,5 +144,6 @@ def _uses(word: WordEmbeddings) -> str:
             for context in use.contexts
         ]
         head = f"{page.word(word.word)}<sub>{use.number}</sub> wins {use.wins:,} times, mean {use.mean:.0%}"
+        head += f' <span class="faint">{page.word(use.sense)}</span>' if use.sense else ""
         columns.append(f"<div><h3>{head}</h3>{''.join(lines) or '<p class=faint>nowhere</p>'}</div>")
     return "\n".join([*parts, f'<div class="beside">{"".join(columns)}</div>', "</section>"])

@@ -25,6 +25,7 @@ from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice_entries import Entries, make_entries
 from sememekit.tasks.lattice_parts import Composition, SubModel
+from sememekit.tasks.lattice_senses import sense_copies, start_from_sememes
 from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, walk
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import sentence_bounds
@@ -112,7 +113,9 @@ class Lattice(SentencePredictor):
         num_chunks: int | None = Field(default=None, ge=0)
         """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
         copies: int = Field(default=1, ge=1)
-        """E, embeddings of each chunk."""
+        """E, embeddings of each chunk; with ``senses`` of a word at most."""
+        senses: bool = False
+        """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
         sub_model: bool = True
         """Chunks outside the vocabulary, by a model of token sequences. Without it they have no edge."""
         posterior_gradient: bool = False
@@ -186,7 +189,8 @@ class Lattice(SentencePredictor):
         """What the main softmax chooses from.
 
         Raises:
-            ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks.
+            ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or
+                senses are, and there is no graph.
             DataError: the chunks are of another vocabulary.
         """
         longest = settings.longest_chunk
@@ -202,13 +206,16 @@ class Lattice(SentencePredictor):
             chunks = ChunkVocabulary(vocabulary, max_length=longest)
         else:
             chunks = chunks.up_to(longest, settings.num_chunks)
-        return make_entries(vocabulary, chunks, settings.copies, sentinel=settings.sub_model)
+        copies = sense_copies(graph, settings.copies) if settings.senses else settings.copies
+        return make_entries(vocabulary, chunks, copies, sentinel=settings.sub_model)
 
     @staticmethod
-    def make_embedding(settings: Settings, entries: Entries) -> nn.Embedding:
-        """(rows, E) vectors of the entries, uniform in +-0.1."""
+    def make_embedding(settings: Settings, entries: Entries, graph: SememeGraph | None = None) -> nn.Embedding:
+        """(rows, E) vectors of the entries, uniform in +-0.1; with ``senses`` those of annotated words are made of sememes."""
         embedding = nn.Embedding(len(entries.names), settings.embedding_size)
         nn.init.uniform_(embedding.weight, -0.1, 0.1)
+        if settings.senses and graph is not None:
+            start_from_sememes(embedding.weight, entries, graph)
         return embedding
 
     @staticmethod
