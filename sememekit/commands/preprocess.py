@@ -187,9 +187,12 @@ def _same_segmenter(given: _Recorded, name: str, words: Lexicon | None, hmm: boo
     else:
         segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm)
     if segmenter.description != given.signature.segmenter:
+        remedy = "name the lexicon that its segmenter knew with --lexicon FORMAT:PATH"
+        if given.signature.lexicon == (words.sha256 if words else None):
+            remedy = "leave --segmenter out"
         raise DataError(
             f"--vocabulary {given.folder}: its text was cut by: {given.signature.segmenter}; here it would be cut by: "
-            f"{segmenter.description}; give the same --segmenter and --lexicon, or leave both out"
+            f"{segmenter.description}; {remedy}"
         )
     return segmenter
 

@@ -178,6 +178,9 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
     with pytest.raises(DataError, match=r"its text was cut by: English as in Gigaword.*here it would be cut by: white space"):
         preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "giga", segmenter="none")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match=r"other: no file with the name of a split"):
+        preprocess("duc", tmp_path / "other", tmp_path / "out", vocabulary=tmp_path / "giga")
     with pytest.raises(ConfigError, match=r"leave --min-count, --max-vocabulary and --chunks out"):
         preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "giga", min_count=2)
     with pytest.raises(DataError, match=r"neither prepared data .* nor a run"):
@@ -248,6 +251,10 @@ def test_jieba_over_the_dictionary_of_a_lexicon(tmp_path: Path) -> None:
     assert wordings is not None
     assert wordings[0].source == ("中国", "人民银行", "说", "。")
     assert "over 3 words" in data.signature.segmenter
+    with pytest.raises(DataError, match=r"name the lexicon that its segmenter knew with --lexicon"):
+        preprocess("lcsts", folder, tmp_path / "again", vocabulary=tmp_path / "out")
+    preprocess("lcsts", folder, tmp_path / "again", vocabulary=tmp_path / "out", lexicon_words=["中国", "人民银行", "人民"])
+    assert PreparedData.open(tmp_path / "again").vocabulary.fingerprint == data.vocabulary.fingerprint
 
 
 # --- Switchboard

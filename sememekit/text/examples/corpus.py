@@ -300,7 +300,9 @@ def open_examples(
                 files[split] = [source]
         elif source is not None and (found := _find(source, split, kind)) is not None:
             files[split] = [found]
-    for split in () if has_vocabulary and files else ("train", "valid"):
+    if has_vocabulary and not files:
+        raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
+    for split in () if has_vocabulary else ("train", "valid"):
         if split not in files:
             names = " or ".join(f"a name with {alias!r}" for alias in kind.split_names[split])
             place = f"{source}: no file for the split" if source is not None else "no file for the split"
