@@ -121,7 +121,7 @@ def judge_writing(
         checkpoint_by=loaded.plan.table()["task"]["checkpoint_by"],
         search=describe_search(search),
         words=len(best_words) / len(found),
-        unknown=best_words.count(task.vocabulary.unknown_id) / max(len(best_words), 1) if task.vocabulary.unknown_id else 0.0,
+        unknown=sum(word == task.vocabulary.unknown_id for word in best_words) / max(len(best_words), 1),
         scores=tuple(_scores(task, data, split, written, wordings, search)),
     )
 
