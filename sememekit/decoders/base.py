@@ -107,6 +107,22 @@ class Decoder(nn.Module, ABC):
         """
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
+    def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The ``count`` likeliest words of each context, or all where there are fewer: what a search asks at each step.
+
+        Equal to the largest ``log_probs``, maybe cheaper: nobody needs the others.
+
+        Args:
+            hidden: (N, H) contexts.
+            count: how many.
+
+        Returns:
+            log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over.
+        """
+        log_probs = self.log_probs(hidden)
+        found = log_probs.topk(min(count, log_probs.shape[-1]))
+        return found.values, found.indices
+
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         """The terms that ``nll`` is the sum of in evaluation, by name, each (...); empty where it is one term.
 

@@ -17,7 +17,7 @@ from sememekit import config
 from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, segment_logsumexp, shared_dropout
+from sememekit.layers import Groups, grouped_cross_entropy, grouped_top, segment_logsumexp, shared_dropout
 from sememekit.measure import Tally
 
 
@@ -121,6 +121,14 @@ class SelfOrganized(ClusterLearner):
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
         clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)
+
+    def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """See ``Decoder.likeliest``: on a CPU only the clusters that can hold such a word are looked into."""
+        if hidden.device.type != "cpu":
+            return super().likeliest(hidden, count)
+        for_clusters, for_words = self._contexts(hidden)
+        among = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
+        return grouped_top(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """See ``Decoder.nll``: a token meets all clusters and the words of one. In training it also counts for q."""

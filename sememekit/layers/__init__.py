@@ -3,6 +3,7 @@
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
+from sememekit.layers.grouped_top import grouped_top
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
 from sememekit.layers.lattice import (
@@ -33,6 +34,7 @@ __all__ = [
     "ending_edges",
     "forward_scores",
     "grouped_cross_entropy",
+    "grouped_top",
     "gru_scan",
     "linear",
     "linear_cross_entropy",

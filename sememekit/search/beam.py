@@ -13,11 +13,12 @@ from torch import Tensor
 from sememekit import config
 
 State = tuple[Tensor, ...]
-StepFunction = Callable[[Tensor, State, State], tuple[Tensor, State, Tensor]]
-"""(words (B, K), state, memory) -> log-probabilities (B K, V), the new state, and (B K,) where the attention looked most.
+StepFunction = Callable[[Tensor, State, State, int], tuple[Tensor, Tensor, State, Tensor]]
+"""(words (B, K), state, memory, C) -> log-probabilities (B K, C) of the C likeliest next words, their ids (B K, C), the new
+state, and (B K,) where the attention looked most.
 
-Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. The log-probabilities
-are written over.
+Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Where the vocabulary has
+fewer than C words all come. Log-probabilities and ids are written over.
 """
 
 
@@ -80,10 +81,11 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best texts of each of B examples.
 
-    In each round every hypothesis is extended by every word, the model being asked once. An extension by ``end`` that is among
-    the K best of its example is finished; the K best others go on. An example is done once K hypotheses are finished, or once
-    no other can beat the ``num_best`` that are: log-probabilities only fall, so the best open one divided by the longest
-    possible length^a bounds all. Examples that are done leave the batch. No example depends on its company.
+    In each round every hypothesis is extended by its likeliest words, as many as could matter, the model being asked once. An
+    extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done once K
+    hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the best open
+    one divided by the longest possible length^a bounds all. Examples that are done leave the batch. No example depends on its
+    company.
 
     Args:
         step: the model.
@@ -106,15 +108,15 @@ def beam_search(
     texts = looks = words.new_zeros((len(examples), 1, 0))
     forbidden = torch.tensor(sorted({begin, *banned}), device=device)
     for length in range(settings.max_length):
-        log_probs, state, look = step(words, state, memory)
-        log_probs[:, forbidden] = -torch.inf
+        repeated = repetitions(texts.flatten(0, 1), settings.no_repeat)
+        most_repeated = int(repeated[0].bincount().max()) if len(repeated[0]) else 0
+        gains, ids, state, look = step(words, state, memory, 2 * beam + len(forbidden) + 1 + most_repeated)
+        gains[_among(ids, forbidden) | _repeats(ids, *repeated)] = -torch.inf
         if length < settings.min_length:
-            log_probs[:, end] = -torch.inf
-        if settings.no_repeat:
-            log_probs[repetitions(texts.flatten(0, 1), settings.no_repeat)] = -torch.inf
+            gains[ids == end] = -torch.inf
         rows, size = scores.shape
-        each = min(2 * beam, log_probs.shape[1])
-        gains, ids = log_probs.view(rows, size, -1).topk(each)
+        gains, order = gains.topk(each := min(2 * beam, gains.shape[1]))
+        gains, ids = gains.view(rows, size, each), ids.gather(1, order).view(rows, size, each)
         kept = min(2 * beam, size * each)
         totals, place = (scores.unsqueeze(-1) + gains.double()).flatten(1).topk(kept)
         words, parent = ids.flatten(1).gather(1, place), place // each
@@ -168,14 +170,25 @@ def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[flo
 
 
 def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Which words would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T)."""
-    if texts.shape[1] < size:
+    """Which words would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T); none for ``size`` 0."""
+    if not size or texts.shape[1] < size:
         empty = texts.new_zeros(0)
         return empty, empty
     windows = texts.unfold(1, size, 1)
     last = texts[:, texts.shape[1] - size + 1 :]
     rows, places = (windows[..., :-1] == last.unsqueeze(1)).all(dim=-1).nonzero(as_tuple=True)
     return rows, windows[rows, places, -1]
+
+
+def _among(ids: Tensor, words: Tensor) -> Tensor:
+    """Which of ``ids`` (N, C) are among a few ``words`` (W,)."""
+    return (ids.unsqueeze(2) == words).any(dim=2)
+
+
+def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:
+    """Which of ``ids`` (N, C) are ``words`` (M,) that their ``rows`` (M,) must not have again."""
+    hits = (ids[rows] == words.unsqueeze(1)).int()
+    return torch.zeros_like(ids, dtype=torch.int32).index_add_(0, rows, hits) > 0
 
 
 def _select(sequences: Tensor, hypotheses: Tensor) -> Tensor:

@@ -308,10 +308,11 @@ class SequenceToSequence(TextWriter):
                     progress(done, len(sources))
         return found
 
-    def _step(self, words: Tensor, state: State, memory: State) -> tuple[Tensor, State, Tensor]:
+    def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
         """See ``search.beam.StepFunction``."""
         contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
-        return self.decoder.log_probs(contexts), state, weights.argmax(dim=-1)
+        log_probs, ids = self.decoder.likeliest(contexts, count)
+        return log_probs, ids, state, weights.argmax(dim=-1)
 
     @torch.no_grad()
     def reread(self, source: Ids, words: Sequence[int]) -> Rereading:

@@ -153,6 +153,19 @@ def test_several_words_a_context_in_several_calls(case: Case) -> None:
 
 
 @each_case
+@pytest.mark.parametrize("count", [1, 4, WORDS, WORDS + 5])
+def test_the_likeliest_words_are_those_of_the_largest_log_probabilities(case: Case, count: int) -> None:
+    decoder, hidden = case.make(), contexts(9)
+    with torch.no_grad():
+        values, words = decoder.likeliest(hidden, count)
+        expected = decoder.log_probs(hidden)
+    assert values.shape == words.shape == (9, min(count, WORDS))
+    torch.testing.assert_close(values, expected.topk(min(count, WORDS)).values, rtol=0, atol=1e-9)
+    torch.testing.assert_close(expected.gather(1, words), values, rtol=0, atol=1e-9)
+    assert all(len(set(row)) == len(row) for row in words.tolist())
+
+
+@each_case
 def test_a_batch_equals_its_rows(case: Case) -> None:
     decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
     together, distributions = decoder.nll(hidden, target), decoder.log_probs(hidden)

@@ -25,14 +25,15 @@ class Toy:
         self.asked = 0
 
     def step(
-        self, words: Tensor, state: tuple[Tensor, ...], memory: tuple[Tensor, ...]
-    ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+        self, words: Tensor, state: tuple[Tensor, ...], memory: tuple[Tensor, ...], count: int
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...], Tensor]:
         assert len(state[0]) == words.numel()
         assert len(memory[0]) == len(words)
         self.asked += words.numel()
         example = memory[0].repeat_interleave(words.shape[1])
         before, last = state[0], words.flatten()
-        return self.table[example, before, last].clone(), (last,), last
+        log_probs, ids = self.table[example, before, last].topk(min(count, WORDS))
+        return log_probs, ids, (last,), last
 
     def search(self, examples: list[int] | None = None, **options: object) -> list[list[Hypothesis]]:
         chosen = torch.tensor(list(range(len(self.table))) if examples is None else examples)

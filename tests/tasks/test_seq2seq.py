@@ -70,8 +70,8 @@ def test_the_loss_is_that_of_a_model_that_reads_one_word_at_a_time(place: PairPl
     memory, state = task._read(torch.from_numpy(source.astype(np.int64))[:, None], torch.tensor([len(source)]))
     nats, before = 0.0, task.vocabulary.id("<s>")
     for word in [*target.tolist(), task.vocabulary.id("</s>")]:
-        log_probs, state, _ = task._step(torch.tensor([[before]]), state, memory)
-        nats, before = nats - float(log_probs[0, word].detach()), word
+        log_probs, ids, state, _ = task._step(torch.tensor([[before]]), state, memory, len(task.vocabulary))
+        nats, before = nats - float(log_probs[0, ids[0].tolist().index(word)].detach()), word
     assert float(task.loss(task.batch_of([(source, target)]), ()).nats.detach()) == pytest.approx(nats, rel=1e-6)
 
 

@@ -1,0 +1,71 @@
+"""The likeliest items where every item is in a group and probabilities are those of the group times those inside it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sememekit.layers.grouped_cross_entropy import Groups
+
+FIRST_GROUPS = 4
+"""Groups of each row that are looked into in the first round; each round looks into twice as many as the one before."""
+
+
+@torch.no_grad()
+def grouped_top(
+    rows: Tensor, items: Tensor, bias: Tensor | None, among: Tensor, groups: Groups, count: int
+) -> tuple[Tensor, Tensor]:
+    """The ``count`` items with the largest log p(group) + log softmax over the group of rows items^T + bias, exactly.
+
+    No item of a group is likelier than the group. So the groups of a row are looked into by falling probability, and once the
+    next one is no likelier than the last of the ``count`` items found so far, the row is done. Rows that ask for the same
+    group go through together, so that its vectors are gathered once a round. The work depends on how sure the rows are of their
+    groups: from a few groups each to all of them.
+
+    Args:
+        rows: (N, E) contexts.
+        items: (V, E) output vectors.
+        bias: (V,) or None.
+        among: (N, G) log-probabilities of the groups, -inf for empty ones.
+        groups: of the items.
+        count: at most V.
+
+    Returns:
+        log-probabilities (N, count) by falling value, and items (N, count).
+    """
+    best = among.new_full((len(rows), count), -torch.inf)
+    which = torch.zeros((len(rows), count), dtype=torch.long, device=rows.device)
+    falling, order = among.sort(dim=1, descending=True, stable=True)
+    begin, width = 0, FIRST_GROUPS
+    open_rows = torch.arange(len(rows), device=rows.device)
+    while begin < groups.num_groups and len(open_rows):
+        bound, asked = falling[open_rows, begin : begin + width], order[open_rows, begin : begin + width]
+        # A tie with the last item found changes no value, so a group that only ties is left out.
+        wanted = (bound > best[open_rows, -1:]).nonzero()
+        group = asked[wanted[:, 0], wanted[:, 1]]
+        wanted, group = wanted[by_group := group.argsort(stable=True)], group[by_group]
+        values = best.new_full((*asked.shape, count), -torch.inf)
+        found = which.new_zeros((*asked.shape, count))
+        counts, end = torch.bincount(group, minlength=groups.num_groups).tolist(), 0
+        for number, size in enumerate(counts):
+            first, last = groups.bounds[number], groups.bounds[number + 1]
+            if not size or first == last:
+                end += size
+                continue
+            start, end = end, end + size
+            row, column = wanted[start:end].T
+            members = groups.members[first:last]
+            logits = rows[open_rows[row]] @ items[members].T
+            if bias is not None:
+                logits += bias[members]
+            inside = logits.to(best.dtype).log_softmax(dim=1).topk(min(count, last - first))
+            values[row, column, : inside.values.shape[1]] = inside.values + bound[row, column, None]
+            found[row, column, : inside.values.shape[1]] = members[inside.indices]
+        values = torch.cat([best[open_rows], values.flatten(1)], dim=1)
+        top = values.topk(count)
+        best[open_rows] = top.values
+        which[open_rows] = torch.cat([which[open_rows], found.flatten(1)], dim=1).gather(1, top.indices)
+        begin, width = begin + width, 2 * width
+        if begin < groups.num_groups:
+            open_rows = open_rows[falling[open_rows, begin] > best[open_rows, -1]]
+    return best, which
