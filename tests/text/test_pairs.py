@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
@@ -147,6 +149,22 @@ def test_a_missing_file_of_titles_is_named(tmp_path: Path) -> None:
     (folder / "train.title.txt").unlink()
     with pytest.raises(DataError, match=r"train\.title\.txt: no such file"):
         preprocess("gigaword", folder, tmp_path / "out")
+
+
+PRINTED = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufeff"), min_size=1).filter(str.strip)
+
+
+@settings(max_examples=20, deadline=None)
+@given(rows=st.lists(st.tuples(PRINTED, st.lists(PRINTED, min_size=1, max_size=3)), min_size=1, max_size=4))
+def test_whatever_was_written_comes_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[str]]]) -> None:
+    folder = tmp_path_factory.mktemp("written")
+    for split in ("train", "valid"):
+        records(folder / f"{split}.jsonl", [{"text": f"{split} {text}", "references": own} for text, own in rows])
+    preprocess("gigaword", folder, folder / "out", segmenter="none")
+    wordings = PreparedData.open(folder / "out").examples("train").wordings
+    assert wordings is not None
+    expected = [Wording(("train", *text.split()), tuple(" ".join(one.split()) for one in own)) for text, own in rows]
+    assert list(wordings) == expected
 
 
 # --- another corpus with the words of a run
