@@ -24,7 +24,7 @@ from sememekit.cli.options import (
 )
 from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
 from sememekit.cli.segmentation import Decode
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, DataError
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -252,6 +252,10 @@ def segment(
     hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())
     faults = FaultCounter(errors)
     name = "stdin" if file is None else str(file)
+    if model is not None and not model.exists():
+        raise DataError(
+            f"segment --model {model}: no such file or folder; give the run of a lattice model, or a SentencePiece model"
+        )
     with input_stream(file) as source:
         if model is not None and model.is_dir():
             from sememekit.commands.lattices import open_reader, segment_raw

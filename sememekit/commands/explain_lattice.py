@@ -12,6 +12,7 @@ from sememekit.commands.evaluate import data_of_run
 from sememekit.commands.lattices import Decoding, LatticeReader, Reading, open_reader
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
+from sememekit.text import UNKNOWN
 
 LEAST: Final = 0.005
 """Edges below this posterior are left out of the list and the picture."""
@@ -214,7 +215,7 @@ def _sentence(reader: LatticeReader, reading: Reading) -> LatticeSentence:
     }
     return LatticeSentence(
         tokens=tuple(
-            LatticeToken(text=text, read_as=read, known=text in reader.run.vocabulary, boundary=float(boundary))
+            LatticeToken(text=text, read_as=read, known=read != UNKNOWN or text == UNKNOWN, boundary=float(boundary))
             for text, read, boundary in zip(reading.tokens, reading.read_as, reading.boundaries, strict=True)
         ),
         edges=tuple(edges),

@@ -15,7 +15,7 @@ from sememekit.commands.explain_lattice import (
     WordEmbeddings,
 )
 
-_STEP, _SIDE, _ARC, _BELOW = 64, 28, 34, 78
+_STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
 _TOKEN: Final = 15
 """Pixels of a character of a token."""
 

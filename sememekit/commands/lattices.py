@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, tee
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,14 @@ _MARKS: Final = frozenset("。！？；，、.!?;,")
 _BLANK: Final = "▁"
 
 
+class Token(NamedTuple):
+    """A token of a text: as it was written, as the segmenter gives it, and whether a blank before it ends a word."""
+
+    written: str
+    read: str
+    apart: bool
+
+
 @dataclass(frozen=True)
 class Reading:
     """A sentence under a lattice model. T tokens, the end mark left out.
@@ -36,7 +44,7 @@ class Reading:
     Attributes:
         tokens: (T,) as they were written.
         read_as: (T,) as the model reads them: ``<unk>`` for one that it does not know.
-        apart: (T,) whether a blank or the beginning of the text stands before the token, so that no word may go across.
+        apart: (T,) whether a blank stands before the token, so that no word goes across.
         posteriors: (T + 1, L, E) the probability of each edge given the sentence, by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
@@ -81,24 +89,24 @@ class LatticeReader:
         self.run, self.task, self._segmenter = run, task, segmenter
         self._characters = str(run.folder.data_signature().options["segmenter"]) == "characters"
 
-    def tokens(self, text: str) -> tuple[list[str], list[bool]]:
-        """Tokens of a text as they were written, and before which of them a blank stands that ends a word."""
+    @property
+    def finds_words(self) -> bool:
+        """Whether its tokens are parts of words, characters or pieces, so that text without blanks can be cut."""
+        return self._characters or isinstance(self._segmenter, SentencePieces)
+
+    def tokens(self, text: str) -> list[Token]:
+        """Tokens of a text, and where a blank stands that ends a word."""
         if isinstance(self._segmenter, SentencePieces):
-            pieces = self._segmenter.as_written(text)
-            return pieces, [piece.startswith(_BLANK) for piece in pieces]
-        if self._characters:
-            parts = text.split()
-            return [character for part in parts for character in part], [
-                not place for part in parts for place in range(len(part))
+            return [
+                Token(written.strip(), piece, written.startswith(" ")) for piece, written in self._segmenter.as_written(text)
             ]
-        tokens = self._segmenter.segment(text)
-        return tokens, [False] * len(tokens)
+        if self._characters:
+            return [Token(character, character, not place) for part in text.split() for place, character in enumerate(part)]
+        return [Token(word, word, False) for word in self._segmenter.segment(text)]
 
     def word(self, tokens: Sequence[str]) -> str:
         """Tokens as one word: characters and pieces side by side, words with ``_`` between."""
-        if isinstance(self._segmenter, SentencePieces):
-            return "".join(tokens).lstrip(_BLANK)
-        return ("" if self._characters else "_").join(tokens)
+        return ("" if self.finds_words else "_").join(tokens)
 
     def text(self, tokens: Sequence[str]) -> str:
         """Tokens as they stand in a text: characters and pieces side by side, words with blanks between."""
@@ -110,7 +118,7 @@ class LatticeReader:
         """The n-grams of the chunk vocabulary as words, without those that hold the end mark."""
         chunks, end = self.task.entries.chunks, self.run.vocabulary.token(self.task.end)
         texts = (chunks.text(index) for index in range(chunks.num_tokens, len(chunks)))
-        return frozenset(self.word(text) for text in texts if end not in text)
+        return frozenset(self.word(text).replace(_BLANK, "") for text in texts if end not in text)
 
     def words(self, reading: Reading, decoding: Decoding) -> list[str]:
         """The words of a sentence."""
@@ -119,7 +127,7 @@ class LatticeReader:
 
     def read(self, texts: Sequence[str]) -> list[list[Reading]]:
         """Each text as sentences of at most ``LONGEST`` tokens; a text without tokens has none."""
-        pieces = [list(_cut(*self.tokens(text))) for text in texts]
+        pieces = [list(_cut(self.tokens(text))) for text in texts]
         flat = [(number, piece) for number, parts in enumerate(pieces) for piece in parts]
         readings: list[list[Reading]] = [[] for _ in texts]
         found = self._read([piece for _, piece in flat])
@@ -127,25 +135,25 @@ class LatticeReader:
             readings[number].append(reading)
         return readings
 
-    def _read(self, pieces: Sequence[tuple[list[str], list[bool]]]) -> list[Reading]:
+    def _read(self, pieces: Sequence[list[Token]]) -> list[Reading]:
         """Readings in the order of ``pieces``; those of similar length go through the model together."""
         vocabulary, end = self.run.vocabulary, self.task.end
-        order = sorted(range(len(pieces)), key=lambda index: len(pieces[index][0]))
+        order = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
         readings: dict[int, Reading] = {}
         for first in range(0, len(order), self.task.settings.evaluation_batch_size):
             chosen = order[first : first + self.task.settings.evaluation_batch_size]
-            ids = [vocabulary.encode(pieces[index][0]) for index in chosen]
+            ids = [vocabulary.encode(token.read for token in pieces[index]) for index in chosen]
             lattices = self.task.lattices([np.append(sentence, end) for sentence in ids])
             posteriors = lattices.posteriors().double().cpu().numpy()
             listed = (lattices.chunks >= 0).cpu().numpy()
             nats = (-lattices.log_probabilities()).tolist()
             for row, (index, best) in enumerate(zip(chosen, lattices.best(), strict=True)):
-                tokens, apart = pieces[index]
+                tokens = pieces[index]
                 size = len(tokens) + 1
                 readings[index] = Reading(
-                    tuple(tokens),
+                    tuple(token.written for token in tokens),
                     tuple(vocabulary.decode(ids[row])),
-                    tuple(apart),
+                    tuple(token.apart for token in tokens),
                     posteriors[row, :size],
                     listed[row, :size],
                     tuple(best),
@@ -215,13 +223,13 @@ def segment_raw(
         yield " ".join(words) + ("\n" if piece.ends_line else " ")
 
 
-def _cut(tokens: list[str], apart: list[bool]) -> Iterator[tuple[list[str], list[bool]]]:
+def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
     """Parts of at most ``LONGEST`` tokens, cut after the last mark in the second half of a part where there is one."""
     begin = 0
     while begin < len(tokens):
         end = min(begin + LONGEST, len(tokens))
         if end < len(tokens):
-            marks = [place for place in range(begin + LONGEST // 2, end) if tokens[place] in _MARKS]
+            marks = [place for place in range(begin + LONGEST // 2, end) if tokens[place].written in _MARKS]
             end = marks[-1] + 1 if marks else end
-        yield tokens[begin:end], apart[begin:end]
+        yield tokens[begin:end]
         begin = end

@@ -10,7 +10,7 @@ import numpy as np
 
 from sememekit.commands.lattices import Decoding, open_reader, segment_lines
 from sememekit.config import Settings
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.measure.segmentation import (
     SegmentationScores,
     Words,
@@ -93,10 +93,16 @@ def evaluate_segmentation(
 
     Raises:
         CheckpointError: no run, or a torn one.
-        ConfigError: the run is no lattice model.
+        ConfigError: the run is no lattice model, or one of whole words.
         DataError: the gold file cannot be read or has no words.
     """
     reader = open_reader(run, "eval --segmentation", device=device, which=which)
+    if not reader.finds_words:
+        how = reader.run.folder.data_signature().segmenter
+        raise ConfigError(
+            f"eval --segmentation: {run} was trained on whole words (cut by {how}) and cannot find any; train a model on data "
+            "of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
+        )
     gold_words = read_words(gold, errors)
     known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None
     raw = ["".join(sentence) for sentence in gold_words]

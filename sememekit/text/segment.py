@@ -187,10 +187,15 @@ class SentencePieces:
         """Pieces of a text, in order; ``▁`` stands for the white space before a word."""
         return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
 
-    def as_written(self, text: str) -> list[str]:
-        """The same pieces as they stand in the text, ``<unk>`` spelled out; ``▁`` for white space."""
-        pieces: list[str] = self._model.encode(" ".join(text.split()), out_type=str)
-        return pieces
+    def as_written(self, text: str) -> list[tuple[str, str]]:
+        """The pieces of ``segment``, each with the stretch of the text that it covers, before the model normalised it.
+
+        The stretches side by side are the text, with one blank in the place of white space.
+        """
+        text = " ".join(text.split())
+        found = self._model.encode(text, return_type="offset_mapping")
+        spans = zip(found["ids"], found["offsets"], strict=True)
+        return [(self._pieces[index], text[begin:end]) for index, (begin, end) in spans]
 
 
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 from sememekit.commands.explain_lattice import explain_embeddings, explain_lattice
 from sememekit.commands.lattice_page import write_embeddings_page, write_lattice_page
 from sememekit.commands.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.segmentation import evaluate_segmentation, read_words
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -24,27 +25,28 @@ def characters(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
 
 
-def trained(place: Place, name: str, **task: object) -> Path:
+def trained(folder: Path, name: str, **task: object) -> Path:
+    """A run on ``folder/data``."""
     table = {
-        "data": {"path": str(place.folder / "data")},
+        "data": {"path": str(folder / "data")},
         "task": {"name": "lattice", "embedding_size": 8, "sub_size": 6, "batch_size": 10, **task},
         "encoder": {"name": "lattice_lstm", "hidden_size": 10},
         "optimizer": {"name": "adam", "learning_rate": 0.03, "clip": 1.0},
         "schedule": {"epochs": 2},
         "run": {"threads": 1},
     }
-    train(table, place.folder / name)
-    return place.folder / name
+    train(table, folder / name)
+    return folder / name
 
 
 @pytest.fixture(scope="module")
 def run(characters: Place) -> Path:
-    return trained(characters, "lattice", longest_chunk=3)
+    return trained(characters.folder, "lattice", longest_chunk=3)
 
 
 @pytest.fixture(scope="module")
 def copies(characters: Place) -> Path:
-    return trained(characters, "copies", longest_chunk=1, copies=2, sub_model=False, composition_size=0)
+    return trained(characters.folder, "copies", longest_chunk=1, copies=2, sub_model=False, composition_size=0)
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,26 @@ def test_streams_keep_their_lines(reader: LatticeReader) -> None:
     assert out.replace(" ", "") == "我吃梨。\n\n人买电脑\n"
     with pytest.raises(DataError):
         list(segment_raw(reader, BytesIO(b"\xff\n"), faults=FaultCounter("strict")))
+
+
+def test_pieces_are_written_as_in_the_text_and_words_cannot_be_judged(characters: Place, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for split in ("train", "valid", "test"):
+        text = (characters.text / f"{split}.txt").read_text(encoding="utf-8").replace(" ", "")
+        (raw / f"{split}.txt").write_text(text, encoding="utf-8")
+    preprocess("plain", raw, tmp_path / "data", segmenter="sentencepiece", pieces=20, chunks=10, chunk_length=2)
+    run = trained(tmp_path, "pieces", longest_chunk=2)
+    reader = open_reader(run, "test")
+    (words,) = segment_lines(reader, ["我吃 梨　Ａ！龘。"])
+    assert "".join(words) == "我吃梨Ａ！龘。"
+    assert not any(cut in "_".join(words) for cut in ("吃梨", "梨Ａ"))
+    assert evaluate_segmentation(run, characters.text / "test.txt").rows[0].gold_words > 0
+    preprocess("plain", characters.text, tmp_path / "words" / "data", chunks=10, chunk_length=2)
+    whole = trained(tmp_path / "words", "whole", longest_chunk=2)
+    assert "_" in " ".join(next(segment_lines(open_reader(whole, "test"), ["我 吃 梨 。 人 买 电脑 。"])))
+    with pytest.raises(ConfigError, match=r"trained on whole words \(cut by white space\)"):
+        evaluate_segmentation(whole, characters.text / "test.txt")
 
 
 def test_evaluation_has_the_baselines_and_never_reads_the_blanks(run: Path, characters: Place, tmp_path: Path) -> None:
