@@ -1,0 +1,54 @@
+"""The likeliest items of groups against the whole distribution, and what is not looked at."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from sememekit.layers import Groups, grouped_top
+
+ITEMS, GROUPS, ROWS, SIZE = 60, 13, 11, 4
+
+
+def make(sharpness: float) -> tuple[Tensor, Tensor, Tensor, Tensor, Groups]:
+    """Rows, items, bias, log-probabilities of the groups, and groups of which two are empty."""
+    generator = torch.Generator().manual_seed(2)
+    draw = torch.randn(ROWS + ITEMS, SIZE, generator=generator, dtype=torch.float64)
+    group_of = torch.randint(0, GROUPS - 2, (ITEMS,), generator=generator)
+    groups = Groups(group_of.numpy(), GROUPS)
+    among = sharpness * torch.randn(ROWS, GROUPS, generator=generator, dtype=torch.float64)
+    among = among.masked_fill(groups.sizes == 0, -torch.inf).log_softmax(dim=1)
+    return draw[:ROWS], draw[ROWS:], torch.randn(ITEMS, generator=generator, dtype=torch.float64), among, groups
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("count", [1, 7, ITEMS])
+def test_they_are_those_of_the_whole_distribution(sharpness: float, count: int) -> None:
+    rows, items, bias, among, groups = make(sharpness)
+    values, found = grouped_top(rows, items, bias, among, groups, count)
+    logits, whole = rows @ items.T + bias, torch.zeros(ROWS, ITEMS, dtype=torch.float64)
+    for group in groups.group_of.unique():
+        own = groups.group_of == group
+        whole[:, own] = logits[:, own].log_softmax(dim=1) + among[:, group, None]
+    torch.testing.assert_close(values, whole.topk(count).values, rtol=0, atol=1e-12)
+    torch.testing.assert_close(whole.gather(1, found), values, rtol=0, atol=1e-12)
+    assert all(len(set(row)) == count for row in found.tolist())
+
+
+def test_groups_that_cannot_hold_one_are_not_looked_into() -> None:
+    """Their vectors may be anything."""
+    rows, items, bias, among, groups = make(0.0)
+    among = torch.full_like(among, -30.0)
+    among[:, :4] = 0.0
+    values, found = grouped_top(rows, items, bias, among, groups, 5)
+    spoilt = items.masked_fill((groups.group_of >= 4)[:, None], torch.nan)
+    again, same = grouped_top(rows, spoilt, bias, among, groups, 5)
+    assert torch.equal(values, again)
+    assert torch.equal(found, same)
+
+
+def test_no_rows_give_nothing() -> None:
+    rows, items, bias, among, groups = make(1.0)
+    values, found = grouped_top(rows[:0], items, bias, among[:0], groups, 3)
+    assert values.shape == found.shape == (0, 3)
