@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -59,6 +60,9 @@ _REMEDIES = {
 }
 """What to do about each thing that a decoder may need."""
 
+LARGEST_TABLE = 1 << 26
+"""Numbers in the tables of contexts x words that a search lets an output layer make at once: 256 MB in single precision."""
+
 
 class Decoder(nn.Module, ABC):
     """The output distribution over words, with its projection and its loss.
@@ -71,6 +75,9 @@ class Decoder(nn.Module, ABC):
     estimates_in_training: ClassVar[bool] = False
     """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator. In evaluation it is always exact."""
 
+    tables: int = 1
+    """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
+
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
         """Which optional fields of ``Resources`` these settings ask for: "graph", "embedding", "clusters"."""
@@ -78,6 +85,7 @@ class Decoder(nn.Module, ABC):
 
     def __init__(self, settings: Any, resources: Resources) -> None:
         super().__init__()
+        self._num_words = len(resources.vocabulary)
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
@@ -119,9 +127,15 @@ class Decoder(nn.Module, ABC):
         Returns:
             log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over.
         """
+        found = [
+            self._likeliest(part, count) for part in hidden.split(max(1, LARGEST_TABLE // (self.tables * self._num_words)))
+        ]
+        return torch.cat([values for values, _ in found]), torch.cat([words for _, words in found])
+
+    def _likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         log_probs = self.log_probs(hidden)
-        found = log_probs.topk(min(count, log_probs.shape[-1]))
-        return found.values, found.indices
+        values, words = log_probs.topk(min(count, log_probs.shape[-1]))
+        return values, words
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         """The terms that ``nll`` is the sum of in evaluation, by name, each (...); empty where it is one term.

@@ -32,7 +32,7 @@ class MoS(Decoder):
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        self.log_shift = settings.log_shift
+        self.log_shift, self.tables = settings.log_shift, settings.num_components
         self.words = word_vectors(resources, "mos", tied=settings.tied, any_size=True)
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None

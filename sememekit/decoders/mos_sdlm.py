@@ -46,6 +46,7 @@ class MoSSDLM(Decoder):
         size = resources.width if shared is None else shared.embedding_dim
         mixture = MixtureSettings(num_components=settings.num_components, context_dropout=settings.mixture_dropout)
         self.mixture = MixtureContexts(mixture, resources.width, size)
+        self.tables = settings.num_components
         self.senses = SDLM(settings, replace(resources, width=size))
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:

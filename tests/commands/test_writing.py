@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,21 @@ def test_company_changes_nothing(run: Path) -> None:
     search = BeamSettings(beam_size=4, num_best=2)
     together = [row.best.text for row in write_texts(writer, LINES * 3, search)]
     assert together == [next(iter(write_texts(writer, [line], search))).best.text for line in LINES * 3]
+
+
+def test_words_in_angle_brackets_stay_whole(run: Path) -> None:
+    """A turn of a dialogue is marked so; whatever the segmenter, marks of the vocabulary come through."""
+    writer = load_writer(run)
+
+    class Letters:
+        description = "letters"
+
+        def segment(self, text: str) -> list[str]:
+            return list("".join(text.split()))
+
+    lettered = replace(writer, segmenter=Letters(), half_width=True)
+    assert lettered.words("我吃<unk> <s>梨<other>！") == ["我", "吃", "<unk>", "<s>", "梨", *"<other>", "！"]
+    assert replace(writer, segmenter=None).words("我吃 梨") == ["我吃", "梨"]
 
 
 def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) -> None:

@@ -166,6 +166,18 @@ def test_the_likeliest_words_are_those_of_the_largest_log_probabilities(case: Ca
 
 
 @each_case
+def test_memory_of_the_likeliest_words_is_bounded(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts go through in parts, and nothing changes."""
+    decoder, hidden = case.make(), contexts(9)
+    with torch.no_grad():
+        values, words = decoder.likeliest(hidden, 3)
+        monkeypatch.setattr("sememekit.decoders.base.LARGEST_TABLE", 4 * WORDS)
+        in_parts, same = decoder.likeliest(hidden, 3)
+    torch.testing.assert_close(in_parts, values, rtol=0, atol=1e-12)
+    assert torch.equal(words, same)
+
+
+@each_case
 def test_a_batch_equals_its_rows(case: Case) -> None:
     decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
     together, distributions = decoder.nll(hidden, target), decoder.log_probs(hidden)

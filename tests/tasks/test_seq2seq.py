@@ -15,6 +15,7 @@ from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.rouge import RougeSettings, rouge
 from sememekit.search import BeamSettings
+from sememekit.sememes.clusters import write_clusters
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import PreparedData
 from sememekit.training import EpochReport, Report
@@ -165,6 +166,20 @@ def test_the_parts_of_the_loss_multiply(place: PairPlace) -> None:
     metrics = place.model("self_organized").evaluate(place.pairs, "valid")
     product = metrics["cluster_perplexity"] * metrics["in_cluster_perplexity"]
     assert metrics["perplexity"] == pytest.approx(product, rel=1e-9)
+
+
+def test_learned_clusters_stay_as_they_were_given(place: PairPlace, tmp_path: Path) -> None:
+    """Sec. 5.2 of Shen et al. 2017: clusters of another model are the fixed structure of this one."""
+    vocabulary, path = place.pairs.vocabulary, tmp_path / "clusters.json"
+    given = np.arange(len(vocabulary)) % 3
+    write_clusters(path, vocabulary, given)
+    table = place.table("self_organized", clusters__path=str(path))
+    table["decoder"] |= {"start": "file", "update_every": 0}
+    train(table, tmp_path / "run")
+    task = load_run(tmp_path / "run").task
+    assert isinstance(task, SequenceToSequence)
+    assert isinstance(task.decoder.clusters(), torch.Tensor)
+    assert task.decoder.clusters().tolist() == given.tolist()
 
 
 def test_unknown_words_can_be_forbidden(place: PairPlace) -> None:
