@@ -106,6 +106,9 @@ class Decoder(nn.Module, ABC):
             (...) nats.
         """
 
+    rehearses: ClassVar[bool] = False
+    """Whether ``several`` may first be called without gradients and then with them, for all contexts together, at no price."""
+
     def several(self) -> Callable[[Tensor, Tensor], Tensor]:
         """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ class Softmax(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    rehearses: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the softmax layer."""

@@ -91,6 +91,8 @@ class Encoder(nn.Module, ABC):
         encoded = self(x.unsqueeze(0), tokens.unsqueeze(0), state)
         return encoded.hidden[0], encoded.state
 
+    rehearses: ClassVar[bool] = False
+    """Whether nothing in ``project``, ``settle`` and ``read`` is random but the masks that they are given."""
     merges_gates: ClassVar[bool] = False
     """Whether the encoder can step out of a bundle of states, a forget gate for each: ``settle_bundle``, ``read_bundle``."""
 

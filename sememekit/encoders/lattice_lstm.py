@@ -12,7 +12,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import at_the_end, blank
-from sememekit.layers import linear, lstm_cell, lstm_scan, shared_dropout
+from sememekit.layers import linear, lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 
 @final
@@ -31,6 +31,7 @@ class LatticeLSTM(Encoder):
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
 
+    rehearses: ClassVar[bool] = True
     merges_gates: ClassVar[bool] = True
 
     class Settings(config.Settings):
@@ -126,7 +127,7 @@ class LatticeLSTM(Encoder):
         size = self.output_size
         for number in range(len(self.inputs)):
             hidden, cell = states[2 * number : 2 * number + 2]
-            mean = (weights.unsqueeze(-1) * hidden).sum(0)
+            mean = weighted_sum(weights, hidden)
             seen = hidden * masks[number] if masks else hidden
             forget = functional.linear(seen, self._recurrent(number)[size : 2 * size])
             settled += [

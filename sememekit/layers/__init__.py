@@ -19,6 +19,7 @@ from sememekit.layers.linear import linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
+from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.product import product
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
@@ -42,7 +43,9 @@ __all__ = [
     "lstm_cell",
     "lstm_scan",
     "product",
+    "rows_of",
     "sample_path",
     "segment_logsumexp",
     "shared_dropout",
+    "weighted_sum",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, final
 
 import torch
@@ -25,6 +27,9 @@ class ChosenLogits:
     a row has. The gradient of the words is taken in one product over many calls, once all of them have gone backward: it is as
     large as the words themselves, and adding it up call by call would move it through memory each time.
 
+    Where a recurrence needs the numbers but no gradients, its calls under ``torch.no_grad`` are a rehearsal: what they found
+    is kept, and the next call with gradients, for the contexts of all of them in their order, takes it from there.
+
     Args:
         words: (V, E) output vectors.
         bias: (V,) or None.
@@ -35,6 +40,7 @@ class ChosenLogits:
         self._store = _Store(words.detach(), None if bias is None else bias.detach(), kept_bytes)
         self._learns = torch.is_grad_enabled() and (words.requires_grad or (bias is not None and bias.requires_grad))
         self._ticket = _Words.apply(words, bias, self._store) if self._learns else words.new_zeros(())
+        self._rehearsed: list[_Found] = []
 
     def pick(self, rows: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Unnormalised log-probabilities, and what normalises them.
@@ -46,17 +52,19 @@ class ChosenLogits:
         Returns:
             (M, K) logits, and (M,) the logarithm of the sum of exponentials over all words.
         """
-        rows = rows.to(self._store.words.dtype)
-        keep = torch.is_grad_enabled() and (self._learns or rows.requires_grad)
-        blocks = [
-            _Pick.apply(rows[begin : begin + _BLOCK], targets[begin : begin + _BLOCK], self._ticket, self._store, keep)
-            for begin in range(0, len(rows), _BLOCK)
-        ]
-        if len(blocks) == 1:
-            return blocks[0]
-        if not blocks:
-            return rows.new_zeros(targets.shape), rows.new_zeros(0)
-        return torch.cat([block[0] for block in blocks]), torch.cat([block[1] for block in blocks])
+        store, rows = self._store, rows.to(self._store.words.dtype)
+        with_gradients = torch.is_grad_enabled()
+        if with_gradients and self._rehearsed:
+            found = _joined(self._rehearsed)
+            self._rehearsed = []
+            assert len(found.normaliser) == len(rows)
+            return _Pick.apply(rows, targets, self._ticket, store, found)
+        found = store.look(rows.detach(), targets, keep=self._learns or (with_gradients and rows.requires_grad))
+        if with_gradients:
+            return _Pick.apply(rows, targets, self._ticket, store, found)
+        if self._learns:
+            self._rehearsed.append(found)
+        return found.logits, found.normaliser
 
     def log_probs(self, rows: Tensor, targets: Tensor) -> Tensor:
         """(M, K) log-probabilities; arguments as ``pick``."""
@@ -74,6 +82,30 @@ class _Pool:
         self.used = 0
 
 
+_Place = tuple[_Pool | None, int, int]
+"""Where the probabilities of some contexts are: a pool, and the first row and the one behind the last; None for nowhere."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Logits (M, K) and normalisers (M,) of some contexts, and where their probabilities are."""
+
+    logits: Tensor
+    normaliser: Tensor
+    places: tuple[_Place, ...]
+
+
+def _joined(parts: Sequence[_Found]) -> _Found:
+    """Several blocks as one; neighbours in a pool become one place."""
+    places: list[_Place] = []
+    for pool, begin, end in (place for part in parts for place in part.places):
+        if places and places[-1][0] is pool and (pool is None or places[-1][2] == begin):
+            last = places.pop()
+            begin, end = last[1], last[2] + end - begin
+        places.append((pool, begin, end))
+    return _Found(torch.cat([part.logits for part in parts]), torch.cat([part.normaliser for part in parts]), tuple(places))
+
+
 class _Store:
     """The words, and all that their gradient will be made of."""
 
@@ -88,10 +120,27 @@ class _Store:
         logits = product(rows, self.words)
         return logits if self.bias is None else logits.add_(self.bias)
 
-    def room(self, num_rows: int) -> tuple[_Pool, slice] | None:
-        """Where so many contexts are kept, or None where memory for that is used up."""
+    def look(self, rows: Tensor, targets: Tensor, *, keep: bool) -> _Found:
+        """Logits and normalisers, block by block, and with ``keep`` the probabilities as far as there is room."""
+        parts = []
+        for begin in range(0, max(len(rows), 1), _BLOCK):
+            block = rows[begin : begin + _BLOCK]
+            logits = self.logits(block)
+            picked = logits.gather(1, targets[begin : begin + _BLOCK])
+            room = self._room(len(block)) if keep else None
+            if room is None:
+                parts.append(_Found(picked, logits.logsumexp(1), ((None, 0, len(block)),)))
+                continue
+            pool, first = room
+            kept = torch.softmax(logits, 1, out=pool.probabilities[first : pool.used])
+            pool.rows[first : pool.used] = block
+            parts.append(_Found(picked, logits.amax(1) - kept.amax(1).log(), ((pool, first, pool.used),)))
+        return _joined(parts)
+
+    def _room(self, num_rows: int) -> tuple[_Pool, int] | None:
+        """A pool with room for so many contexts and the row where it begins, or None where memory for that is used up."""
         need = num_rows * self.words.shape[0] * self.words.element_size()
-        if need > self.left:
+        if not num_rows or need > self.left:
             return None
         if not self.pools or self.pools[-1].used + num_rows > len(self.pools[-1].rows):
             rows = max(num_rows, min(_POOL_ROWS, self.left * num_rows // need))
@@ -99,43 +148,37 @@ class _Store:
             self.left -= rows * need // num_rows
         pool = self.pools[-1]
         pool.used += num_rows
-        return pool, slice(pool.used - num_rows, pool.used)
+        return pool, pool.used - num_rows
 
 
 class _Pick(torch.autograd.Function):
-    """Logits of the targets and the normaliser of each row. The words get their gradient in ``_Words``."""
+    """What was found for each row, as a function of the rows. The words get their gradient in ``_Words``."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, store: _Store, keep: bool) -> tuple[Tensor, Tensor]:
-        logits = store.logits(rows)
-        picked = logits.gather(1, targets)
-        top, where = logits.max(1)
-        place = store.room(len(rows)) if keep else None
-        if place is None:
-            normaliser = logits.logsumexp(1)
-        else:
-            kept = torch.softmax(logits, 1, out=place[0].probabilities[place[1]])
-            normaliser = top - kept.gather(1, where[:, None])[:, 0].log()
-            place[0].rows[place[1]] = rows
-        ctx.store, ctx.place = store, place
-        ctx.save_for_backward(rows, targets, normaliser)
-        return picked, normaliser
+    def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, store: _Store, found: _Found) -> tuple[Tensor, Tensor]:
+        ctx.store, ctx.places = store, found.places
+        ctx.save_for_backward(rows, targets, found.normaliser)
+        return found.logits, found.normaliser.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_picked: Tensor, grad_normaliser: Tensor) -> tuple[Tensor | None, ...]:
         rows, targets, normaliser = ctx.saved_tensors
         store: _Store = ctx.store
-        if ctx.place is not None:
-            pool, part = ctx.place
-            probabilities = pool.probabilities[part]
-            pool.grads[part] = grad_normaliser
-        else:
-            probabilities = store.logits(rows).sub_(normaliser[:, None]).exp_()
-            store.again.append((rows, normaliser, grad_normaliser))
+        parts, done = [], 0
+        for pool, begin, end in ctx.places:
+            part = slice(done, done + end - begin)
+            done = part.stop
+            if pool is not None:
+                probabilities = pool.probabilities[begin:end]
+                pool.grads[begin:end] = grad_normaliser[part]
+            else:
+                probabilities = store.logits(rows[part]).sub_(normaliser[part, None]).exp_()
+                store.again.append((rows[part], normaliser[part], grad_normaliser[part]))
+            parts.append(product(probabilities, store.words.t()))
         store.picks.append((rows, targets, grad_picked))
-        grad_rows = product(probabilities, store.words.t()).mul_(grad_normaliser[:, None])
-        grad_rows += torch.bmm(grad_picked.unsqueeze(1), store.words[targets]).squeeze(1)
+        grad_rows = torch.cat(parts).mul_(grad_normaliser[:, None])
+        grad_rows += (grad_picked.unsqueeze(2) * store.words[targets]).sum(1)
         return grad_rows, None, grad_normaliser.new_zeros(()), None, None
 
 

@@ -17,7 +17,16 @@ from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import best_path, edge_posteriors, ending_edges, linear, log_marginal, sample_path, shared_dropout
+from sememekit.layers import (
+    best_path,
+    edge_posteriors,
+    ending_edges,
+    linear,
+    log_marginal,
+    rows_of,
+    sample_path,
+    shared_dropout,
+)
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor, Task
@@ -26,7 +35,7 @@ from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice_entries import Entries, make_entries
 from sememekit.tasks.lattice_parts import Composition, SubModel
 from sememekit.tasks.lattice_senses import sense_copies, start_from_sememes
-from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, walk
+from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, Walked, walk
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import sentence_bounds
 from sememekit.text.buckets import bucketed_batches, sorted_batches
@@ -81,6 +90,16 @@ class Lattices:
         for row, last, length, copy in taken.nonzero().tolist():
             result[row].append(Segment(last - length, last + 1, copy))
         return result
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Vectors of a batch: of its D_1 distinct words (D_1, E); of all words (V, E) for the sub-model, if any; of its D distinct
+    windows in each copy (D, copies, I), those of one token first."""
+
+    words: Tensor
+    every: Tensor | None
+    windows: Tensor
 
 
 @final
@@ -261,71 +280,89 @@ class Lattice(SentencePredictor):
     def edge_scores(self, batch: LatticeBatch) -> Tensor:
         """(B, T, L, E) log-probability of each edge given the state where it begins, by its last token; -inf for none."""
         with torch.autocast(self.device.type, enabled=False):
-            token_vectors = self._token_vectors()
-            leave = self._scorer(batch, token_vectors)
-            if self.settings.state == "segmental":
-                outputs, left = self._read_tokens(batch, token_vectors), None
+            vectors = self._vectors(batch)
+            leave = self._scorer(batch, vectors)
+            if self.settings.state == "segmental" or batch.rows[0, 0].numel() == 1:
+                scores = leave(0, self._read(batch, vectors))
             else:
-                outputs, left = self._walk(batch, token_vectors, leave)
-            scores = leave(0, outputs) if left is None else left
+                scores = self._walk(batch, vectors, leave)
             return ending_edges(scores.transpose(0, 1))
 
-    def _token_vectors(self) -> Tensor:
-        """(V, E) the vector of each word, the mean of its copies."""
-        rows = functional.embedding(self.word_rows, self.embedding.weight)
-        return rows[:, 0] if rows.shape[1] == 1 else torch.einsum("vc,vce->ve", self.word_shares.to(rows.dtype), rows)
+    def _vectors(self, batch: LatticeBatch) -> _Vectors:
+        """The vectors that a batch is made of; one gradient of the embedding for all of them."""
+        indices = [self.word_rows[batch.words]]
+        if self.sub_model is not None:
+            indices.append(self.word_rows)
+        if batch.grams is not None:
+            indices.append(batch.grams.rows)
+        found = iter(rows_of(self.embedding.weight, *indices))
+        words = self._mean(next(found), self.word_shares[batch.words])
+        every = None if self.sub_model is None else self._mean(next(found), self.word_shares)
+        if batch.grams is None:
+            return _Vectors(words, every, words.unsqueeze(1))
+        windows = next(found)
+        if self.composition is not None:
+            composed = self.composition(words, batch.grams)
+            windows = torch.cat([windows, composed.unsqueeze(1).expand(-1, windows.shape[1], -1)], dim=2)
+        return _Vectors(words, every, windows)
 
-    def _read_tokens(self, batch: LatticeBatch, token_vectors: Tensor) -> Tensor:
-        """(T, B, H) outputs of the encoder before each token."""
-        before = torch.cat([torch.full_like(batch.tokens[:1], self.end), batch.tokens[:-1]])
-        x = shared_dropout(token_vectors[before], self.settings.input_dropout, self.training, (0,))
-        hidden: Tensor = self.encoder(x, before, self.encoder.start(batch.tokens.shape[1])).hidden
+    @staticmethod
+    def _mean(rows: Tensor, shares: Tensor) -> Tensor:
+        """(V, E) the mean of the copies of each word, from (V, copies, E) with (V, copies) shares."""
+        return rows.squeeze(1) if rows.shape[1] == 1 else (rows * shares.unsqueeze(2).to(rows.dtype)).sum(1)
+
+    def _read(self, batch: LatticeBatch, vectors: _Vectors) -> Tensor:
+        """(T, B, H) outputs of the encoder before each token: one way leads to each node, or states follow the tokens."""
+        mark = torch.full_like(batch.tokens[:1], self.end)
+        before = torch.cat([mark, batch.tokens[:-1]])
+        x = vectors.windows[:, 0][torch.searchsorted(batch.words, before)]
+        x = shared_dropout(x, self.settings.input_dropout, self.training, (0,))
+        hidden: Tensor = self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
         return hidden
 
-    def _walk(
-        self, batch: LatticeBatch, token_vectors: Tensor, leave: Callable[[int, Tensor], Tensor]
-    ) -> tuple[Tensor, Tensor | None]:
-        """(T, B, H) outputs at the nodes, and the scores of the edges that leave them where the rule had to look at them."""
+    def _walk(self, batch: LatticeBatch, vectors: _Vectors, leave: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """(T, B, L, E) scores of the edges that leave each node, whose state is made of those that arrive there."""
         settings, encoder, grams = self.settings, self.encoder, batch.grams
         assert grams is not None
         columns, copies = batch.tokens.shape[1], batch.rows.shape[3]
-        vectors = functional.embedding(grams.rows, self.embedding.weight)
-        if self.composition is not None:
-            composed = self.composition(token_vectors[grams.words], grams)
-            vectors = torch.cat([vectors, composed.unsqueeze(1).expand(-1, copies, -1)], dim=2)
         edges = grams.index.unsqueeze(2) * copies + torch.arange(copies, device=self.device)[:, None]
-        start = torch.searchsorted(grams.words, self.end) * copies
+        start = torch.searchsorted(batch.words, self.end) * copies
         rate = settings.input_dropout if self.training else 0.0
+        flat = vectors.windows.flatten(0, 1)
         if rate:
-            keep = shared_dropout(vectors.new_ones(columns, vectors.shape[2]), rate, True, ())
-            ready = encoder.project(functional.embedding(edges, vectors.flatten(0, 1)) * keep)
-            at_start = encoder.project(vectors.flatten(0, 1)[start] * keep)
+            keep = shared_dropout(flat.new_ones(columns, flat.shape[1]), rate, True, ())
+            ready, at_start = encoder.project(functional.embedding(edges, flat) * keep), encoder.project(flat[start] * keep)
         else:
-            projected = encoder.project(vectors).flatten(0, 1)
+            projected = encoder.project(flat)
             ready, at_start = functional.embedding(edges, projected), projected[start].expand(columns, -1)
         masks = encoder.draw_masks(columns)
         mark = torch.full_like(batch.tokens[0], self.end)
         hidden, state = encoder.read(at_start, mark, encoder.settle(encoder.start(columns), masks), masks)
         temperature = self.temperature if settings.state == "gumbel" else 1.0
         merging = Merging(settings.state, settings.posterior_gradient, self.training, temperature)
-        probable = settings.state in NEEDS_PROBABILITIES
-        return walk(
-            encoder,
-            ready,
-            batch.tokens,
-            batch.exists,
-            (hidden, *state),
-            masks,
-            merging,
-            (lambda node, output: leave(node, output.unsqueeze(0))[0]) if probable else None,
-        )
 
-    def _scorer(self, batch: LatticeBatch, token_vectors: Tensor) -> Callable[[int, Tensor], Tensor]:
+        def go(score: Callable[[int, Tensor], Tensor] | None, known: Sequence[Tensor] | None = None) -> Walked:
+            at_once = None if score is None else (lambda node, output: score(node, output.unsqueeze(0))[0])
+            return walk(encoder, ready, batch.tokens, batch.exists, (hidden, *state), masks, merging, at_once, known)
+
+        if settings.state not in NEEDS_PROBABILITIES:
+            return leave(0, go(None).outputs)
+        if settings.posterior_gradient or not (encoder.rehearses and self.decoder.rehearses and torch.is_grad_enabled()):
+            scores = go(leave).scores
+            assert scores is not None
+            return scores
+        with torch.no_grad():
+            weights = go(leave).weights
+        return leave(0, go(None, weights).outputs)
+
+    def _scorer(self, batch: LatticeBatch, vectors: _Vectors) -> Callable[[int, Tensor], Tensor]:
         """From the first of N nodes and their outputs (N, B, H) to the scores (N, B, L, E) of the edges that leave them."""
         settings, sentinel = self.settings, self.entries.sentinel
         columns = batch.tokens.shape[1]
         several = self.decoder.several()
-        shared = None if self.sub_model is None else self.sub_model.prepare(token_vectors, batch)
+        shared = None
+        if self.sub_model is not None and vectors.every is not None:
+            shared = self.sub_model.prepare(vectors.every, vectors.words, batch)
         targets = batch.rows.clamp(min=0).flatten(2)
         if sentinel is not None:
             targets = torch.cat([targets, torch.full_like(targets[..., :1], sentinel)], dim=2)

@@ -18,7 +18,6 @@ class Grams:
     """The distinct windows of 1 .. L tokens of a batch, so that each is encoded once. D_l windows have l tokens.
 
     Attributes:
-        words: (D_1,) the word id of each distinct token.
         prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that those of l tokens begin and end with, (D_l,) each.
         first, last: for l = 1 .. L the first and the last token of each window, as numbers of distinct tokens, (D_l,) each.
         rows: (D, E) rows of the copies of each window, D = D_1 + .. + D_L, one length after the other; the row of the sentinel
@@ -26,7 +25,6 @@ class Grams:
         index: (T, L, B) which of the D windows ends at each place; any where none does.
     """
 
-    words: Tensor
     prefix: tuple[Tensor, ...]
     suffix: tuple[Tensor, ...]
     first: tuple[Tensor, ...]
@@ -49,6 +47,7 @@ class LatticeBatch:
         log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
         closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
+        words: (D_1,) the distinct word ids among the tokens, rising; the end mark is one of them.
         grams: the distinct windows, or None where nothing is made of windows.
     """
 
@@ -59,6 +58,7 @@ class LatticeBatch:
     log_copies: Tensor
     closes: Tensor
     chunks: Tensor
+    words: Tensor
     grams: Grams | None
 
     @property
@@ -95,6 +95,7 @@ def make_batch(
     found = entries.chunks.windows(ids)[:, :, :longest]
     chunks = np.full((batch, tokens, longest), -1, dtype=np.int64)
     chunks[:, :, : found.shape[2]] = found
+    words, single = np.unique(ids.T, return_inverse=True)
     leaving = np.full_like(chunks, -1)
     for length in range(1, longest + 1):
         leaving[:, : tokens - length + 1, length - 1] = chunks[:, length - 1 :, length - 1]
@@ -120,15 +121,20 @@ def make_batch(
         log_copies=give(np.log(copies)),
         closes=give(behind == lengths[:, None, None]),
         chunks=torch.from_numpy(np.where(behind[:, :, :1] > lengths[:, None, None], -1, chunks)).to(device, non_blocking=True),
-        grams=_grams(ids.T, chunks.transpose(1, 2, 0), entries, device) if windows else None,
+        words=torch.from_numpy(words).to(device, non_blocking=True),
+        grams=_grams(words, single.reshape(tokens, batch), chunks.transpose(1, 2, 0), entries, device) if windows else None,
     )
 
 
-def _grams(ids: npt.NDArray[np.int64], chunks: npt.NDArray[np.int64], entries: Entries, device: torch.device) -> Grams:
-    """The distinct windows of ``ids`` (T, B), whose chunk ids by the token where they end are (T, L, B)."""
+def _grams(
+    words: npt.NDArray[np.int64],
+    single: npt.NDArray[np.int64],
+    chunks: npt.NDArray[np.int64],
+    entries: Entries,
+    device: torch.device,
+) -> Grams:
+    """The distinct windows of tokens that are ``words[single]`` (T, B); ``chunks`` (T, L, B) by the token where they end."""
     tokens, longest, _ = chunks.shape
-    words, single = np.unique(ids, return_inverse=True)
-    single = single.reshape(ids.shape)
     index = np.zeros(chunks.shape, dtype=np.int64)
     index[:, 0] = shorter = single
     first = [np.arange(len(words))]
@@ -154,7 +160,6 @@ def _grams(ids: npt.NDArray[np.int64], chunks: npt.NDArray[np.int64], entries: E
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
     return Grams(
-        words=give(words),
         prefix=tuple(map(give, prefix)),
         suffix=tuple(map(give, suffix)),
         first=tuple(map(give, first)),

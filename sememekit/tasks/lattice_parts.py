@@ -90,13 +90,19 @@ class SubModel(nn.Module):
             self.input, self.recurrent = _gates(size_in, size), _gates(size, size, bias=False)
             self.end = nn.Linear(size_in, 1)
 
-    def prepare(self, token_vectors: Tensor, batch: LatticeBatch) -> tuple[ChosenLogits, tuple[Tensor, ...]]:
-        """What all nodes share: the softmax over tokens, and what each token adds to the gates (B, 4 S), T + L times."""
+    def prepare(self, every: Tensor, words: Tensor, batch: LatticeBatch) -> tuple[ChosenLogits, tuple[Tensor, ...]]:
+        """What all nodes share: the softmax over tokens, and what each token adds to the gates (B, 4 S), T + L times.
+
+        Args:
+            every: (V, E) vectors of all words.
+            words: (D_1, E) those of the distinct words of the batch.
+            batch: of T tokens.
+        """
         longest = batch.rows.shape[2]
-        choose = ChosenLogits(token_vectors, self.bias)
+        choose = ChosenLogits(every, self.bias)
         if longest == 1:
             return choose, ()
-        ready = linear(token_vectors[batch.tokens], self.input)
+        ready = linear(words, self.input)[torch.searchsorted(batch.words, batch.tokens)]
         behind = ready.new_zeros(longest, *ready.shape[1:])
         return choose, torch.cat([ready, behind]).unbind(0)
 
@@ -121,21 +127,21 @@ class SubModel(nn.Module):
         for depth in range(1, longest):
             steps.append(torch.stack(added[first + depth - 1 : first + depth - 1 + nodes]))
         ready = torch.stack(steps).flatten(1, 2)
-        contexts = torch.tanh(linear(self._scan(ready), self.output))
+        contexts = torch.tanh(linear(self._scan(ready), self.output)).view(longest, nodes, columns, -1).transpose(0, 1)
         end_of_text = batch.num_tokens - 1
-        places = torch.arange(first, first + nodes, device=hidden.device) + torch.arange(longest, device=hidden.device)[:, None]
+        places = torch.arange(first, first + nodes, device=hidden.device)[:, None] + torch.arange(longest, device=hidden.device)
         targets = batch.tokens[places.clamp(max=end_of_text)].view(-1, 1)
-        logits, normaliser = choose.pick(contexts.flatten(0, 1), targets)
-        shape = (longest, nodes, columns)
+        logits, normaliser = choose.pick(contexts.flatten(0, 2), targets)
+        shape = (nodes, longest, columns)
         token, normaliser = logits.view(shape), normaliser.view(shape)
         if longest == 1:
-            return (token - normaliser).permute(1, 2, 0)
-        end = self.end(contexts[1:]).view(longest - 1, nodes, columns)
-        normaliser = torch.cat([normaliser[:1], torch.logaddexp(normaliser[1:], end)])
-        so_far = (token - normaliser).cumsum(0)
-        closed = batch.closes[first : first + nodes].permute(2, 0, 1)[:-1]
-        ending = (end - normaliser[1:]).masked_fill(closed, 0.0)
-        return torch.cat([so_far[:-1] + ending, so_far[-1:]]).permute(1, 2, 0)
+            return (token - normaliser).transpose(1, 2)
+        end = self.end(contexts[:, 1:]).squeeze(-1)
+        normaliser = torch.cat([normaliser[:, :1], torch.logaddexp(normaliser[:, 1:], end)], dim=1)
+        so_far = (token - normaliser).cumsum(1)
+        closed = batch.closes[first : first + nodes, :, :-1].transpose(1, 2)
+        ending = (end - normaliser[:, 1:]).masked_fill(closed, 0.0)
+        return torch.cat([so_far[:, :-1] + ending, so_far[:, -1:]], dim=1).transpose(1, 2)
 
     def _scan(self, ready: Tensor) -> Tensor:
         """(L, M, S) outputs of the LSTM from a zero state, whose input side is ready (L, M, 4 S)."""

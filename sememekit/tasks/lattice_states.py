@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sememekit.encoders.base import Encoder, State
+from sememekit.layers import weighted_sum
 
 Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "segmental"]
 
@@ -52,6 +53,21 @@ def _hard(scores: Tensor) -> Tensor:
     return torch.zeros_like(scores).scatter_(0, scores.argmax(0, keepdim=True), 1.0)
 
 
+@dataclass(frozen=True)
+class Walked:
+    """What a walk over a lattice of T tokens found.
+
+    Attributes:
+        outputs: (T, B, H) of the encoder at the nodes 0 .. T - 1.
+        scores: (T, B, L, E) log-probabilities of the edges that leave each node, where they were asked for.
+        weights: for each node but the first, those of the arriving states (K, B).
+    """
+
+    outputs: Tensor
+    scores: Tensor | None
+    weights: list[Tensor]
+
+
 def walk(
     encoder: Encoder,
     ready: Tensor,
@@ -61,7 +77,8 @@ def walk(
     masks: State,
     merging: Merging,
     leave: Callable[[int, Tensor], Tensor] | None,
-) -> tuple[Tensor, Tensor | None]:
+    known: Sequence[Tensor] | None = None,
+) -> Walked:
     """States of the nodes 0 .. T - 1 of a lattice, one node after the other.
 
     Every edge runs the encoder from the state where it begins on its vector; a node makes one state of those that arrive.
@@ -76,14 +93,13 @@ def walk(
         merging: the rule.
         leave: for rules that need probabilities: (node, output (B, H)) to the log-probabilities (B, L, E) of the edges that
             leave the node, -inf where there are none.
-
-    Returns:
-        (T, B, H) outputs at the nodes, and the log-probabilities (T, B, L, E), or None without ``leave``.
+        known: the weights of a walk before, in place of finding them again.
     """
     num_tokens, longest, copies, batch, _ = ready.shape
     tree = merging.rule == "tree"
     settled: list[State] = []
     outputs: list[Tensor] = []
+    weights_of: list[Tensor] = []
     left: list[Tensor] = []
     alphas: list[Tensor] = []
     inputs = ready.unbind(0)
@@ -103,15 +119,20 @@ def walk(
                 paths = torch.stack(arriving).transpose(1, 2).reshape(reach * copies, batch)
                 alpha = paths.logsumexp(0)
                 weights = merging.weights(paths - alpha).to(hidden_of.dtype)
+            elif known is not None:
+                weights = known[node - 1]
             else:
                 there = [exists[node - length, :, length - 1] for length in range(1, reach + 1)]
                 weights = torch.stack(there).transpose(1, 2).reshape(reach * copies, batch).to(hidden_of.dtype)
-            hidden, state = _merge(weights, hidden_of.flatten(0, 1)), ()
+            weights_of.append(weights)
             arrived = tuple(part.flatten(0, 1) for part in state_of)
             if tree:
                 bundle = arrived, weights
+                hidden = weighted_sum(weights, hidden_of.flatten(0, 1))
             else:
-                state = tuple(_merge(weights, part) for part in arrived)
+                state = tuple(weighted_sum(weights, part) for part in arrived)
+                same = [merged for merged, part in zip(state, state_of, strict=True) if part is hidden_of]
+                hidden = same[0] if same else weighted_sum(weights, hidden_of.flatten(0, 1))
         if tree:
             filled = _fill(bundle, longest * copies) if longest * copies > 1 else bundle
             settled.append(encoder.settle_bundle(*filled, masks))
@@ -121,7 +142,7 @@ def walk(
         if leave is not None:
             left.append(leave(node, hidden))
             alphas.append(alpha)
-    return torch.stack(outputs), torch.stack(left) if leave is not None else None
+    return Walked(torch.stack(outputs), torch.stack(left) if leave is not None else None, weights_of)
 
 
 def _gather(settled: Sequence[State], node: int, reach: int) -> State:
@@ -136,11 +157,6 @@ def _reader(
     """``Encoder.read`` with the last token (B,) of every edge."""
     last = tokens.expand(reach, copies, -1)
     return lambda ready, sources, masks: encoder.read(ready, last, sources, masks)
-
-
-def _merge(weights: Tensor, states: Tensor) -> Tensor:
-    """sum_k of (K, B) weights times (K, B, H) states."""
-    return states[0] * weights[0].unsqueeze(-1) if len(states) == 1 else torch.einsum("kb,kbh->bh", weights, states)
 
 
 def _fill(bundle: tuple[State, Tensor], size: int) -> tuple[State, Tensor]:

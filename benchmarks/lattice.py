@@ -1,0 +1,186 @@
+"""Lattice language models: the training step against a plain LSTM's, and against the same mathematics edge by edge.
+
+    python benchmarks/lattice.py --data DIR [--batch 40] [--length 30] [--repeats 5] [--loop]
+
+DIR is prepared data with a chunk vocabulary of 10,000 n-grams of 2 tokens and, for L = 3, of 3 (--data-3). A step is forward,
+backward, clipping and Adam on one batch of sentences of equal length cut from the training text; sides of a ratio are timed
+in turns in one run, the best of the repeats. Every model has two layers of 200, vectors of 256 (128 with two copies), tied, as
+in Section 5.2 of Buckman and Neubig 2018. "plain" is the language model of the house with an LSTM and a tied softmax on the
+same tokens, "chain" the lattice with one path, whose parameters are those of the lattices without what only they have.
+
+The floor of a model is the time of its matrix products alone, counted below, at the speed at which this machine does the plain
+model's softmax product, so that it says how much of a step is anything else. ``--loop`` runs the twin of the tests, which goes
+through nodes, edges and vectors one at a time, on one sentence. Prints a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from sememekit.build import build_task, read_plan
+from sememekit.layers import product
+from sememekit.tasks.language_model import LanguageModel
+from sememekit.tasks.lattice import Lattice
+from sememekit.text import PreparedData
+
+LATTICES: dict[str, dict[str, Any]] = {
+    "chain": {"longest_chunk": 1, "sub_model": False, "composition_size": 0},
+    "L=1": {"longest_chunk": 1},
+    "L=2": {"longest_chunk": 2},
+    "L=2 tree": {"longest_chunk": 2, "state": "tree"},
+    "L=2 direct": {"longest_chunk": 2, "state": "direct"},
+    "L=2 segmental": {"longest_chunk": 2, "state": "segmental"},
+    "L=3": {"longest_chunk": 3},
+    "E=2": {"longest_chunk": 1, "copies": 2, "sub_model": False, "composition_size": 0, "embedding_size": 128},
+}
+GOALS = {"L=2": 5.5, "L=3": 7.5, "E=2": 2.2}
+PAPER = {"L=1": 1.8, "L=2": 10.8, "E=2": 5.6}
+"""Seconds a batch over the baseline's (Table 5), at three layers of 1500 on a GPU."""
+
+
+def sentences(data: PreparedData, batch: int, length: int) -> list[npt.NDArray[np.int64]]:
+    """Running text cut into sentences of equal length, each with an end mark."""
+    end = data.vocabulary.end_id
+    assert end is not None
+    words = np.asarray(data.tokens("train")[: 4 * batch * length]).astype(np.int64)
+    words = words[words != end][: batch * (length - 1)].reshape(batch, length - 1)
+    return [np.append(row, end) for row in words]
+
+
+def stepper(task: Any, batch: Any, carry: Any) -> Callable[[], None]:
+    """A training step as the trainer takes it."""
+    task.train()
+    optimizer = torch.optim.Adam(task.parameters(), lr=1e-3)
+    parameters = list(task.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        loss = task.loss(batch, carry)
+        (loss.nats / loss.count).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 0.25)
+        optimizer.step()
+
+    return step
+
+
+def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
+    """Of the matrix products of a step, forward and twice that backward."""
+    settings, size = task.settings, task.settings.embedding_size
+    tokens, columns, longest, copies = batch.rows.shape
+    nodes, width, layers = tokens * columns, task.encoder.output_size, 2
+    words, rows = len(task.vocabulary), len(task.embedding.weight)
+    edges = nodes * longest * copies
+    inputs = task.input_size(settings)
+    windows = 0 if batch.grams is None else len(batch.grams.rows)
+    half = 0 if task.composition is None else task.composition.size
+    parts = {
+        "main softmax": nodes * rows * size + nodes * width * size,
+        "states": 4 * width * (windows * copies * inputs + (layers - 1) * edges * width + layers * nodes * width),
+        "windows": 2 * windows * 4 * half * (size + half),
+    }
+    if task.sub_model is not None:
+        sub = task.sub_model.size
+        parts["sub-model softmax"] = nodes * longest * words * size
+        parts["sub-model states"] = nodes * (4 * sub * width + longest * (4 * sub * sub + sub * size) + 4 * sub * size)
+    if settings.state == "segmental":
+        parts["states"] = nodes * 4 * width * (inputs + (2 * layers - 1) * width)
+    return {name: 6e-9 * count for name, count in parts.items()}
+
+
+def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+    """Best time of each function, taken in turns: CPU time with one thread, which other work disturbs less."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    best = dict.fromkeys(functions, float("inf"))
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            begin = clock()
+            function()
+            best[name] = min(best[name], clock() - begin)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data-3", type=Path)
+    parser.add_argument("--batch", type=int, default=40)
+    parser.add_argument("--length", type=int, default=30)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--loop", action="store_true")
+    options = parser.parse_args()
+    data = PreparedData.open(options.data)
+    longer = PreparedData.open(options.data_3) if options.data_3 else data
+    text = sentences(data, options.batch, options.length)
+    chosen = options.only if options.only is not None else [name for name in LATTICES if options.data_3 or name != "L=3"]
+
+    steps: dict[str, Callable[[], None]] = {}
+    plain = build_task(
+        read_plan({"task": {"embedding_size": 256}, "encoder": {"hidden_size": 200, "output_size": 256}}, "plain"),
+        data.vocabulary,
+        None,
+    )
+    assert isinstance(plain, LanguageModel)
+    stream = torch.from_numpy(np.stack([np.insert(row, 0, row[-1]) for row in text]).T.copy())
+    steps["plain"] = stepper(plain, stream, plain.encoder.start(options.batch))
+    counts = {}
+    tasks = {}
+    for name in chosen:
+        table = {"task": {"name": "lattice", **LATTICES[name]}, "encoder": {"name": "lattice_lstm", "hidden_size": 200}}
+        task = build_task(read_plan(table, name), data.vocabulary, None, chunks=(longer if name == "L=3" else data).chunks())
+        assert isinstance(task, Lattice)
+        batch = task.batch_of(text)
+        steps[name], counts[name], tasks[name] = stepper(task, batch, ()), gigaflops(task, batch), task
+    best = seconds(steps, options.repeats)
+    fastest = min(best["plain"], best.get("chain", float("inf")))
+
+    rows, vectors = torch.randn(options.batch * options.length, 256), plain.embedding.weight.detach()
+    product_speed = _speed(rows, vectors)
+    report: dict[str, Any] = {
+        "seconds": {name: round(value, 4) for name, value in best.items()},
+        "ratio_to_fastest_plain": {name: round(best[name] / fastest, 2) for name in chosen},
+        "goals": GOALS,
+        "paper": PAPER,
+        "gigaflops": {name: {part: round(value, 2) for part, value in parts.items()} for name, parts in counts.items()},
+        "product_gigaflops_per_second": round(product_speed, 1),
+        "times_the_floor": {name: round(best[name] * product_speed / sum(counts[name].values()), 2) for name in chosen},
+        "parameters": {name: sum(p.numel() for p in task.parameters()) for name, task in tasks.items()},
+    }
+    if options.loop:
+        from tests.tasks.lattice_twin import Twin
+
+        report["loop"] = {}
+        for name in chosen:
+            task = tasks[name]
+            begin = time.process_time()
+            (-Twin(task).log_probability(text[0].tolist())).backward()
+            report["loop"][name] = round((time.process_time() - begin) * options.batch / best[name], 1)
+    report |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
+    print(json.dumps(report, indent=1))
+
+
+def _speed(rows: torch.Tensor, vectors: torch.Tensor) -> float:
+    """Gigaflops a second of the product of contexts and words."""
+
+    def multiply() -> None:
+        product(rows, vectors)
+
+    return 2e-9 * len(rows) * vectors.numel() / seconds({"product": multiply}, 5)["product"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Weighted sums of states, and rows of one matrix for several uses: two small sums whose gradients torch takes the long way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
+    """sum_k weights_k states_k, of (K, B) and (K, B, H): (B, H)."""
+    return _WeightedSum.apply(weights, states)
+
+
+def rows_of(matrix: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
+    """``matrix[index]`` for each of several ``indices`` of any shape, with one gradient of the matrix for all of them.
+
+    Args:
+        matrix: (V, E).
+        indices: each (...) of row numbers.
+
+    Returns:
+        (..., E) each.
+    """
+    return _RowsOf.apply(matrix, *indices)
+
+
+class _WeightedSum(torch.autograd.Function):
+    """No batched product: its batches are as many as there are sentences, and tiny."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, states: Tensor) -> Tensor:
+        ctx.save_for_backward(weights, states)
+        total = states[0] * weights[0].unsqueeze(-1)
+        for weight, state in zip(weights[1:], states[1:], strict=True):
+            total.addcmul_(state, weight.unsqueeze(-1))
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor]:
+        weights, states = ctx.saved_tensors
+        grad_weights = (states * grad).sum(-1) if ctx.needs_input_grad[0] else None
+        return grad_weights, weights.unsqueeze(-1) * grad
+
+
+class _RowsOf(torch.autograd.Function):
+    """The gradient is as large as the matrix, so it is made once."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*indices)
+        ctx.shape = matrix.shape
+        return tuple(matrix[index] for index in indices)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        total = grads[0].new_zeros(ctx.shape)
+        for index, grad in zip(ctx.saved_tensors, grads, strict=True):
+            total.index_add_(0, index.flatten(), grad.reshape(-1, ctx.shape[1]))
+        return total, *(None for _ in grads)

@@ -1,0 +1,86 @@
+"""A softmax for contexts that come block by block, against torch's own over all of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from sememekit.layers import ChosenLogits, chosen_logits, rows_of, weighted_sum
+
+ROWS, WORDS, SIZE = 11, 9, 4
+
+
+def parts() -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.randn(ROWS, SIZE, generator=generator, dtype=torch.float64).requires_grad_(True)
+    words = torch.randn(WORDS, SIZE, generator=generator, dtype=torch.float64).requires_grad_(True)
+    bias = torch.randn(WORDS, generator=generator, dtype=torch.float64).requires_grad_(True)
+    targets = torch.randint(WORDS, (ROWS, 3), generator=generator)
+    weights = torch.randn(ROWS, 4, generator=generator, dtype=torch.float64)
+    return rows, words, bias, targets, weights
+
+
+def value(logits: Tensor, normaliser: Tensor, weights: Tensor) -> Tensor:
+    """Something in which logits and normalisers have gradients of their own."""
+    return (torch.cat([logits, normaliser[:, None]], dim=1).square() * weights).sum()
+
+
+@pytest.mark.parametrize("way", ["at once", "in blocks", "rehearsed"])
+@pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
+@pytest.mark.parametrize("biased", [True, False])
+def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_bytes: int, biased: bool) -> None:
+    """Whether probabilities are kept, computed again, or some of each; pools of four rows."""
+    monkeypatch.setattr(chosen_logits, "_POOL_ROWS", 4)
+    monkeypatch.setattr(chosen_logits, "_BLOCK", 4)
+    rows, words, bias, targets, weights = parts()
+    inputs = [rows, words, *([bias] if biased else [])]
+    logits = rows @ words.T + (bias if biased else 0)
+    expected = value(logits.gather(1, targets), logits.logsumexp(1), weights)
+    chosen = ChosenLogits(words, bias if biased else None, kept_bytes)
+    cuts = [slice(0, 2), slice(2, 7), slice(7, ROWS)]
+    if way == "rehearsed":
+        with torch.no_grad():
+            before = [chosen.pick(rows[cut], targets[cut]) for cut in cuts]
+        torch.testing.assert_close(torch.cat([one for one, _ in before]), logits.gather(1, targets).detach())
+    if way == "in blocks":
+        blocks = [chosen.pick(rows[cut], targets[cut]) for cut in cuts]
+        found = value(torch.cat([one for one, _ in blocks]), torch.cat([two for _, two in blocks]), weights)
+    else:
+        found = value(*chosen.pick(rows, targets), weights)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    for one, other in zip(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+def test_nothing_is_kept_without_gradients() -> None:
+    rows, words, bias, targets, _ = parts()
+    with torch.no_grad():
+        chosen = ChosenLogits(words, bias)
+        log_probs = chosen.log_probs(rows, targets)
+        assert not chosen._store.pools
+        assert not chosen._rehearsed
+        torch.testing.assert_close(log_probs, (rows @ words.T + bias).log_softmax(1).gather(1, targets))
+        assert chosen.log_probs(rows[:0], targets[:0]).shape == (0, 3)
+
+
+def test_far_logits_stay_finite() -> None:
+    rows, words, bias, targets, weights = parts()
+    far = (rows * 1e3).float().detach().requires_grad_(True)
+    logits, normaliser = ChosenLogits(words.float(), bias.float()).pick(far, targets)
+    assert torch.isfinite(normaliser).all()
+    torch.testing.assert_close(normaliser, (far @ words.float().T + bias.float()).logsumexp(1), rtol=1e-5, atol=1e-3)
+    value(logits, normaliser, weights.float()).backward()
+    assert far.grad is not None
+    assert torch.isfinite(far.grad).all()
+
+
+def test_weighted_sums_and_rows_have_the_gradients_of_their_plain_forms() -> None:
+    generator = torch.Generator().manual_seed(3)
+    weights = torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_(True)
+    states = torch.randn(3, 4, 5, generator=generator, dtype=torch.float64).requires_grad_(True)
+    torch.testing.assert_close(weighted_sum(weights, states), (weights.unsqueeze(-1) * states).sum(0))
+    assert torch.autograd.gradcheck(weighted_sum, (weights, states))
+    matrix = torch.randn(4, 2, generator=generator, dtype=torch.float64).requires_grad_(True)
+    indices = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 3])
+    assert torch.autograd.gradcheck(lambda table: rows_of(table, *indices), matrix)
