@@ -11,8 +11,11 @@ from typer.testing import CliRunner
 from sememekit.cli import app
 from sememekit.commands.baseline import baseline
 from sememekit.commands.compare import compare, write_texts_file
+from sememekit.commands.evaluate import evaluate
 from sememekit.commands.preprocess import preprocess
+from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from tests.small_pairs import PairPlace
 
 REFERENCES = [[f"the {name} sat"] for name in ("cat", "dog", "cow", "pig", "hen")]
 
@@ -66,3 +69,19 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     (tmp_path / "5").write_text("")
     with pytest.raises(DataError, match="the file is empty"):
         compare(first, tmp_path / "5", "gigaword")
+
+
+def test_a_run_on_an_unseen_test_set(tmp_path: Path) -> None:
+    """From a run to a test set of its words, to the texts of two of its snapshots, to their difference."""
+    place = PairPlace(tmp_path)
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    rows = [{"text": "我 吃 苹果 。 火星 吃 梨 。", "references": ["吃 梨", "吃 火星"]}] * 3
+    (tmp_path / "unseen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    preprocess("duc", tmp_path / "unseen.jsonl", tmp_path / "unseen", vocabulary=tmp_path / "run")
+    for which in ("best", "last"):
+        report = evaluate(tmp_path / "run", data=tmp_path / "unseen", which=which, texts=tmp_path / which).model_dump()
+        assert report["examples"] == 3
+        assert "refs:2/summed" in report["signature"]
+        assert "min_length:30" in report["signature"], "the rules of the data set hold for the run"
+    assert compare(tmp_path / "best", tmp_path / "last", "duc").differences[0].difference.value == 0
+    assert json.loads((tmp_path / "best").read_text().splitlines()[0])["source"] == "我 吃 苹果 。 火星 吃 梨 。"

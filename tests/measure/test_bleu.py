@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
 from sememekit.errors import DataError
@@ -29,6 +31,16 @@ def test_every_order_is_that_of_sacrebleu() -> None:
     for order in (1, 2, 3, 4):
         metric = BLEU(tokenize="none", smooth_method="add-k", max_ngram_order=order, effective_order=True, force=True)
         assert report.precision[order - 1].value == pytest.approx(metric.sentence_score(hypothesis, [reference]).score / 100)
+
+
+def test_smoothing_agrees_with_an_independent_package() -> None:
+    source, words = random.Random(3), ["a", "b", "c", "d", "e", "f"]
+    for _ in range(30):
+        hypothesis, reference = (source.choices(words, k=source.randint(4, 12)) for _ in range(2))
+        report = dialogue_bleu([[" ".join(hypothesis)]], [[" ".join(reference)]], resamples=1)
+        for order in (1, 2, 3, 4):
+            theirs = sentence_bleu([reference], hypothesis, [1 / order] * order, SmoothingFunction().method3)
+            assert report.precision[order - 1].value == pytest.approx(theirs)
 
 
 def test_precision_and_recall_with_several_of_both() -> None:
