@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
             "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
             "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
             "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
+            "sememekit train --task headline --data data/headlines --out runs/headlines",
             "sememekit train --out runs/sdlm --resume",
             "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
         )

@@ -64,6 +64,7 @@ def print_written_scores(metrics: dict[str, Any]) -> None:
     names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")
     fields = {name: metrics[name] for name in names} | parts
     print_fields(f"Metrics of {metrics['run']} on {metrics['split']}", fields)
+    print(f"signature: {metrics['perplexity_signature']}\n")
     for scores in metrics["scores"]:
         rows = [(item["name"], *(f"{100 * item[key]:.2f}" for key in ("value", "low", "high"))) for item in scores["values"]]
         print_table(f"{scores['preset']}, in per cent", ("", "score", "from", "to"), rows)

@@ -239,7 +239,15 @@ def evaluate(
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = {score.name: score.value for score in judged.scores[0].values}
-            metrics: dict[str, Any] = {**judged.model_dump(), **main, "signature": judged.scores[0].signature}
+            # What is predicted are the words of targets and their ends, each from the source and the words before.
+            pairs = {"columns": "pairs", "state": "source", "eos": "predicted"}
+            signature = perplexity_signature(prepared, split, judged.tokens, 1, pairs)
+            metrics: dict[str, Any] = {
+                **judged.model_dump(),
+                **main,
+                "signature": judged.scores[0].signature,
+                "perplexity_signature": signature,
+            }
         elif isinstance(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
             metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}

@@ -66,6 +66,8 @@ def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path
     assert scores["signature"] == report["signature"]
     for part in ("unit:character", "examples:15", "split:test", "beam_size:5", "length_penalty:1.0"):
         assert part in report["signature"].split("|")
+    for part in ("tokens:45", "columns:pairs", "state:source", "eos:predicted"):
+        assert part in report["perplexity_signature"].split("|")
     rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == report["examples"] == 15
     assert all(row["texts"] == row["references"] for row in rows)
