@@ -6,6 +6,7 @@ Takes its weights from a ``Lattice`` task. The benchmark runs it, too, to say wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -25,14 +26,19 @@ class Twin:
         assert isinstance(model.encoder, LatticeLSTM)
         self.model, self.encoder, self.rule = model, model.encoder, model.settings.state
         self.size = self.encoder.output_size
+        entries = model.entries
+        self.rows = {
+            entries.chunks.tokens(chunk): [row for row in entries.rows[chunk].tolist() if row >= 0]
+            for chunk in range(len(entries.chunks))
+        }
 
     def log_probability(self, tokens: Sequence[int], frozen: list[Tensor] | None = None) -> Tensor:
         """log p of ``tokens``, the end mark last. Afterwards ``weights`` has M, and ``edges`` (begin, end, copy) -> log p."""
         model = self.model
         self.edges: dict[tuple[int, int, int], Tensor] = {}
         self.weights: list[Tensor] = []
-        self.token_vectors = [self.token_vector(word) for word in range(len(model.vocabulary))]
         length, longest = len(tokens), model.settings.longest_chunk
+        self.look_up(tokens, longest)
         zero = [torch.zeros_like(model.output.weight[0, :1]).expand(self.size) for _ in self.encoder.inputs]
         first = self.lstm(self.start_vector(), [(1.0, zero, zero)])
         bundles = [[(torch.ones((), dtype=zero[0].dtype), *first)]]
@@ -56,8 +62,9 @@ class Twin:
                 states = [(weight, *state) for weight, (_, state) in zip(weights, arriving, strict=True)]
                 bundles.append(states if self.rule == "tree" else [self.merged(states)])
             output = torch.stack([weight * hidden[-1] for weight, hidden, _ in bundles[node]]).sum(0)
+            main = model.decoder.log_probs(torch.tanh(model.output.weight @ output + model.output.bias))
             for end in range(node + 1, min(node + longest, length) + 1):
-                for copy, score in enumerate(self.edge_scores(output, tokens[node:end], end == length)):
+                for copy, score in enumerate(self.edge_scores(main, output, tokens[node:end], end == length)):
                     self.edges[node, end, copy] = score
             ways = [alphas[edge[0]] + self.edges[edge] for edge in self.ending_at(node + 1, longest)]
             alphas.append(torch.stack(ways).logsumexp(0))
@@ -110,9 +117,20 @@ class Twin:
             cell.append(c)
         return hidden, cell
 
-    def token_vector(self, word: int) -> Tensor:
-        rows = [row for row in self.model.entries.rows[word].tolist() if row >= 0]
-        return torch.stack([self.model.embedding.weight[row] for row in rows]).mean(0)
+    def look_up(self, tokens: Sequence[int], longest: int) -> None:
+        """The vectors of all words, each the mean of its copies, and those of the rows that this sentence needs."""
+        weight, of_words = self.model.embedding.weight, [self.rows[word,] for word in range(len(self.model.vocabulary))]
+        if all(len(rows) == 1 for rows in of_words):
+            self.token_vectors = weight[[rows[0] for rows in of_words]]
+        else:
+            self.token_vectors = torch.stack(
+                [copies.mean(0) for copies in weight[list(chain.from_iterable(of_words))].split(list(map(len, of_words)))]
+            )
+        windows = [tokens[begin:end] for begin in range(len(tokens)) for end in range(begin + 1, begin + longest + 1)]
+        needed = sorted({row for window in [*windows, [self.model.end]] for row in self.rows_of(window)})
+        if self.model.entries.sentinel is not None:
+            needed.append(self.model.entries.sentinel)
+        self.own = dict(zip(needed, weight[needed].unbind(0), strict=True))
 
     def start_vector(self) -> Tensor:
         model = self.model
@@ -120,17 +138,13 @@ class Twin:
 
     def rows_of(self, tokens: Sequence[int]) -> list[int]:
         """Rows of the copies of a chunk; none for one outside the vocabulary."""
-        entries = self.model.entries
-        for chunk in range(len(entries.chunks)):
-            if entries.chunks.tokens(chunk) == tuple(tokens):
-                return [row for row in entries.rows[chunk].tolist() if row >= 0]
-        return []
+        return self.rows.get(tuple(tokens), [])
 
     def chunk_vector(self, tokens: Sequence[int], copy: int) -> Tensor:
         rows, entries = self.rows_of(tokens), self.model.entries
         row = rows[copy] if rows else entries.sentinel
         assert row is not None
-        own = self.model.embedding.weight[row]
+        own = self.own[row]
         composition = self.model.composition
         if composition is None:
             return own
@@ -148,11 +162,9 @@ class Twin:
             ends.append(state[0])
         return torch.cat(ends)
 
-    def edge_scores(self, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> list[Tensor]:
-        """log p(chunk, copy | state), one for each copy; none for a chunk that has no edge."""
+    def edge_scores(self, main: Tensor, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> list[Tensor]:
+        """log p(chunk, copy | state), one for each copy, from the main softmax; none for a chunk that has no edge."""
         model, rows = self.model, self.rows_of(tokens)
-        context = torch.tanh(model.output.weight @ output + model.output.bias)
-        main = model.decoder.log_probs(context)
         if model.sub_model is None:
             return [main[row] for row in rows]
         assert model.entries.sentinel is not None
@@ -166,7 +178,7 @@ class Twin:
         ready = sub.begin.weight @ output + sub.begin.bias
         hidden, cell = plain_cell(ready, torch.zeros_like(ready[: sub.size]))
         total = torch.zeros((), dtype=ready.dtype)
-        words = torch.stack(self.token_vectors)
+        words = self.token_vectors
         for depth in range(len(tokens) + 1):
             context = torch.tanh(sub.output.weight @ hidden + sub.output.bias)
             logits = words @ context + sub.bias
