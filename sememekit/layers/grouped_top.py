@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from sememekit.layers.grouped_cross_entropy import Groups
+from sememekit.layers.segments import segment_logsumexp
 
 FIRST_GROUPS = 4
 """Groups of each row that are looked into in the first round; each round looks into twice as many as the one before."""
+PATIENCE, FEW_ROWS = 12, 256
+"""Once so many groups of a row are looked into and fewer rows than this are open, those go through all items at once: a product
+for each group would take longer. At V = 69,000, unsure rows, group by group and at once: 5 of them 196 and 31 ms, 64 of them
+0.48 and 0.15 s, 640 of them 1.7 and 2.1 s."""
 
 
 @torch.no_grad()
@@ -20,7 +26,7 @@ def grouped_top(
     No item of a group is likelier than the group. So the groups of a row are looked into by falling probability, and once the
     next one is no likelier than the last of the ``count`` items found so far, the row is done. Rows that ask for the same
     group go through together, so that its vectors are gathered once a round. The work depends on how sure the rows are of their
-    groups: from a few groups each to all of them.
+    groups: from a few groups each to all of them. A few rows that are unsure go through all items at once in the end.
 
     Args:
         rows: (N, E) contexts.
@@ -39,6 +45,9 @@ def grouped_top(
     begin, width = 0, FIRST_GROUPS
     open_rows = torch.arange(len(rows), device=rows.device)
     while begin < groups.num_groups and len(open_rows):
+        if begin >= PATIENCE and len(open_rows) < FEW_ROWS:
+            best[open_rows], which[open_rows] = _among_all(rows[open_rows], items, bias, among[open_rows], groups, count)
+            break
         bound, asked = falling[open_rows, begin : begin + width], order[open_rows, begin : begin + width]
         # A tie with the last item found changes no value, so a group that only ties is left out.
         wanted = (bound > best[open_rows, -1:]).nonzero()
@@ -69,3 +78,13 @@ def grouped_top(
         if begin < groups.num_groups:
             open_rows = open_rows[falling[open_rows, begin] > best[open_rows, -1]]
     return best, which
+
+
+def _among_all(
+    rows: Tensor, items: Tensor, bias: Tensor | None, among: Tensor, groups: Groups, count: int
+) -> tuple[Tensor, Tensor]:
+    """The same from the probabilities of all items."""
+    logits = functional.linear(rows, items, bias).to(among.dtype).T
+    inside = logits - segment_logsumexp(logits, groups.group_of, groups.num_groups).index_select(0, groups.group_of)
+    found = (inside + among.T.index_select(0, groups.group_of)).topk(count, dim=0)
+    return found.values.T, found.indices.T

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from torch import Tensor
@@ -24,7 +26,14 @@ def make(sharpness: float) -> tuple[Tensor, Tensor, Tensor, Tensor, Groups]:
 
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 8.0])
 @pytest.mark.parametrize("count", [1, 7, ITEMS])
-def test_they_are_those_of_the_whole_distribution(sharpness: float, count: int) -> None:
+@pytest.mark.parametrize("few_rows", [0, 64])
+def test_they_are_those_of_the_whole_distribution(
+    sharpness: float, count: int, few_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Group by group to the end, and with the unsure rows at once."""
+    module = sys.modules["sememekit.layers.grouped_top"]
+    monkeypatch.setattr(module, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(module, "PATIENCE", 4)
     rows, items, bias, among, groups = make(sharpness)
     values, found = grouped_top(rows, items, bias, among, groups, count)
     logits, whole = rows @ items.T + bias, torch.zeros(ROWS, ITEMS, dtype=torch.float64)
