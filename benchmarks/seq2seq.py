@@ -42,6 +42,8 @@ from sememekit.search import BeamSettings
 from sememekit.tasks.headline import HeadlineWriter
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import PreparedData, Vocabulary
+from sememekit.training import OptimizerSettings
+from sememekit.training.optimizers import make_optimizer
 
 MARKS = ("<unk>", "<s>", "</s>")
 WRITTEN = 10
@@ -140,7 +142,7 @@ def decode(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def training_step(task: SequenceToSequence, batch: Any) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(task.parameters(), lr=0.001)
+    optimizer = make_optimizer(OptimizerSettings(name="adam", learning_rate=0.001), task.parameters())
     number = [0]
 
     def step() -> None:
