@@ -39,6 +39,8 @@ def grouped_top(
     Returns:
         log-probabilities (N, count) by falling value, and items (N, count).
     """
+    if _at_once_is_quicker(len(rows), items, groups):
+        return _among_all(rows, items, bias, among, groups, count)
     best = among.new_full((len(rows), count), -torch.inf)
     which = torch.zeros((len(rows), count), dtype=torch.long, device=rows.device)
     falling, order = among.sort(dim=1, descending=True, stable=True)
@@ -78,6 +80,19 @@ def grouped_top(
         if begin < groups.num_groups:
             open_rows = open_rows[falling[open_rows, begin] > best[open_rows, -1]]
     return best, which
+
+
+def _at_once_is_quicker(num_rows: int, items: Tensor, groups: Groups) -> bool:
+    """Whether all items take less time than a few groups of each row, by what was measured on a core of a CPU.
+
+    All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
+    Groups: 0.1 ms for each that any row asks for, 12 a row, and products of few rows (10 G multiply-adds a second), 24 groups a
+    row. It decides about time alone; both ways give the same items.
+    """
+    num_items, size = items.shape
+    at_once = num_items * size * max(0.8, num_rows / 25) + 15 * num_rows * num_items
+    in_groups = 100_000 * min(groups.num_groups, 12 * num_rows) + num_rows * 24 * num_items / groups.num_groups * size / 10
+    return at_once < in_groups
 
 
 def _among_all(

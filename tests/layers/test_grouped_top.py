@@ -34,6 +34,7 @@ def test_they_are_those_of_the_whole_distribution(
     module = sys.modules["sememekit.layers.grouped_top"]
     monkeypatch.setattr(module, "FEW_ROWS", few_rows)
     monkeypatch.setattr(module, "PATIENCE", 4)
+    monkeypatch.setattr(module, "_at_once_is_quicker", lambda *given: False)
     rows, items, bias, among, groups = make(sharpness)
     values, found = grouped_top(rows, items, bias, among, groups, count)
     logits, whole = rows @ items.T + bias, torch.zeros(ROWS, ITEMS, dtype=torch.float64)
@@ -45,8 +46,20 @@ def test_they_are_those_of_the_whole_distribution(
     assert all(len(set(row)) == count for row in found.tolist())
 
 
-def test_groups_that_cannot_hold_one_are_not_looked_into() -> None:
+def test_all_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, items, bias, among, groups = make(1.0)
+    found = {}
+    for at_once in (True, False):
+        module = sys.modules["sememekit.layers.grouped_top"]
+        monkeypatch.setattr(module, "_at_once_is_quicker", lambda *given, way=at_once: way)
+        found[at_once] = grouped_top(rows, items, bias, among, groups, 9)
+    torch.testing.assert_close(found[True][0], found[False][0], rtol=0, atol=1e-12)
+    assert torch.equal(found[True][1], found[False][1])
+
+
+def test_groups_that_cannot_hold_one_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their vectors may be anything."""
+    monkeypatch.setattr(sys.modules["sememekit.layers.grouped_top"], "_at_once_is_quicker", lambda *given: False)
     rows, items, bias, among, groups = make(0.0)
     among = torch.full_like(among, -30.0)
     among[:, :4] = 0.0
