@@ -86,12 +86,11 @@ def _at_once_is_quicker(num_rows: int, items: Tensor, groups: Groups) -> bool:
     """Whether all items take less time than a few groups of each row, by what was measured on a core of a CPU.
 
     All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
-    Groups: 0.1 ms for each that any row asks for, 12 a row, and products of few rows (10 G multiply-adds a second), 24 groups a
-    row. It decides about time alone; both ways give the same items.
+    Groups: 24 a row, 0.1 ms for each that any row asks for, and products of few rows (10 G multiply-adds a second). It decides about time alone; both ways give the same items.
     """
     num_items, size = items.shape
     at_once = num_items * size * max(0.8, num_rows / 25) + 15 * num_rows * num_items
-    in_groups = 100_000 * min(groups.num_groups, 12 * num_rows) + num_rows * 24 * num_items / groups.num_groups * size / 10
+    in_groups = 100_000 * min(groups.num_groups, 24 * num_rows) + num_rows * 24 * num_items / groups.num_groups * size / 10
     return at_once < in_groups
 
 
