@@ -141,6 +141,8 @@ class Lattice(SentencePredictor):
         """Gradients through the probabilities that states are merged by; the release stops them."""
         embedding_size: int = Field(default=256, ge=1)
         """Size of the vectors of chunks, in and out."""
+        spread: float = Field(default=0.1, gt=0.0)
+        """The vectors of chunks begin uniform in +- this. Small vectors in single paths learn little from 0.1 at first."""
         composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
         """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
         ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
@@ -230,11 +232,11 @@ class Lattice(SentencePredictor):
 
     @staticmethod
     def make_embedding(settings: Settings, entries: Entries, graph: SememeGraph | None = None) -> nn.Embedding:
-        """(rows, E) vectors of the entries, uniform in +-0.1; with ``senses`` those of annotated words are made of sememes."""
+        """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
         embedding = nn.Embedding(len(entries.names), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -0.1, 0.1)
+        nn.init.uniform_(embedding.weight, -settings.spread, settings.spread)
         if settings.senses and graph is not None:
-            start_from_sememes(embedding.weight, entries, graph)
+            start_from_sememes(embedding.weight, entries, graph, settings.spread)
         return embedding
 
     @staticmethod

@@ -13,11 +13,8 @@ from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.lattice_entries import Entries
 
-SPREAD: Final = 0.1
-"""Sememes are uniform in +- this, as other vectors are."""
-
-NOISE: Final = 0.01
-"""What is added to each start, uniform in +- this, so that words of the same sememes can part."""
+NOISE: Final = 0.1
+"""What is added to each start is uniform in +- this share of the spread, so that words of the same sememes can part."""
 
 
 def sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
@@ -39,7 +36,7 @@ def sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
 
 
 @torch.no_grad()
-def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph) -> None:
+def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
     """Give the copies of annotated words vectors made of sememes, in place.
 
     A sense begins as the sum of the vectors of its k sememes over the root of k, which is spread as each of them is, and some
@@ -50,12 +47,13 @@ def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph) ->
         vectors: (rows, size).
         entries: which row a copy of a word has.
         graph: of the same vocabulary.
+        spread: vectors of sememes are uniform in +- this.
     """
-    sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-SPREAD, SPREAD)
+    sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():
         first = int(graph.sense_offsets[word])
         for copy in range(int(entries.num_copies[word])):
             begin, end = graph.set_offsets[graph.sense_set[first + copy] :][:2]
             own = sememes[graph.set_sememes[begin:end].tolist()]
-            noise = torch.empty_like(vectors[0]).uniform_(-NOISE, NOISE)
+            noise = torch.empty_like(vectors[0]).uniform_(-NOISE * spread, NOISE * spread)
             vectors[entries.rows[word, copy]] = own.sum(0) / len(own) ** 0.5 + noise
