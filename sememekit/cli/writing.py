@@ -96,11 +96,13 @@ def _print_explanation(explanation: WritingExplanation) -> None:
     console.print(f"→ {escape(' '.join(word.word for word in explanation.words))}", soft_wrap=True)
     for line in remarks(explanation):
         console.print(escape(line), style="dim", soft_wrap=True)
-    rows = []
+    has_sememes, rows = explanation.no_senses is None, []
     for word in explanation.words:
         place = word.attention.index(max(word.attention))
-        looked = f"{explanation.source[place]} {word.attention[place]:.2f}"
-        sememes = "  ".join(f"{gate.name} {gate.gate:.2f}" for gate in word.sememes)
-        rows.append((word.word, looked, *([sememes] if explanation.no_senses is None else []), f"{word.probability:.1%}"))
-    columns = ["word", "looked at most", *(["strongest sememes"] if explanation.no_senses is None else []), "probability"]
+        cells = [word.word, f"{explanation.source[place]} {word.attention[place]:.2f}"]
+        if has_sememes:
+            cells += ["  ".join(f"{gate.name} {gate.gate:.2f}" for gate in gates) for gates in (word.sememes, word.raised)]
+        rows.append((*cells, f"{word.probability:.1%}"))
+    sememes = ["strongest sememes", "raised most"] if has_sememes else []
+    columns = ["word", "looked at most", *sememes, "probability"]
     print_table("", columns, rows, numeric=len(columns) - 1)

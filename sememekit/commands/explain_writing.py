@@ -26,7 +26,8 @@ class WrittenWord(Settings):
         word: as it is shown; ``read_as`` is the word of the vocabulary where another stands in its place.
         probability: p(word | source, words before).
         attention: weight of each word of the source, in its order; they sum to one.
-        sememes: the strongest gates of all sememes; empty for models without senses.
+        sememes: the strongest gates of all sememes (Table 6, Gu et al. 2018); empty for models without senses.
+        raised: the sememes whose gates the context raises most above their value at rest; likewise.
         senses: of the word, by falling share; likewise.
     """
 
@@ -35,6 +36,7 @@ class WrittenWord(Settings):
     probability: float
     attention: tuple[float, ...]
     sememes: tuple[SememeGate, ...] = ()
+    raised: tuple[SememeGate, ...] = ()
     senses: tuple[SenseShare, ...] = ()
 
 
@@ -97,7 +99,7 @@ def explain_writing(
     shown = wording(writer.run.vocabulary, best, source, search)
     words = []
     for place, (number, word) in enumerate(zip(best.words, shown, strict=True)):
-        sememes, senses = _why(writer, reread.contexts[place], number, top_sememes)
+        sememes, raised, senses = _why(writer, reread.contexts[place], number, top_sememes)
         words.append(
             WrittenWord(
                 word=word,
@@ -105,6 +107,7 @@ def explain_writing(
                 probability=float(reread.nats[place].double().neg().exp()),
                 attention=tuple(reread.weights[place].double().tolist()),
                 sememes=sememes,
+                raised=raised,
                 senses=senses,
             )
         )
@@ -127,16 +130,17 @@ def explain_writing(
 @torch.no_grad()
 def _why(
     writer: Writer, context: torch.Tensor, word: int, top_sememes: int
-) -> tuple[tuple[SememeGate, ...], tuple[SenseShare, ...]]:
-    """The strongest sememes in a context, and the senses of the word; nothing for an output layer that has none."""
+) -> tuple[tuple[SememeGate, ...], tuple[SememeGate, ...], tuple[SenseShare, ...]]:
+    """Strongest and most raised sememes of a context, and the senses of the word; nothing for an output layer that has none."""
     graph, asked = writer.run.graph, torch.tensor([word], device=context.device)
     evidence = writer.task.decoder.evidence(context, asked)
     at_rest = writer.task.decoder.evidence(torch.zeros_like(context), asked)
     if graph is None or evidence is None or at_rest is None:
-        return (), ()
+        return (), (), ()
     gates = gates_of(graph, evidence, at_rest)
     strongest = sorted(gates, key=lambda item: (-item.gate, item.name))[:top_sememes]
-    return tuple(strongest), senses_of(graph, evidence.word_senses[0], gates)
+    raised = sorted(gates, key=lambda item: (item.at_rest - item.gate, item.name))[:top_sememes]
+    return tuple(strongest), tuple(raised), senses_of(graph, evidence.word_senses[0], gates)
 
 
 def write_page(explanation: WritingExplanation, path: Path) -> None:
@@ -215,7 +219,9 @@ def _table(explanation: WritingExplanation) -> str:
         cells = [page.word(item.word), f'<span class="share">{page.bar(item.probability)} {item.probability:.1%}</span>']
         cells.append(f"{page.word(explanation.source[place])} {item.attention[place]:.2f}")
         if explanation.no_senses is None:
-            cells.append(page.chips([(gate.name, gate.gate) for gate in item.sememes]))
+            cells += [page.chips([(gate.name, gate.gate) for gate in gates]) for gates in (item.sememes, item.raised)]
         rows.append(cells)
     columns = ["word", "probability", "looked at most"]
-    return page.table([*columns, "strongest sememes"] if explanation.no_senses is None else columns, rows)
+    if explanation.no_senses is None:
+        columns += ["strongest sememes", "raised most above rest"]
+    return page.table(columns, rows)

@@ -149,7 +149,9 @@ def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
         assert sum(word.attention) == pytest.approx(1.0, abs=1e-5)
         assert len(word.attention) == len(explanation.source) == 8
         assert [gate.gate for gate in word.sememes] == sorted((gate.gate for gate in word.sememes), reverse=True)
-        assert len(word.sememes) == 5
+        assert len(word.sememes) == len(word.raised) == 5
+        risen = [gate.gate - gate.at_rest for gate in word.raised]
+        assert risen == sorted(risen, reverse=True)
         assert sum(sense.share for sense in word.senses) == pytest.approx(1.0, abs=1e-5)
     html = explanation_page(explanation)
     check_page(html)
