@@ -125,7 +125,13 @@ def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequen
     return task.eval()
 
 
-@pytest.mark.parametrize("decoder", sorted(DECODERS))
+SLOW = {"adaptive", "mos", "tree_hsm"}
+"""Over a second each; the others stand for them in everyday runs."""
+
+
+@pytest.mark.parametrize(
+    "decoder", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in sorted(DECODERS)]
+)
 def test_eight_pairs_are_learnt_by_heart(place: PairPlace, decoder: str) -> None:
     task = learn(place, decoder)
     found = task.write([source for source, _ in pairs_of(place.eight)])
