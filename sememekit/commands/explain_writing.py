@@ -185,8 +185,10 @@ _LETTER = 13
 def attention_picture(explanation: WritingExplanation) -> str:
     """The weights as squares: a row a written word, a column a word of the source; the darker, the more weight.
 
+    The darkest square is the largest weight, and a line says how large that is: weights of long sources are all small.
     Each square has its weight as a title, and the picture a description for those who cannot see it.
     """
+    largest = max(max(item.attention) for item in explanation.words)
     left = _MARGIN + max(_width(word.word) for word in explanation.words) + _GAP
     top = _MARGIN + max(_width(word) for word in explanation.source) + _GAP
     width, height = left + _CELL * len(explanation.source) + _MARGIN, top + _ROW * len(explanation.words) + _MARGIN
@@ -200,11 +202,12 @@ def attention_picture(explanation: WritingExplanation) -> str:
         for column, weight in enumerate(item.attention):
             place = f'x="{left + _CELL * column}" y="{y}" width="{_CELL - 1}" height="{_ROW - 1}"'
             title = f"<title>{page.text(item.word)} \u2192 {page.text(explanation.source[column])}: {weight:.2f}</title>"
-            parts.append(f'<rect {place} fill="var(--first)" fill-opacity="{max(weight, 0.02):.3f}">{title}</rect>')
+            parts.append(f'<rect {place} fill="var(--first)" fill-opacity="{max(weight / largest, 0.02):.3f}">{title}</rect>')
     most = [f"{item.word}: {explanation.source[item.attention.index(max(item.attention))]}" for item in explanation.words]
     label = page.text(f"Weights of the attention; most for {'; '.join(most)}")
     size = f'viewBox="0 0 {width} {height}" style="max-width:{width}px"'
-    return f'<figure class="scroll"><svg {size} role="img" aria-label="{label}">{"".join(parts)}</svg></figure>'
+    caption = f'<figcaption class="faint">The darkest square is a weight of {largest:.2f}.</figcaption>'
+    return f'<figure class="scroll"><svg {size} role="img" aria-label="{label}">{"".join(parts)}</svg>{caption}</figure>'
 
 
 def _width(word: str) -> int:
