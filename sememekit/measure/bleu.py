@@ -153,7 +153,8 @@ class _Distance:
         from sacrebleu.metrics.bleu import BLEU
 
         self._smoothing = settings.smoothing
-        self._bleu = BLEU(tokenize="none", force=True, smooth_method="none")  # "add-k" would add to the counts themselves
+        # Counting alone; "add-k" would add to the counts themselves, and without an effective order sacrebleu complains.
+        self._bleu = BLEU(tokenize="none", force=True, smooth_method="none", effective_order=True)
         self._cut = English().segment if settings.tokenizer == "english" else str.split
 
     def words(self, text: str) -> str:

@@ -13,12 +13,13 @@ from sememekit.errors import DataError
 from sememekit.measure.bleu import BleuSettings, bleu_differences, dialogue_bleu
 
 
-def test_one_word_of_two() -> None:
+def test_one_word_of_two(caplog: pytest.LogCaptureFixture) -> None:
     report = dialogue_bleu([["yes sir"]], [["yes madam"]])
     assert report.precision[0].value == pytest.approx(0.5)
     # BLEU-2: one bigram, none right, smoothed to half of one
     assert report.precision[1].value == pytest.approx(math.sqrt(0.5 * 0.5))
     assert report.precision[3].value == report.precision[1].value, "orders that do not fit are left out"
+    assert not caplog.records, "sacrebleu has nothing to complain of"
 
 
 def test_brevity() -> None:
