@@ -29,6 +29,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from measuring import best_times
+
 from sememekit.build import build_task, read_plan
 from sememekit.layers import product
 from sememekit.tasks.language_model import LanguageModel
@@ -99,20 +101,6 @@ def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
     return {name: 6e-9 * count for name, count in parts.items()}
 
 
-def seconds(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Best time of each function, taken in turns: CPU time with one thread, which other work disturbs less."""
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    best = dict.fromkeys(functions, float("inf"))
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            begin = clock()
-            function()
-            best[name] = min(best[name], clock() - begin)
-    return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
@@ -145,7 +133,7 @@ def main() -> None:
         assert isinstance(task, Lattice)
         batch = task.batch_of(text)
         steps[name], counts[name], tasks[name] = stepper(task, batch, ()), gigaflops(task, batch), task
-    best = seconds(steps, options.repeats)
+    best = best_times(steps, options.repeats)
     fastest = min(best["plain"], best.get("chain", float("inf")))
 
     rows, vectors = torch.randn(options.batch * options.length, 256), plain.embedding.weight.detach()
@@ -179,7 +167,7 @@ def _speed(rows: torch.Tensor, vectors: torch.Tensor) -> float:
     def multiply() -> None:
         product(rows, vectors)
 
-    return 2e-9 * len(rows) * vectors.numel() / seconds({"product": multiply}, 5)["product"]
+    return 2e-9 * len(rows) * vectors.numel() / best_times({"product": multiply}, 5)["product"]
 
 
 if __name__ == "__main__":

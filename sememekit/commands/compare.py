@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.attack_rates import Difference, interval
-from sememekit.measure.bleu import bleu_differences, dialogue_bleu
+from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.intervals import Estimate
-from sememekit.measure.rouge import METRICS, PRESETS, rouge, rouge_differences
+from sememekit.measure.rouge import METRICS, PRESETS, rouge
+from sememekit.measure.score_differences import score_differences
 
 BLEU: Final = "bleu"
 
@@ -60,13 +61,13 @@ def compare(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonR
     if by == BLEU:
         bleus = [dialogue_bleu(side.texts, side.references, seed=seed) for side in (one, two)]
         names = tuple(bleus[0].per_example)
-        found = bleu_differences(*bleus, seed=seed)
+        found = score_differences(*bleus, seed=seed)
         means = [{name: float(report.per_example[name].mean()) for name in names} for report in bleus]
         signature = bleus[0].signature
     else:
         rouges = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in (one, two)]
         names = METRICS
-        found = rouge_differences(*rouges, seed=seed)
+        found = score_differences(*rouges, seed=seed)
         means = [{name: float(report.per_example[name].mean()) for name in names} for report in rouges]
         signature = rouges[0].signature
     rows = tuple(_difference(name, means[0][name], means[1][name], found[name]) for name in names)

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from sememekit.build import LoadedRun, load_run, prepare_torch
 from sememekit.commands.score import recorded_segmenter
 from sememekit.errors import SememekitError
-from sememekit.tasks.lattice import Lattice, Segment, lattice_model
+from sememekit.tasks.lattice import Lattice, lattice_model
+from sememekit.tasks.lattice_paths import Segment
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segment import Segmenter, SentencePieces
 from sememekit.training import RunFolder

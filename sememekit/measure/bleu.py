@@ -23,7 +23,7 @@ from pydantic import Field
 
 from sememekit.config import Settings
 from sememekit.errors import DataError
-from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
 from sememekit.text.english import English
 
 ORDERS: Final = (1, 2, 3, 4)
@@ -121,29 +121,6 @@ def bleu_signature(settings: BleuSettings, num_references: Sequence[int]) -> str
         "package": f"sacrebleu-{version('sacrebleu')}",
     }
     return "|".join(f"{name}:{value}" for name, value in parts.items())
-
-
-def bleu_differences(
-    first: BleuReport, second: BleuReport, *, resamples: int = RESAMPLES, seed: int = 0
-) -> dict[str, Estimate]:
-    """The first system minus the second on the same inputs, with paired bootstrap intervals.
-
-    Returns:
-        "precision1" ... "recall4" -> difference of means.
-
-    Raises:
-        DataError: when the reports are of different settings or different numbers of examples.
-    """
-    if first.signature != second.signature or first.examples != second.examples:
-        raise DataError(
-            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
-            f"examples by {second.signature}"
-        )
-    ones = np.ones(first.examples)
-    return {
-        name: ratio_difference_interval((column, ones), (second.per_example[name], ones), resamples=resamples, seed=seed)
-        for name, column in first.per_example.items()
-    }
 
 
 class _Distance:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
 
 METRICS: Final = ("rouge1", "rouge2", "rougeL")
 
@@ -146,28 +146,6 @@ def rouge_signature(settings: RougeSettings, num_references: Sequence[int]) -> s
         "package": f"rouge-score-{version('rouge-score')}",
     }
     return "|".join(f"{name}:{value}" for name, value in parts.items())
-
-
-def rouge_differences(
-    first: RougeReport, second: RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
-) -> dict[str, Estimate]:
-    """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
-
-    Raises:
-        DataError: when the reports are of different settings or different numbers of examples.
-    """
-    if first.signature != second.signature or first.examples != second.examples:
-        raise DataError(
-            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
-            f"examples by {second.signature}"
-        )
-    ones = np.ones(first.examples)
-    return {
-        name: ratio_difference_interval(
-            (first.per_example[name], ones), (second.per_example[name], ones), resamples=resamples, seed=seed
-        )
-        for name in METRICS
-    }
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:

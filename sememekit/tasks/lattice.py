@@ -17,16 +17,7 @@ from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import (
-    best_path,
-    edge_posteriors,
-    ending_edges,
-    linear,
-    log_marginal,
-    rows_of,
-    sample_path,
-    shared_dropout,
-)
+from sememekit.layers import ending_edges, linear, log_marginal, rows_of, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor, Task
@@ -34,62 +25,13 @@ from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice_entries import Entries, make_entries
 from sememekit.tasks.lattice_parts import Composition, SubModel
+from sememekit.tasks.lattice_paths import Lattices
 from sememekit.tasks.lattice_senses import sense_copies, start_from_sememes
 from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, Walked, walk
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import sentence_bounds
 from sememekit.text.buckets import bucketed_batches, sorted_batches
 from sememekit.text.chunks import ChunkVocabulary
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One edge of a segmentation: the tokens ``begin`` .. ``end`` - 1 of a sentence, and which copy of the chunk was taken."""
-
-    begin: int
-    end: int
-    copy: int
-
-
-@dataclass(frozen=True)
-class Lattices:
-    """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
-
-    Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
-
-    Attributes:
-        tokens: (B, T) word ids, the end mark where a sentence is over.
-        lengths: (B,) tokens of each sentence, its end mark included.
-        scores: (B, T, L, E) log-probability of each edge given the state where it begins, -inf where there is none.
-        chunks: (B, T, L) chunk ids, -1 for a chunk outside the vocabulary or no chunk at all.
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    scores: Tensor
-    chunks: Tensor
-
-    def log_probabilities(self) -> Tensor:
-        """(B,) log-probability of each sentence: exact where the model is, otherwise of its approximate marginal."""
-        return log_marginal(self.scores, self.lengths)
-
-    def posteriors(self) -> Tensor:
-        """(B, T, L, E) probability of each edge given its sentence."""
-        return edge_posteriors(self.scores, self.lengths)
-
-    def best(self) -> list[list[Segment]]:
-        """The most probable segmentation of each sentence (Viterbi), the edge that holds the end mark included."""
-        return self._segments(best_path(self.scores, self.lengths)[1])
-
-    def sample(self, generator: torch.Generator | None = None) -> list[list[Segment]]:
-        """A segmentation of each sentence drawn from its posterior."""
-        return self._segments(sample_path(self.scores, self.lengths, generator))
-
-    def _segments(self, taken: Tensor) -> list[list[Segment]]:
-        result: list[list[Segment]] = [[] for _ in range(len(taken))]
-        for row, last, length, copy in taken.nonzero().tolist():
-            result[row].append(Segment(last - length, last + 1, copy))
-        return result
 
 
 @dataclass(frozen=True)

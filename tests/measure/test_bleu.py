@@ -10,7 +10,8 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
 from sememekit.errors import DataError
-from sememekit.measure.bleu import BleuSettings, bleu_differences, dialogue_bleu
+from sememekit.measure.bleu import BleuSettings, dialogue_bleu
+from sememekit.measure.score_differences import score_differences
 
 
 def test_one_word_of_two(caplog: pytest.LogCaptureFixture) -> None:
@@ -62,11 +63,11 @@ def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
 def test_differences_are_paired() -> None:
     references = [["a b c"], ["d e f"], ["g h i"]]
     first, second = dialogue_bleu(references, references), dialogue_bleu([["a b x"], ["d e x"], ["g h x"]], references)
-    found = bleu_differences(first, second)["precision1"]
+    found = score_differences(first, second)["precision1"]
     assert found.value == pytest.approx(1 / 3)
     assert found.low == pytest.approx(found.high), "every example differs by the same"
     with pytest.raises(DataError, match="cannot be compared"):
-        bleu_differences(first, dialogue_bleu(references, references, BleuSettings(top=1)))
+        score_differences(first, dialogue_bleu(references, references, BleuSettings(top=1)))
 
 
 def test_what_cannot_be_scored() -> None:

@@ -10,7 +10,8 @@ from rouge import Rouge
 from rouge_score.rouge_scorer import RougeScorer
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, rouge_differences
+from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge
+from sememekit.measure.score_differences import score_differences
 
 CHARACTERS = PRESETS["lcsts-characters"]
 WORDS = RougeSettings()
@@ -92,12 +93,12 @@ def test_differences_are_paired() -> None:
     references = [[text] for text in chinese(6)]
     first = rouge([text[0][:-1] + "甲" for text in references], references, CHARACTERS)
     second = rouge([text[0][:-1] + "甲乙" for text in references], references, CHARACTERS)
-    found = rouge_differences(first, second)["rouge1"]
+    found = score_differences(first, second)["rouge1"]
     assert found.value == pytest.approx(first.rouge1.value - second.rouge1.value)
     assert found.low > 0, "the first is better in every example that has a match"
     assert found.high - found.low < first.rouge1.high - first.rouge1.low
     with pytest.raises(DataError, match="cannot be compared"):
-        rouge_differences(first, rouge(chinese(1), references, WORDS))
+        score_differences(first, rouge(chinese(1), references, WORDS))
 
 
 def test_the_signature_names_everything() -> None:
