@@ -72,9 +72,6 @@ class Decoder(nn.Module, ABC):
     """
 
     Settings: type[Settings]
-    estimates_in_training: ClassVar[bool] = False
-    """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator. In evaluation it is always exact."""
-
     tables: int = 1
     """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
 
@@ -89,6 +86,11 @@ class Decoder(nn.Module, ABC):
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
+
+    @property
+    def estimates_in_training(self) -> bool:
+        """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator; it is exact in evaluation."""
+        return False
 
     @abstractmethod
     def log_probs(self, hidden: Tensor) -> Tensor:
@@ -162,6 +164,12 @@ class Decoder(nn.Module, ABC):
             All state that this depends on must be in buffers, so that a run that is resumed does the same.
         """
         return None
+
+    def after_rate_cut(self) -> None:
+        """Called after an epoch whose validation made the schedule cut the learning rate, before the next epoch.
+
+        All state that this changes must be in buffers, so that a run that is resumed does the same.
+        """
 
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""

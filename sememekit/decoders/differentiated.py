@@ -7,15 +7,14 @@ from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from sememekit import config
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.errors import ConfigError
 
 
 @final
-class Differentiated(Decoder):
+class Differentiated(NormalisedScores):
     """p(w | g) = softmax over all words of g[part(w)] . x_w + b_w, Sec. 3.2 of Chen et al. 2015 (D-softmax).
 
     The vocabulary is cut into bands by falling count, the context into as many parts, the first band with the widest part; a
@@ -27,7 +26,7 @@ class Differentiated(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(config.Settings):
+    class Settings(SamplingSettings):
         """Settings of the differentiated softmax."""
 
         cutoffs: tuple[int, ...] | None = None
@@ -51,24 +50,16 @@ class Differentiated(Decoder):
                 self.bands.append(nn.Parameter(torch.empty(last - first, end - begin).uniform_(-0.1, 0.1)))
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
 
-    def _logits(self, hidden: Tensor) -> Tensor:
-        """(..., V): each band from its own part of the context."""
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        """See ``NormalisedScores.scores``: the words of each band by their own part of the context."""
         parts = []
         for number, (begin, end) in enumerate(pairwise(self.part_bounds)):
             first, last = self.band_bounds[number : number + 2]
             vectors = self.bands[number] if self.words is None else self.words.weight[first:last, begin:end]
             bias = None if self.bias is None else self.bias[first:last]
-            parts.append(functional.linear(hidden[..., begin:end], vectors, bias))
+            chosen = None if words is None else words[(words >= first) & (words < last)] - first
+            parts.append(linear_scores(hidden[..., begin:end], vectors, bias, chosen))
         return torch.cat(parts, dim=-1)
-
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
-        return functional.log_softmax(self._logits(hidden), dim=-1)
-
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``."""
-        logits = self._logits(hidden.reshape(-1, hidden.shape[-1]))
-        return functional.cross_entropy(logits, target.reshape(-1), reduction="none").reshape(target.shape)
 
 
 def _band_bounds(cutoffs: tuple[int, ...] | None, size: int) -> list[int]:

@@ -6,14 +6,14 @@ from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 
 
 @final
-class MoC(Decoder):
+class MoC(NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Sec. 2.4 of Yang et al. 2018.
 
     As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
@@ -21,7 +21,7 @@ class MoC(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(MixtureSettings):
+    class Settings(MixtureSettings, SamplingSettings):
         """Settings of the mixture of contexts."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -30,16 +30,8 @@ class MoC(Decoder):
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
 
-    def _logits(self, hidden: Tensor) -> Tensor:
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        """See ``NormalisedScores.scores``: those of the mean context."""
         log_weights, contexts = self.mixture(hidden)
         mean = (log_weights.exp().unsqueeze(-1) * contexts).sum(dim=-2)
-        return functional.linear(mean, self.words.weight, self.bias)
-
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
-        return self._logits(hidden).log_softmax(dim=-1)
-
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``."""
-        logits = self._logits(hidden.reshape(-1, hidden.shape[-1])) if hidden.ndim < 3 else self._logits(hidden).flatten(0, 1)
-        return functional.cross_entropy(logits, target.flatten(), reduction="none").view(target.shape)
+        return linear_scores(mean, self.words.weight, self.bias, words)

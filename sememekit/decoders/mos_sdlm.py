@@ -55,6 +55,15 @@ class MoSSDLM(Decoder):
         size = contexts.shape[-1]
         return log_weights, contexts.reshape(*hidden.shape[:1], -1, size) if hidden.ndim == 3 else contexts.reshape(-1, size)
 
+    @property
+    def estimates_in_training(self) -> bool:
+        """See ``Decoder.estimates_in_training``: the K normalisers are estimated from the same draws."""
+        return self.senses.estimates_in_training
+
+    def after_rate_cut(self) -> None:
+        """See ``Decoder.after_rate_cut``."""
+        self.senses.after_rate_cut()
+
     def log_probs(self, hidden: Tensor) -> Tensor:
         """See ``Decoder.log_probs``."""
         log_weights, contexts = self._contexts(hidden)

@@ -7,9 +7,10 @@ from typing import Any, Literal, final
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.nn import functional
 
-from sememekit import config
-from sememekit.decoders.base import Decoder, Resources, SenseEvidence, word_vectors
+from sememekit.decoders.base import Resources, SenseEvidence, word_vectors
+from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseStructure, sense_logits, sense_nll
 from sememekit.layers import segment_logsumexp, shared_dropout
 
@@ -23,7 +24,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @final
-class SDLM(Decoder):
+class SDLM(NormalisedScores):
     """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
 
     With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
@@ -43,7 +44,7 @@ class SDLM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(config.Settings):
+    class Settings(SamplingSettings):
         """Settings of the sememe-driven layer."""
 
         preset: Literal["paper", "release", "release-awd", "identity"] = "identity"
@@ -87,7 +88,7 @@ class SDLM(Decoder):
         graph.check_vocabulary(resources.vocabulary)
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
-        self.structure = SenseStructure(graph, symmetric=settings.normalisation == "symmetric")
+        self.structure = SenseStructure.from_graph(graph, symmetric=settings.normalisation == "symmetric")
         self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
         self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
         self.mixing = nn.Parameter(torch.empty(graph.num_sememes, settings.num_bases))
@@ -119,21 +120,35 @@ class SDLM(Decoder):
             self.mixing.softmax(dim=-1).T,
         )
 
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        """See ``NormalisedScores.scores``: the log-sum-exp of the logits of a word's senses."""
         transformed, gates, mixing = self._experts(hidden)
-        logits = sense_logits(self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias)
-        words = segment_logsumexp(logits, self.structure.word_of_sense, self.structure.num_words)
-        return (words - logits.logsumexp(dim=0)).T.reshape(*hidden.shape[:-1], self.structure.num_words)
+        structure, vectors, bias = self._part(words)
+        logits = sense_logits(structure, transformed, vectors, gates, mixing, bias)
+        by_word = segment_logsumexp(logits, structure.word_of_sense, structure.num_words)
+        return by_word.T.reshape(*hidden.shape[:-1], structure.num_words)
 
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``; only the senses of the targets are summed, and no distribution over words is built."""
+    def _part(self, words: Tensor | None) -> tuple[SenseStructure, Tensor, Tensor | None]:
+        """Structure, word vectors and sense biases of some words (W,), or of all."""
+        if words is None:
+            return self.structure, self.words.weight, self.sense_bias
+        structure, senses = self.structure.of_words(words)
+        bias = None if self.sense_bias is None else self.sense_bias[senses]
+        return structure, functional.embedding(words, self.words.weight), bias
+
+    def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``NormalisedScores.exact_nll``; no distribution over words is built."""
+        return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)
+
+    def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
+        """See ``NormalisedScores.sampled_nll``: the senses of the drawn words and of the targets alone."""
+        return self._nll(hidden, draw.words, draw.target, draw.correction)
+
+    def _nll(self, hidden: Tensor, words: Tensor | None, target: Tensor, correction: Tensor | None) -> Tensor:
         transformed, gates, mixing = self._experts(hidden)
+        structure, vectors, bias = self._part(words)
         block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
-        nats = sense_nll(
-            self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias, target.reshape(-1), block
-        )
-        return nats.reshape(target.shape)
+        return sense_nll(structure, transformed, vectors, gates, mixing, bias, target, block, correction)
 
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
         """See ``Decoder.evidence``: the share of a sense is p(s) / p(w), the gates are q."""

@@ -8,24 +8,31 @@ Rows are vocabulary-major, (rows, N): a gather is then a copy of contiguous rows
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from sememekit.layers import Incidence, product
 from sememekit.sememes import SememeGraph
 
 
+@final
 class SenseStructure(nn.Module):
-    """The sememe graph as index arrays on the device; it holds nothing that is learned.
+    """Words, senses, sets of sememes and sememes as index arrays on the device; it holds nothing that is learned.
+
+    Made from a sememe graph by ``from_graph``, and cut to some of its words by ``of_words``.
 
     Attributes:
         senses_of_word: Incidence (V x S).
         senses_of_set: Incidence (U x S).
         sememes_of_set: Incidence (U x K).
         squared_degree: (edges of sememes_of_set,) 1 / C[k, s]^2, an integer: |E(s)|^2, or |E(s)| |D(k)| in the symmetric form.
+        word_of_sense, set_of_sense: (S,).
+        sense_offsets: (V + 1,) where the senses of each word begin and end.
+        most_senses: M, the most senses that any word of the graph has.
     """
 
     word_of_sense: Tensor
@@ -33,22 +40,52 @@ class SenseStructure(nn.Module):
     sense_offsets: Tensor
     squared_degree: Tensor
 
-    def __init__(self, graph: SememeGraph, symmetric: bool) -> None:
+    def __init__(
+        self,
+        sense_offsets: Tensor,
+        set_of_sense: Tensor,
+        set_offsets: Tensor,
+        set_sememes: Tensor,
+        squared_degree: Tensor,
+        num_sememes: int,
+        most_senses: int,
+    ) -> None:
         super().__init__()
-        self.num_words, self.num_senses = graph.num_words, graph.num_senses
-        self.most_senses = int(np.diff(graph.sense_offsets).max())
-        by_set = np.argsort(graph.sense_set, kind="stable")
-        set_sense_offsets = np.concatenate([[0], np.cumsum(np.bincount(graph.sense_set, minlength=graph.num_sets))])
-        self.senses_of_word = Incidence(graph.sense_offsets, np.arange(graph.num_senses), graph.num_senses)
-        self.senses_of_set = Incidence(set_sense_offsets, by_set, graph.num_senses)
-        self.sememes_of_set = Incidence(graph.set_offsets, graph.set_sememes, graph.num_sememes)
+        self.num_words, self.num_senses, self.most_senses = len(sense_offsets) - 1, len(set_of_sense), most_senses
+        num_sets, every_sense = len(set_offsets) - 1, torch.arange(len(set_of_sense), device=set_of_sense.device)
+        set_sense_offsets = functional.pad(torch.bincount(set_of_sense, minlength=num_sets).cumsum(0), (1, 0))
+        self.senses_of_word = Incidence(sense_offsets, every_sense, self.num_senses)
+        self.senses_of_set = Incidence(set_sense_offsets, set_of_sense.argsort(stable=True), self.num_senses)
+        self.sememes_of_set = Incidence(set_offsets, set_sememes, num_sememes)
+        self.register_buffer("word_of_sense", self.senses_of_word.row_of_edge, persistent=False)
+        self.register_buffer("set_of_sense", set_of_sense, persistent=False)
+        self.register_buffer("sense_offsets", sense_offsets, persistent=False)
+        self.register_buffer("squared_degree", squared_degree, persistent=False)
+
+    @classmethod
+    def from_graph(cls, graph: SememeGraph, *, symmetric: bool) -> SenseStructure:
+        """The whole graph, with C[k, s] in its left or its symmetric form."""
         set_sizes = np.diff(graph.set_offsets)
         own = np.repeat(set_sizes, set_sizes)
         squared_degree = own * (graph.senses_per_sememe[graph.set_sememes] if symmetric else own)
-        self.register_buffer("word_of_sense", torch.from_numpy(graph.word_of_sense.copy()), persistent=False)
-        self.register_buffer("set_of_sense", torch.from_numpy(graph.sense_set.copy()), persistent=False)
-        self.register_buffer("sense_offsets", torch.from_numpy(graph.sense_offsets.copy()), persistent=False)
-        self.register_buffer("squared_degree", torch.from_numpy(squared_degree.astype(np.int64)), persistent=False)
+        arrays = (graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, squared_degree)
+        tensors = (torch.from_numpy(array.astype(np.int64)) for array in arrays)
+        return cls(*tensors, graph.num_sememes, int(np.diff(graph.sense_offsets).max()))
+
+    def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
+        """The part of the structure that the distinct words (W,) reach, and the (S',) numbers of their senses in the whole.
+
+        Words, senses and sets are numbered anew in it, sememes keep their numbers, and so does C[k, s], which counts the senses
+        of the whole graph.
+        """
+        sense_offsets, senses = _ranges(self.sense_offsets, words)
+        sets, set_of_sense = self.set_of_sense[senses].unique(return_inverse=True)
+        set_offsets, edges = _ranges(self.sememes_of_set.offsets, sets)
+        members, num_sememes = self.sememes_of_set.members[edges], self.sememes_of_set.num_columns
+        part = SenseStructure(
+            sense_offsets, set_of_sense, set_offsets, members, self.squared_degree[edges], num_sememes, self.most_senses
+        )
+        return part, senses
 
     def constant(self, dtype: torch.dtype) -> Tensor:
         """(edges,) C[k, s], which depends on the set of the sense alone."""
@@ -67,6 +104,14 @@ class SenseStructure(nn.Module):
         count = self.sense_offsets[words + 1] - first
         rank = torch.arange(self.most_senses, device=words.device)[:, None]
         return first + torch.minimum(rank, count - 1), rank < count
+
+
+def _ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The members offsets[r] to offsets[r + 1] of some rows (n,), one after the other: new offsets (n + 1,), and members."""
+    first, count = offsets[rows], offsets[rows + 1] - offsets[rows]
+    new = functional.pad(count.cumsum(0), (1, 0))
+    members = torch.arange(int(new[-1]), device=offsets.device)
+    return new, members + (first - new[:-1]).repeat_interleave(count)
 
 
 def sense_logits(
@@ -104,17 +149,23 @@ def sense_nll(
     bias: Tensor | None,
     target: Tensor,
     block: int,
+    correction: Tensor | None = None,
 ) -> Tensor:
     """Negative log-likelihood (N,) in nats of target words (N,): log-sum-exp over all senses minus that over the target's.
 
-    Arguments as ``sense_logits``; ``block`` tokens are worked on at once. The backward pass is written by hand: it keeps the
-    products with the words and the logits, and computes the gates again, so that no tensor of R x S x N ever exists.
+    Arguments as ``sense_logits``; ``block`` tokens are worked on at once. A ``correction`` (V,) is added to the logits of each
+    word's senses in the first log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
+
+    The backward pass is written by hand: it keeps the products with the words and the logits, and computes the gates again, so
+    that no tensor of R x S x N ever exists.
     """
     if torch.is_autocast_enabled(transformed.device.type):
         product_dtype = torch.get_autocast_dtype(transformed.device.type)
     else:
         product_dtype = words.dtype
-    return _SenseNLL.apply(structure, transformed, words, gates.to(words.dtype), mixing, bias, target, block, product_dtype)
+    offset = None if correction is None else correction.to(words.dtype)[structure.word_of_sense, None]
+    gates = gates.to(words.dtype)
+    return _SenseNLL.apply(structure, transformed, words, gates, mixing, bias, target, block, offset, product_dtype)
 
 
 class _SenseNLL(torch.autograd.Function):
@@ -131,6 +182,7 @@ class _SenseNLL(torch.autograd.Function):
         bias: Tensor | None,
         target: Tensor,
         block: int,
+        offset: Tensor | None,
         product_dtype: torch.dtype,
     ) -> Tensor:
         keep = any(ctx.needs_input_grad)
@@ -149,9 +201,12 @@ class _SenseNLL(torch.autograd.Function):
             for r in range(num_bases):
                 strength = structure.sememes_of_set(part_gates, weights[r]).index_select(0, structure.set_of_sense)
                 logits.addcmul_(scores[r].index_select(0, structure.word_of_sense).to(words.dtype), strength)
-            torch.logsumexp(logits, dim=0, out=log_normaliser[part])
             sense, real = structure.senses_of(target[part])
-            log_target[part] = logits.gather(0, sense).masked_fill(~real, -torch.inf).logsumexp(dim=0)
+            own = logits.gather(0, sense)
+            log_target[part] = own.masked_fill(~real, -torch.inf).logsumexp(dim=0)
+            if offset is not None:
+                logits.add_(offset).scatter_(0, sense, own)
+            torch.logsumexp(logits, dim=0, out=log_normaliser[part])
             if keep:
                 kept += [*scores, logits]
         if keep:
@@ -195,7 +250,7 @@ class _SenseNLL(torch.autograd.Function):
             grad_words += product(flat, contexts.T)
             grad_part = product(flat.T, words_lowered.T).view(num_bases, size, width).transpose(1, 2)
             grad_transformed[:, :, part] = grad_part.to(transformed.dtype)
-        return None, grad_transformed, grad_words, grad_gates, grad_mixing, grad_bias, None, None, None
+        return None, grad_transformed, grad_words, grad_gates, grad_mixing, grad_bias, None, None, None, None
 
 
 def _start(bias: Tensor | None, num_senses: int, scores: Tensor) -> Tensor:

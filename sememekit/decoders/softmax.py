@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, final
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from sememekit import config
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits
 
 
-@final
-class Softmax(Decoder):
+class Softmax(NormalisedScores):
     """Probability of a word: softmax over the vocabulary of the inner product of context and word vector, plus a bias.
 
     log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
@@ -23,9 +21,11 @@ class Softmax(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    name: ClassVar[str] = "softmax"
+    """For messages."""
     rehearses: ClassVar[bool] = True
 
-    class Settings(config.Settings):
+    class Settings(SamplingSettings):
         """Settings of the softmax layer."""
 
         tied: bool = True
@@ -36,20 +36,12 @@ class Softmax(Decoder):
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         size = len(resources.vocabulary)
-        self.words = word_vectors(resources, "softmax", tied=settings.tied)
+        self.words = word_vectors(resources, self.name, tied=settings.tied)
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
 
-    def _logits(self, hidden: Tensor) -> Tensor:
-        return functional.linear(hidden, self.words.weight, self.bias)
-
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
-        return functional.log_softmax(self._logits(hidden), dim=-1)
-
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``."""
-        logits = self._logits(hidden.reshape(-1, hidden.shape[-1]))
-        return functional.cross_entropy(logits, target.reshape(-1), reduction="none").reshape(target.shape)
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        """See ``NormalisedScores.scores``: g . x_w + b_w."""
+        return linear_scores(hidden, self.words.weight, self.bias, words)
 
     def several(self) -> Callable[[Tensor, Tensor], Tensor]:
         """See ``Decoder.several``: one product a call, and the gradient of the words in one product for all calls."""

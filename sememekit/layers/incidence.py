@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,8 +15,8 @@ class Incidence(nn.Module):
     takes a weight for each edge.
 
     Args:
-        offsets: (rows + 1,) where the members of each row begin and end in ``members``.
-        members: (edges,) column numbers.
+        offsets: (rows + 1,) int64, where the members of each row begin and end in ``members``.
+        members: (edges,) int64 column numbers.
         num_columns: how many columns there are.
     """
 
@@ -28,16 +27,16 @@ class Incidence(nn.Module):
     back_edges: Tensor
     row_of_edge: Tensor
 
-    def __init__(self, offsets: np.ndarray, members: np.ndarray, num_columns: int) -> None:
+    def __init__(self, offsets: Tensor, members: Tensor, num_columns: int) -> None:
         super().__init__()
-        offsets = np.asarray(offsets, dtype=np.int64)
-        members = np.asarray(members, dtype=np.int64)
-        row_of_edge = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        by_column = np.argsort(members, kind="stable")
-        back_offsets = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=num_columns))])
-        self.num_rows = len(offsets) - 1
+        num_rows = len(offsets) - 1
+        rows = torch.arange(num_rows, device=offsets.device)
+        row_of_edge = rows.repeat_interleave(offsets.diff(), output_size=len(members))
+        by_column = members.argsort(stable=True)
+        back_offsets = functional.pad(torch.bincount(members, minlength=num_columns).cumsum(0), (1, 0))
+        self.num_rows = num_rows
         self.num_columns = num_columns
-        for name, array in (
+        for name, tensor in (
             ("offsets", offsets),
             ("members", members),
             ("row_of_edge", row_of_edge),
@@ -45,7 +44,7 @@ class Incidence(nn.Module):
             ("back_rows", row_of_edge[by_column]),
             ("back_edges", by_column),
         ):
-            self.register_buffer(name, torch.from_numpy(array.astype(np.int64)), persistent=False)
+            self.register_buffer(name, tensor, persistent=False)
 
     def forward(self, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Sum over the members of each row. ``x``: (columns, N); ``edge_weight``: (edges,). Returns (rows, N)."""

@@ -125,6 +125,9 @@ class Task(nn.Module, ABC):
         """
         return None
 
+    def after_rate_cut(self) -> None:
+        """Called after an epoch whose validation made the schedule cut the learning rate: see ``Decoder.after_rate_cut``."""
+
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         """Metrics on a split, the headline among them. Dropout is off inside and as before afterwards."""

@@ -166,6 +166,10 @@ class LanguageModel(WordPredictor):
         """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
+    def after_rate_cut(self) -> None:
+        """See ``Task.after_rate_cut``: the decoder's turn."""
+        self.decoder.after_rate_cut()
+
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
         """See ``Task.losses``: ``small_batch_size`` columns at a time."""
         columns = batch.shape[1]

@@ -248,6 +248,10 @@ class SequenceToSequence(TextWriter):
         """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
+    def after_rate_cut(self) -> None:
+        """See ``Task.after_rate_cut``: the decoder's turn."""
+        self.decoder.after_rate_cut()
+
     def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
         """See ``TextWriter.score_pairs``."""
         examples = self._checked(data, split)

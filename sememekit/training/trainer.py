@@ -238,6 +238,7 @@ class Trainer:
             if schedule.reload_best and not best and progress.best is not None:
                 self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
                 self.average.restart()
+            self.task.after_rate_cut()
         begins = (
             self.optimizer_settings.averaging == "triggered"
             and not progress.averaging

@@ -1,0 +1,175 @@
+"""Sampled training: a few drawn words estimate the normaliser of an output layer (Bengio and Senecal 2003).
+
+For output layers with one normaliser: p(w | g) = exp s(w) / Z with Z the sum of exp s(v) over all words v. In training, Z is
+replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import log
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit import config
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.text import Vocabulary
+
+
+class SamplingSettings(config.Settings):
+    """Settings of output layers that can be trained with sampled words."""
+
+    samples: int = Field(default=0, ge=0)
+    """S, words drawn for each training batch to estimate the normaliser; 0 trains with the exact one."""
+    samples_power: float = Field(default=0.75, ge=0.0, le=1.0)
+    """Exponent of the word counts in the distribution q of the draws: 1 is the unigram distribution, 0 is uniform."""
+    samples_until: Literal["end", "first-cut"] = "end"
+    """Draw until training ends, or until the schedule first cuts the learning rate; training is exact from then on."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The words whose scores a training batch needs.
+
+    Attributes:
+        words: (W,) distinct word ids, rising: every draw and every target.
+        correction: (W,) what is added to the score of a word in the normaliser: log(m / (S q)) for a word that was drawn m
+            times, -inf for a target that was not drawn.
+        target: (N,) the place of each target in ``words``.
+    """
+
+    words: Tensor
+    correction: Tensor
+    target: Tensor
+
+
+@final
+class WordSampler(nn.Module):
+    """Draws words from the unigram distribution to a power, with replacement, shared by a batch.
+
+    The draws come from torch's generator of the device, so that a resumed run repeats them. Finding the distinct words waits
+    for the device once for each batch.
+
+    Args:
+        vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
+        settings: of the output layer.
+    """
+
+    log_proposal: Tensor
+    exact: Tensor
+
+    def __init__(self, vocabulary: Vocabulary, settings: SamplingSettings) -> None:
+        super().__init__()
+        self.samples, self.until = settings.samples, settings.samples_until
+        counts = torch.from_numpy(vocabulary.counts.copy()).double().clamp(min=1.0)
+        self.register_buffer("log_proposal", (settings.samples_power * counts.log()).log_softmax(dim=0), persistent=False)
+        # Part of a checkpoint only where it can change, so that the weights of other runs keep their names.
+        changes = settings.samples > 0 and settings.samples_until == "first-cut"
+        self.register_buffer("exact", torch.zeros((), dtype=torch.bool), persistent=changes)
+
+    @property
+    def active(self) -> bool:
+        """Whether training draws words at this point of the schedule."""
+        return self.samples > 0 and not (self.until == "first-cut" and bool(self.exact))
+
+    def stop(self) -> None:
+        """The schedule has cut the rate: with ``samples_until = "first-cut"`` training is exact from now on."""
+        self.exact.fill_(True)
+
+    def draw(self, target: Tensor) -> Draw:
+        """S words for a batch with the targets ``target`` (N,)."""
+        drawn = torch.multinomial(self.log_proposal.exp(), self.samples, replacement=True)
+        return self.arrange(target, drawn)
+
+    def arrange(self, target: Tensor, drawn: Tensor) -> Draw:
+        """The ``Draw`` of the targets (N,) and given draws (S,), repeats among them included."""
+        words, place = torch.cat([drawn, target]).unique(return_inverse=True)
+        times = torch.bincount(place[: len(drawn)], minlength=len(words))
+        correction = times.to(self.log_proposal.dtype).log() - self.log_proposal[words] - log(len(drawn))
+        return Draw(words, correction, place[len(drawn) :])
+
+
+def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
+    """The estimated loss (N,) of the targets from the scores (N, W) of the words of a draw.
+
+    -log of exp s(t) / (exp s(t) + sum over the other words v of exp(s(v) + correction(v))). The sum is an unbiased estimate of
+    the normaliser; a draw that hits the target of a context is left out there, since the target is counted exactly.
+    """
+    place = draw.target[:, None]
+    own = scores.gather(1, place)
+    corrected = (scores + draw.correction.to(scores.dtype)).scatter(1, place, own)
+    return corrected.logsumexp(dim=1) - own[:, 0]
+
+
+class NormalisedScores(Decoder):
+    """An output layer that is a softmax over scores of words, and can be trained with sampled words.
+
+    A subclass gives ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may give
+    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores.
+    """
+
+    def __init__(self, settings: SamplingSettings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.sampler = WordSampler(resources.vocabulary, settings)
+
+    @property
+    def estimates_in_training(self) -> bool:
+        """See ``Decoder.estimates_in_training``: while words are drawn."""
+        return self.sampler.active
+
+    @abstractmethod
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        """Scores that are not normalised, in the natural-log domain: their softmax over all words is the distribution.
+
+        Args:
+            hidden: (..., H) contexts.
+            words: (W,) distinct word ids; None for all V.
+
+        Returns:
+            (..., W) or (..., V).
+        """
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        """See ``Decoder.log_probs``: always exact."""
+        return self.scores(hidden).log_softmax(dim=-1)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """See ``Decoder.nll``: exact in evaluation; in training an estimate while words are drawn."""
+        if self.training and self.sampler.active:
+            draw = self.sampler.draw(target.reshape(-1))
+            return self.sampled_nll(hidden, draw).reshape(target.shape)
+        return self.exact_nll(hidden, target)
+
+    def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """The loss (...) with the exact normaliser."""
+        scores = self.scores(hidden)
+        flat = scores.reshape(-1, scores.shape[-1])
+        return functional.cross_entropy(flat, target.reshape(-1), reduction="none").reshape(target.shape)
+
+    def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
+        """The estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw."""
+        scores = self.scores(hidden, draw.words)
+        return estimated_nll(scores.reshape(-1, scores.shape[-1]), draw)
+
+    def after_rate_cut(self) -> None:
+        """See ``Decoder.after_rate_cut``."""
+        self.sampler.stop()
+
+
+def linear_scores(contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None) -> Tensor:
+    """contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
+
+    Args:
+        contexts: (..., E).
+        vectors: (V, E).
+        bias: (V,) or None.
+        words: (W,) distinct word ids, or None for all.
+    """
+    if words is not None:
+        vectors, bias = functional.embedding(words, vectors), None if bias is None else bias[words]
+    return functional.linear(contexts, vectors, bias)
