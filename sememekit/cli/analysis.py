@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sememekit.cli.options import Debug, Device, EvaluationData, Json, Quiet, Run, Seed, Split, example, given
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Seed,
+    Split,
+    TrustCode,
+    example,
+    given,
+)
 from sememekit.cli.render import print_json, print_table, progress_bars, remark
 
 
@@ -40,6 +52,7 @@ def analyze(
     device: Device = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Rank of the log-probabilities, spread of the predictions, and where two models differ."""

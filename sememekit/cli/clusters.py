@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sememekit.cli.options import Debug, Device, Dtype, EvaluationData, Json, Quiet, Run, Split, example, given
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Split,
+    TrustCode,
+    example,
+    given,
+)
 from sememekit.cli.render import hint, print_fields, print_json, print_table, progress_bars, remark
 
 Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")]
@@ -34,6 +46,7 @@ def cluster_update(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Assign the words of a trained model to its clusters anew, from its training text (an E-step).
@@ -77,6 +90,7 @@ def clusters(
     which: Which = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Which words a model keeps in one cluster."""

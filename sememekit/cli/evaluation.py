@@ -40,6 +40,7 @@ from sememekit.cli.options import (
     Quiet,
     Run,
     Split,
+    TrustCode,
     Which,
     example,
     given,
@@ -109,6 +110,7 @@ def evaluate_ppl(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Perplexity under the one protocol of docs/perplexity.md, with its signature.
@@ -167,6 +169,7 @@ def evaluate(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
@@ -215,6 +218,7 @@ def predict(
     errors: Errors = None,
     device: Device = None,
     json: Json = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """The label of each line and the probability of every label, TAB between; a header names the columns."""
@@ -253,6 +257,7 @@ def explain(
     device: Device = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Why the model expects these words: senses with their share of each word, sememes with their gates.
@@ -304,6 +309,7 @@ def score(
     which: Which = None,
     errors: Errors = None,
     device: Device = None,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.

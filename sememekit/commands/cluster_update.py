@@ -123,7 +123,8 @@ def cluster_update(
         change = decoder.reassign()
         after = _measure(task, judged, partial(progress, "after"))
     target = loaded.folder if out is None else _copy(loaded, out)
-    name = _keep(loaded, target, task)
+    with target.locked():
+        name = _keep(loaded, target, task)
     report = ClusterUpdateReport(
         run=str(run),
         checkpoint=loaded.snapshot,

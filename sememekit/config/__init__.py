@@ -12,13 +12,14 @@ from sememekit.config.recipes import (
 )
 from sememekit.config.resources import resources_folder
 from sememekit.config.settings import Settings, nearest, read_settings
-from sememekit.config.variants import load_variant
+from sememekit.config.variants import check_code, load_variant, trusting_code
 
 __all__ = [
     "Claim",
     "RecipeInfo",
     "Settings",
     "apply_overrides",
+    "check_code",
     "choose_variant",
     "list_recipes",
     "load_recipe",
@@ -28,4 +29,5 @@ __all__ = [
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "trusting_code",
 ]
