@@ -59,10 +59,13 @@ def analyze(
     from sememekit.commands.analysis_page import COLUMNS, rows, write_analysis_page
     from sememekit.commands.analysis_page import remark as which_text
     from sememekit.commands.analyze import analyze as command
+    from sememekit.files import PAGE, check_output
 
     options = given(
         other=other, split=split, data=data, contexts=contexts, memory=memory, cases=cases, top=top, which=which, seed=seed
     )
+    if out is not None:
+        check_output(out, PAGE)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options, **given(device=device))
     if out is not None:

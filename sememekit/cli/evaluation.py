@@ -267,7 +267,10 @@ def explain(
     --split (valid unless given) where each embedding of the words wins.
     """
     from sememekit.commands.writing import is_writer
+    from sememekit.files import PAGE, check_output
 
+    if html is not None:
+        check_output(html, PAGE)
     if is_writer(run):
         refuse({"top": top}, "a written text has the words that it has; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")

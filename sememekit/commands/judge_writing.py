@@ -11,7 +11,7 @@ from sememekit.build import LoadedRun
 from sememekit.commands.writing import describe_search, search_of
 from sememekit.config import Settings
 from sememekit.errors import DataError
-from sememekit.files import TEXTS, write_output
+from sememekit.files import TEXTS, check_output, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
@@ -105,6 +105,8 @@ def judge_writing(
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)
     sources = [examples.text(index, 0) for index in range(len(examples))]
+    if texts is not None:
+        check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: progress("texts", done, total))
     written = [
         [" ".join(wording(task.vocabulary, item, own.source, search)) for item in best]
