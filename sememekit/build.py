@@ -26,7 +26,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPredictor
-from sememekit.text import PreparedData, Signature, Vocabulary
+from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
 
@@ -306,6 +306,27 @@ def data_of(plan: Plan) -> PreparedData:
         hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
         raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")
     return PreparedData.open(Path(plan.data.path))
+
+
+def check_counts(plan: Plan, data: PreparedData) -> None:
+    """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
+
+    Earlier versions counted ``</s>`` 0 times, though it is the commonest word that is predicted.
+
+    Raises:
+        ConfigError: with the command that prepares the data anew.
+    """
+    vocabulary, signature = data.vocabulary, data.signature
+    of_pairs = signature.examples is not None and signature.examples.keeps_text
+    predicted = of_pairs or signature.options.get("end_mark") == STOP
+    if plan.decoder is None or not predicted or STOP not in vocabulary or vocabulary.counts[vocabulary.id(STOP)]:
+        return
+    if load_variant("decoder", plan.decoder.name, DECODERS).by_frequency:
+        raise ConfigError(
+            f"decoder {plan.decoder.name!r} goes by the counts of words, and {data.folder} has the count 0 for {STOP!r}, which "
+            "ends every target: an earlier version prepared its vocabulary; prepare the pairs again: sememekit preprocess "
+            f"{signature.dataset} SOURCE --out {data.folder} --force, and then what was prepared with --vocabulary of them"
+        )
 
 
 def run_files(

@@ -17,6 +17,7 @@ from sememekit.build import (
     CLUSTERS,
     Plan,
     build_task,
+    check_counts,
     clusters_of,
     data_of,
     graph_of,
@@ -114,6 +115,7 @@ def _train(
     device = prepare_torch(plan.run)
     if folder is None:
         graph, data = graph_of(plan), data_of(plan)
+        check_counts(plan, data)
         vocabulary = data.vocabulary
         clusters = clusters_of(plan, vocabulary)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from pydantic import Field
@@ -22,6 +22,8 @@ class Adaptive(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    by_frequency: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""

@@ -75,6 +75,9 @@ class Decoder(nn.Module, ABC):
     estimates_in_training: ClassVar[bool] = False
     """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator. In evaluation it is always exact."""
 
+    by_frequency: ClassVar[bool] = False
+    """Whether the words' counts or the order of their ids decide how it draws, groups or orders words."""
+
     tables: int = 1
     """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
 

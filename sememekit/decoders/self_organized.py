@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -46,6 +46,8 @@ class SelfOrganized(ClusterLearner):
 
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
+
+    by_frequency: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the self-organised hierarchical softmax."""
