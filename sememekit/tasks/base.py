@@ -87,6 +87,9 @@ class Task(nn.Module, ABC):
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
 
+    def begin(self, data: PreparedData) -> None:
+        """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
+
     @abstractmethod
     def num_batches(self, data: PreparedData, order: int) -> int:
         """Batches in the epoch of training with number ``order``, as ``batches`` gives them."""

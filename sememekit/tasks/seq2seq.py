@@ -225,6 +225,10 @@ class SequenceToSequence(TextWriter):
     def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``: the decoder is told how often each word is one of a target, ends included."""
+        self.decoder.begin(self._target_counts(self._examples(data, "train")))
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
