@@ -202,8 +202,25 @@ class ClusterLearner(Decoder):
         """Add the occurrences of ``target`` (...) after contexts ``hidden`` (..., H) to the statistics."""
 
     @abstractmethod
+    def cluster_bits(self, hidden: Tensor) -> Tensor:
+        """log2 p(c | h) of every cluster, empty ones included: contexts (N, H) -> (N, C)."""
+
+    @abstractmethod
+    def know(self, means: Tensor, seen: Tensor) -> None:
+        """Put exact means of ``cluster_bits`` over the occurrences of each word in the place of the statistics.
+
+        Args:
+            means: (V, C).
+            seen: (V,) which words occur; the others keep the statistics that they have.
+        """
+
+    @abstractmethod
     def reassign(self) -> ClusterChange:
         """Divide the words anew by the statistics. The vectors of words and clusters stay as they are."""
+
+    @abstractmethod
+    def hold(self, steps: int) -> None:
+        """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
 
 
 BiasStart = Literal["log_frequency", "zero"]
