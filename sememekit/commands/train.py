@@ -135,6 +135,7 @@ def _train(
         _start_from(Path(plan.run.start_from), task, vocabulary)
     elif not begun:
         task.initialise()
+        task.begin(data)
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind

@@ -87,6 +87,9 @@ class Task(nn.Module, ABC):
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
 
+    def begin(self, data: PreparedData) -> None:
+        """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
+
     @abstractmethod
     def num_batches(self, data: PreparedData, order: int) -> int:
         """Batches in the epoch of training with number ``order``, as ``batches`` gives them."""
@@ -144,6 +147,7 @@ class Scored:
         mask: (T, B) which of them count; the rest is padding.
         parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
         hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
+        places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
     """
 
     targets: Tensor
@@ -151,6 +155,7 @@ class Scored:
     mask: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
     hidden: Tensor | None = None
+    places: NDArray[np.int64] | None = None
 
 
 def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:

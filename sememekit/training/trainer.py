@@ -114,7 +114,7 @@ class Trainer:
                 progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
             self.task.train()
             window = _Window()
-            order = self.run_settings.seed * 1_000_003 + progress.epoch
+            order = order_of_epoch(self.run_settings.seed, progress.epoch)
             num_batches = self.task.num_batches(self.data, order)
             for batch in self.task.batches(self.data, order, progress.batch):
                 self._step(batch, window)
@@ -352,6 +352,11 @@ class Trainer:
         if more_epochs or waits_longer:
             progress.finished = ""
             progress.epoch += 1
+
+
+def order_of_epoch(seed: int, epoch: int) -> int:
+    """The number that decides how an epoch is ordered and cut: see ``Task.batches``."""
+    return seed * 1_000_003 + epoch
 
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
