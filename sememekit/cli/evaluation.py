@@ -188,7 +188,11 @@ def evaluate(
     elif "search" in metrics:
         print_written_scores(metrics)
     else:
-        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", *_TABLES))
+        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", "vectors", *_TABLES))
+        if "vectors" in metrics:
+            from sememekit.tasks.base import VectorCoverage
+
+            print(VectorCoverage.model_validate(metrics["vectors"]).sentence())
         if "confusion" in metrics:
             _print_classes(metrics)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,16 @@ from sememekit import config
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor
+from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, VectorCoverage
 from sememekit.tasks.language_model import evaluating
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.buckets import bucketed_batches, sorted_batches
 from sememekit.text.examples.base import START, STOP
 from sememekit.text.prepared import Examples
 from sememekit.text.vectors import read_vectors
+
+NOT_RECORDED: Final = -1
+"""Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,12 @@ class TextClassifier(LabelPredictor):
         evaluation_batch_size: int = Field(default=256, ge=1)
         """Examples read at once in evaluation: memory and speed only."""
 
+        only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
+            "tune_vectors": config.OnlyWith("vectors", other_than=("",)),
+            "outside": config.OnlyWith("vectors", other_than=("",)),
+            "classifier_size": config.OnlyWith("classifier_layers", other_than=(0,)),
+        }
+
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, labels: Sequence[str]
     ) -> None:
@@ -110,6 +119,9 @@ class TextClassifier(LabelPredictor):
                     f"the vocabulary has no {mark!r}: it is not of a folder of examples; write one with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
+        self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
+        self.has_vector: Tensor
+        """(V,) 1 where the file of vectors has the word, 0 where it has not, ``NOT_RECORDED`` where nobody knows."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
 
@@ -145,6 +157,7 @@ class TextClassifier(LabelPredictor):
         ids = torch.from_numpy(self.vocabulary.encode(found.words))
         known = torch.zeros(len(self.vocabulary), dtype=torch.bool)
         known[ids] = True
+        self.has_vector.copy_(known)
         known[list(self._marks)] = True
         with torch.no_grad():
             self.embedding.weight *= float(found.matrix.std()) / 0.1
@@ -153,6 +166,29 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = self.vocabulary.id("<unk>")
         elif settings.outside == "drop":
             self.read_as[~known] = -1
+
+    def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
+        """See ``LabelPredictor.vector_coverage``."""
+        if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
+            return None
+        tokens = np.asarray(data.tokens(split))
+        counts = np.bincount(tokens, minlength=len(self.vocabulary))
+        counts[list(self._marks)] = 0
+        has = self.has_vector.cpu().numpy().astype(bool)
+        return VectorCoverage(
+            split=split,
+            file=self.settings.vectors,
+            words=int((counts > 0).sum()),
+            words_with_vector=int((counts[has] > 0).sum()),
+            tokens=int(counts.sum()),
+            tokens_with_vector=int(counts[has].sum()),
+            outside=self.settings.outside,
+        )
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Weights of runs that did not keep which words had a vector are taken as they are."""
+        state_dict.setdefault(f"{prefix}has_vector", torch.full_like(self.has_vector, NOT_RECORDED))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @classmethod
     @abstractmethod
@@ -266,7 +302,9 @@ class TextClassifier(LabelPredictor):
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        nats = functional.cross_entropy(self.logits(batch).float(), batch.labels, reduction="sum")
+        logits = self.logits(batch)
+        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+        nats = functional.cross_entropy(logits, batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
     @torch.no_grad()
