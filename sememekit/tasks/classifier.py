@@ -204,10 +204,11 @@ class TextClassifier(LabelPredictor):
         """Where the parameters are."""
         return self.embedding.weight.device
 
-    def text_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(B, H) one vector a text, from word ids (T, B)."""
+    def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
+        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
         settings = self.settings
-        x = functional.dropout(self.embedding(tokens), settings.input_dropout, self.training)
+        x = self.embedding(tokens) if x is None else x
+        x = functional.dropout(x, settings.input_dropout, self.training)
         encoded = self.encoder(x, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if settings.pooling == "last":
             return self.encoder.last(encoded, lengths)
@@ -216,9 +217,9 @@ class TextClassifier(LabelPredictor):
 
     def logits(self, batch: TextBatch) -> Tensor:
         """(B, C) unnormalised log-probabilities of the labels."""
-        return self._choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
+        return self.choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
 
-    def _choose(self, texts: Sequence[Tensor]) -> Tensor:
+    def choose(self, texts: Sequence[Tensor]) -> Tensor:
         """(B, C) the same, from the vectors (B, H) of each text."""
         rate = self.settings.classifier_dropout
         x = functional.dropout(self.features(texts), rate, self.training)
@@ -235,7 +236,7 @@ class TextClassifier(LabelPredictor):
             labels: (B,).
         """
         rows = [self._read(example[number]) for number in range(self.num_texts) for example in texts]
-        tokens, lengths = self._padded(rows)
+        tokens, lengths = self.padded(rows)
         return TextBatch(
             tokens,
             lengths,
@@ -244,11 +245,18 @@ class TextClassifier(LabelPredictor):
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
-        ids = self._read_as()[text]
-        ids = ids[ids >= 0]
-        return ids[: self.settings.max_length] if self.settings.max_length else ids
+        return self._read_as()[text[self.places_read(text)]]
 
-    def _padded(self, rows: Sequence[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:
+    def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
+        places = np.flatnonzero(self._read_as()[text] >= 0)
+        return places[: self.settings.max_length] if self.settings.max_length else places
+
+    def word_read(self, word: int) -> int:
+        """The id of the word that the model reads in the place of ``word``; -1 where it leaves it out."""
+        return int(self._read_as()[word])
+
+    def padded(self, rows: Sequence[npt.NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
         """Ids (T, B) with the marks around each row, on the device, and the lengths (B,) on the CPU."""
         lengths = np.array([len(row) + 2 for row in rows], dtype=np.int64)
         tokens = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
@@ -331,14 +339,14 @@ class TextClassifier(LabelPredictor):
         vectors, result = None, []
         with evaluating(self):
             for chosen in sorted_batches(np.array([len(row) for row in rows]), size * self.num_texts):
-                found = self.text_vectors(*self._padded([rows[index] for index in chosen]))
+                found = self.text_vectors(*self.padded([rows[index] for index in chosen]))
                 if vectors is None:
                     vectors = found.new_zeros(len(rows), found.shape[1])
                 vectors[torch.from_numpy(chosen).to(found.device)] = found
             assert vectors is not None
             for begin in range(0, len(texts), size):
                 part = torch.from_numpy(where[begin : begin + size]).to(vectors.device)
-                result.append(self._choose([vectors[part[:, number]] for number in range(self.num_texts)]))
+                result.append(self.choose([vectors[part[:, number]] for number in range(self.num_texts)]))
             return torch.cat(result).double().softmax(-1).cpu().numpy()
 
     @torch.no_grad()
