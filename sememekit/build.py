@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny
 
 import sememekit
-from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
+from sememekit.config import Claim, Settings, collected, load_variant, nearest, read_settings, unread
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Resources
 from sememekit.encoders import ENCODERS
@@ -141,6 +141,39 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         settings = read_settings(variant.Settings, given, f"{where} [{slot}] of {slot} {name!r}")
         parts[slot] = Slot(name=name, settings=settings)
     return Plan(**parts)
+
+
+def completed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
+    plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
+    for slot, (variants, _) in _VARIANTS.items():
+        if "name" in plan.get(slot, {}):
+            kind = load_variant(slot, plan[slot]["name"], variants)
+            plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
+    return plan
+
+
+def remarks_on(plan: Plan) -> tuple[str, ...]:
+    """A sentence for each thing that a plan was given and that nothing in its model reads: settings, and the graph.
+
+    They are remarks and no errors, since arms of an experiment often share their flags, and since the run keeps its graph for
+    the commands that group words by it.
+    """
+    sentences: list[str] = []
+    for slot, chosen in _chosen(plan):
+        sentences += unread(chosen.settings, slot)
+    parts = [(load_variant(slot, chosen.name, _VARIANTS[slot][0]), chosen.settings) for slot, chosen in _chosen(plan)]
+    if plan.graph.path and not any("graph" in kind.needs(settings) for kind, settings in parts):
+        names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen in _chosen(plan))
+        sentences.append(
+            f"the graph {plan.graph.path} changes nothing: {names} with these settings read no sememes; the run keeps it, for "
+            "instance for 'sememekit evaluate-ppl --by senses'"
+        )
+    return tuple(sentences)
+
+
+def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
+    return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
 
 
 def predicts_labels(task: str) -> bool:
@@ -397,7 +430,7 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     """
     folder = RunFolder.open(path)
     try:
-        plan = read_plan(folder.plan, f"{path}/plan.json")
+        plan = read_plan(completed(folder.plan), f"{path}/plan.json")
     except ConfigError as error:
         raise CheckpointError(f"{error}; the plan was changed by hand or written by another version of sememekit") from None
     vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))

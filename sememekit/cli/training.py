@@ -95,11 +95,12 @@ def train(
 
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = run(table, out, resume=resume, on_report=show)
+        report = run(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
     if json:
         print_json(report)
     else:
-        print_fields(f"Trained: {out}", report)
+        told = report.vectors.sentence() if report.vectors is not None else None
+        print_fields(f"Trained: {out}", {**dict(report), "vectors": told, "remarks": "; ".join(report.remarks) or None})
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)

@@ -251,6 +251,8 @@ def evaluate(
         elif isinstance(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
             metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
+            if (vectors := loaded.task.vector_coverage(prepared, split)) is not None:
+                metrics["vectors"] = vectors.model_dump()
         else:
             metrics = loaded.task.evaluate(prepared, split)
     return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)

@@ -19,12 +19,14 @@ from sememekit.build import (
     build_task,
     check_counts,
     clusters_of,
+    completed,
     data_of,
     graph_of,
     labels_of,
     load_weights,
     prepare_torch,
     read_plan,
+    remarks_on,
     run_files,
     stored_chunks,
     stored_clusters,
@@ -37,7 +39,7 @@ from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import LabelPredictor, Task, VectorCoverage
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.tensorboard import TensorBoardLog
@@ -68,6 +70,8 @@ class TrainReport(Settings):
         best_epoch: the epoch of it.
         tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
         parameters: how many numbers are learnt, shared ones once.
+        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
+        remarks: what was given and changes nothing in this model.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
@@ -79,12 +83,19 @@ class TrainReport(Settings):
     best_epoch: int
     tokens_per_second: float
     parameters: int
+    vectors: VectorCoverage | None = None
+    remarks: tuple[str, ...] = ()
     finished: str
     stopped: bool
 
 
 def train(
-    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
 ) -> TrainReport:
     """Train a model.
 
@@ -93,6 +104,7 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
+        on_remark: called with each sentence that somebody should read before training begins.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -100,7 +112,7 @@ def train(
         TrainingError: the run is going nowhere.
     """
     with stop_signals() as asked_to_stop:
-        return _train(table, out, resume, on_report, asked_to_stop)
+        return _train(table, out, resume, on_report, on_remark, asked_to_stop)
 
 
 def _train(
@@ -108,6 +120,7 @@ def _train(
     out: Path,
     resume: bool,
     on_report: Callable[[Report], None],
+    on_remark: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
 ) -> TrainReport:
     folder = RunFolder.open(out) if resume else None
@@ -136,6 +149,12 @@ def _train(
     elif not begun:
         task.initialise()
         task.begin(data)
+    remarks = remarks_on(plan) if folder is None else ()
+    for text in remarks:
+        on_remark(text)
+    vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
+    if vectors is not None:
+        on_remark(vectors.sentence())
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind
@@ -153,6 +172,8 @@ def _train(
     elif plan.run.start_from:
         trainer.keep_start()
     folder.forget_metrics_after(trainer.progress.step)
+    if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+        folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
     with TensorBoardLog(out / "tensorboard") as board:
         seconds, tokens, stopped = 0.0, 0.0, False
         for report in trainer.run(asked_to_stop):
@@ -173,6 +194,8 @@ def _train(
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else 0.0,
         parameters=parameters,
+        vectors=vectors,
+        remarks=remarks,
         finished=progress.finished,
         stopped=stopped,
     )
@@ -185,7 +208,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
         CheckpointError: ``path`` is no run.
     """
     folder = RunFolder.open(path)
-    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
+    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
     for slot, name in (("graph", "graph.json"), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
@@ -259,7 +282,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     Raises:
         ConfigError: when the table asks for another model, data or rule of training.
     """
-    stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
+    stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"

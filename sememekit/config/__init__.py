@@ -11,15 +11,17 @@ from sememekit.config.recipes import (
     recipe_names,
 )
 from sememekit.config.resources import resources_folder
-from sememekit.config.settings import Settings, nearest, read_settings
+from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
 from sememekit.config.variants import load_variant
 
 __all__ = [
     "Claim",
+    "OnlyWith",
     "RecipeInfo",
     "Settings",
     "apply_overrides",
     "choose_variant",
+    "collected",
     "list_recipes",
     "load_recipe",
     "load_variant",
@@ -28,4 +30,5 @@ __all__ = [
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "unread",
 ]

@@ -3,18 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sememekit.errors import ConfigError
 
 
+@dataclass(frozen=True)
+class OnlyWith:
+    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or is none of ``other_than``."""
+
+    key: str
+    values: tuple[Any, ...] = ()
+    other_than: tuple[Any, ...] = ()
+
+    def holds(self, value: Any) -> bool:
+        """Whether the setting is read where ``key`` has this value."""
+        return value in self.values if self.values else value not in self.other_than
+
+    def describe(self) -> str:
+        """The condition in words, such as "num_layers other than 1"."""
+        if self.values:
+            return f"{self.key}={' or '.join(str(value) for value in self.values)}"
+        if self.other_than == ("",):
+            return f"a {self.key}"
+        return f"{self.key} other than {' and '.join(str(value) for value in self.other_than)}"
+
+
 class Settings(BaseModel):
     """Base of every settings class. A default stands once, in the class that the settings configure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+    earlier: ClassVar[Mapping[str, Any]] = {}
+    """key -> what models did before there was such a key: its value in stored plans that lack it, if not the default."""
+    only_with: ClassVar[Mapping[str, OnlyWith]] = {}
+    """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
+
+
+def collected(kind: type[Settings], name: str) -> dict[str, Any]:
+    """``earlier`` or ``only_with`` of a class and all its bases, its own on top."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        found |= vars(base).get(name, {})
+    return found
+
+
+def unread(settings: Settings, where: str) -> list[str]:
+    """A sentence for each setting that was given, is not the default, and changes nothing with the others as they are.
+
+    Args:
+        settings: as they were read from what a user gave.
+        where: the slot, such as "encoder".
+    """
+    sentences = []
+    for key, condition in collected(type(settings), "only_with").items():
+        value, other = getattr(settings, key), getattr(settings, condition.key)
+        given = key in settings.model_fields_set and value != type(settings).model_fields[key].get_default()
+        if given and not condition.holds(other):
+            sentences.append(
+                f"{where}.{key}={value} changes nothing: it is read with {condition.describe()} only, and {where}."
+                f"{condition.key} is {other if other != '' else 'empty'}"
+            )
+    return sentences
 
 
 SettingsType = TypeVar("SettingsType", bound=Settings)

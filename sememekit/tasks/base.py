@@ -80,6 +80,11 @@ class Task(nn.Module, ABC):
         """The metric that chooses the best weights."""
 
     @classmethod
+    def needs(cls, settings: Any) -> frozenset[str]:
+        """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
+        return frozenset()
+
+    @classmethod
     def context_size(cls, settings: Any, encoder: Encoder) -> int:
         """The size of the contexts that words are predicted from, which an output layer is built for."""
         return encoder.output_size
@@ -244,6 +249,41 @@ class SentencePredictor(Task):
         """
 
 
+class VectorCoverage(Settings):
+    """How much of a text has a vector in the file that a model of labels began with.
+
+    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
+
+    Attributes:
+        split: which text.
+        file: as the run names it.
+        words, words_with_vector: different words of the split.
+        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
+        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
+    """
+
+    split: str
+    file: str
+    words: int
+    words_with_vector: int
+    tokens: int
+    tokens_with_vector: int
+    outside: str
+
+    def sentence(self) -> str:
+        """For a person."""
+        others = {
+            "random": "the others have random ones",
+            "unknown": "the others are read as <unk>",
+            "drop": "the others are left out of the texts",
+        }
+        tokens, words = self.tokens_with_vector, self.words_with_vector
+        return (
+            f"vectors: {tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
+        )
+
+
 class LabelPredictor(Task):
     """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
 
@@ -259,6 +299,10 @@ class LabelPredictor(Task):
     @abstractmethod
     def probabilities(self, texts: Sequence[Sequence[NDArray[np.integer]]]) -> NDArray[np.float64]:
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
+
+    def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
+        """How much of a split has a vector in the file that the model began with; None where there was none or none is kept."""
+        return None
 
     @abstractmethod
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:

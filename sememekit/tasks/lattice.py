@@ -146,6 +146,11 @@ class Lattice(SentencePredictor):
         self.updates: Tensor
 
     @classmethod
+    def needs(cls, settings: Settings) -> frozenset[str]:
+        """See ``Task.needs``: embeddings of senses come from a graph."""
+        return frozenset({"graph"}) if settings.senses else frozenset()
+
+    @classmethod
     def make_entries(
         cls, settings: Settings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
     ) -> Entries:
