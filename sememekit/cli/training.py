@@ -95,7 +95,7 @@ def train(
 
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = run(table, out, resume=resume, on_report=show)
+        report = run(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
     if json:
         print_json(report)
     else:

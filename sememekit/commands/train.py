@@ -83,7 +83,12 @@ class TrainReport(Settings):
 
 
 def train(
-    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
 ) -> TrainReport:
     """Train a model.
 
@@ -92,6 +97,7 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
+        on_remark: called before training with what the task has to say about the data (``Task.remarks``), a sentence each.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -99,7 +105,7 @@ def train(
         TrainingError: the run is going nowhere.
     """
     with stop_signals() as asked_to_stop:
-        return _train(table, out, resume, on_report, asked_to_stop)
+        return _train(table, out, resume, on_report, on_remark, asked_to_stop)
 
 
 def _train(
@@ -107,6 +113,7 @@ def _train(
     out: Path,
     resume: bool,
     on_report: Callable[[Report], None],
+    on_remark: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
 ) -> TrainReport:
     folder = RunFolder.open(out) if resume else None
@@ -141,6 +148,8 @@ def _train(
         if plan.data.augment:
             files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
+    for text in task.remarks(data):
+        on_remark(text)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
     if begun:
         snapshot = folder.load("last", with_trainer=True)
