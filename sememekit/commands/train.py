@@ -104,7 +104,8 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with each sentence that somebody should read before training begins.
+        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
+            model, and what the task has to say about the data (``Task.remarks``).
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -163,6 +164,8 @@ def _train(
         if plan.data.augment:
             files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
+    for text in task.remarks(data):
+        on_remark(text)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
     if begun:
         snapshot = folder.load("last", with_trainer=True)

@@ -35,6 +35,7 @@ class BatchLoss:
         carry: for the next batch.
         rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
         share: part of the gradient of the step that comes from here, where a batch goes through in several parts.
+        divisor: what ``nats`` is divided by for the gradient, where that is not ``count``.
     """
 
     nats: Tensor
@@ -43,6 +44,7 @@ class BatchLoss:
     carry: Carry
     rate_scale: float = 1.0
     share: float = 1.0
+    divisor: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,13 @@ class Task(nn.Module, ABC):
     def context_size(cls, settings: Any, encoder: Encoder) -> int:
         """The size of the contexts that words are predicted from, which an output layer is built for."""
         return encoder.output_size
+
+    def remarks(self, data: PreparedData) -> Sequence[str]:
+        """What a user should know before training on ``data`` begins, a sentence each: what is left out, what has no effect."""
+        return ()
+
+    def expect_updates(self, total: int) -> None:
+        """Told by the trainer at the start of each epoch how many updates the whole run will have, for what falls with it."""
 
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
@@ -231,7 +240,7 @@ class SentencePredictor(Task):
     @property
     @abstractmethod
     def marginal(self) -> str:
-        """What its probabilities are, in words: "exact marginal" or "approximate marginal", and by which rule."""
+        """What its probabilities are, in words: a marginal over what, and by which rule."""
 
     @abstractmethod
     def sentence_nats(

@@ -116,6 +116,7 @@ class Trainer:
             window = _Window()
             order = order_of_epoch(self.run_settings.seed, progress.epoch)
             num_batches = self.task.num_batches(self.data, order)
+            self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, order, progress.batch):
                 self._step(batch, window)
                 if (values := self.task.after_step(progress.step)) is not None:
@@ -149,7 +150,7 @@ class Trainer:
         parts = self.task.losses(batch, self.carry)
         done: list[BatchLoss] = []
         while (loss := self._next(parts)) is not None:
-            objective = loss.nats / loss.count
+            objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
             (objective * loss.share if loss.share != 1.0 else objective).backward()
