@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny
 
 import sememekit
-from sememekit.config import Claim, Settings, collected, load_variant, nearest, read_settings, unread
+from sememekit.config import USUAL_VARIANTS, Claim, Settings, collected, load_variant, nearest, read_settings, unread
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Resources
 from sememekit.encoders import ENCODERS
@@ -29,6 +29,7 @@ from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPr
 from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+from sememekit.training.diagnosis import first_bad_weight
 
 CLUSTERS = "clusters.json"
 """The word clusters of a run, in its folder."""
@@ -99,7 +100,9 @@ class Plan(Settings):
         return plain
 
 
-_VARIANTS = {"task": (TASKS, "language_model"), "encoder": (ENCODERS, "lstm"), "decoder": (DECODERS, "softmax")}
+_VARIANTS = {
+    slot: (variants, USUAL_VARIANTS[slot]) for slot, variants in (("task", TASKS), ("encoder", ENCODERS), ("decoder", DECODERS))
+}
 _PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
     "data": DataSettings,
@@ -440,6 +443,11 @@ def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str
     task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels, chunks)
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
+    if (name := first_bad_weight(task)) is not None:
+        raise CheckpointError(
+            f"{path}: its {which} checkpoint ({snapshot.name}) is of a training that diverged: {name} holds values that are "
+            "not finite, so no figure of it means anything; train again with a lower rate (--set optimizer.learning_rate=R)"
+        )
     where = pick_device(device)
     return LoadedRun(folder, plan, vocabulary, graph, task.to(where).eval(), where, snapshot.name)
 

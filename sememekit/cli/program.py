@@ -33,6 +33,11 @@ LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""
 
 
+_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
+_NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
+"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
+
+
 class Program(TyperGroup):
     """The group of all subcommands, with our exit codes."""
 
@@ -66,7 +71,7 @@ class Program(TyperGroup):
         except OSError as error:
             return _complain(_system_message(error), FAILED, debug)
         except MemoryError:
-            return _complain("out of memory; use a smaller batch, a smaller model or a machine with more", FAILED, debug)
+            return _complain(_OUT_OF_MEMORY, FAILED, debug)
         except Exception as error:
             return _complain(_unexpected_message(error), FAILED, debug)
 
@@ -127,4 +132,6 @@ def _system_message(error: OSError) -> str:
 def _unexpected_message(error: Exception) -> str:
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
+        return _OUT_OF_MEMORY
     return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"

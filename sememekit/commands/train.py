@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
 from sememekit.build import (
     CLUSTERS,
@@ -75,6 +76,8 @@ class TrainReport(Settings):
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
+
+    model_config = ConfigDict(allow_inf_nan=True)  # runs of older versions may have diverged and yet be finished
 
     run: str
     epochs: int

@@ -1,6 +1,7 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
 from sememekit.config.recipes import (
+    USUAL_VARIANTS,
     Claim,
     RecipeInfo,
     apply_overrides,
@@ -8,6 +9,7 @@ from sememekit.config.recipes import (
     list_recipes,
     load_recipe,
     merge_tables,
+    named_variants,
     recipe_names,
 )
 from sememekit.config.resources import resources_folder
@@ -15,6 +17,7 @@ from sememekit.config.settings import OnlyWith, Settings, collected, nearest, re
 from sememekit.config.variants import load_variant
 
 __all__ = [
+    "USUAL_VARIANTS",
     "Claim",
     "OnlyWith",
     "RecipeInfo",
@@ -26,6 +29,7 @@ __all__ = [
     "load_recipe",
     "load_variant",
     "merge_tables",
+    "named_variants",
     "nearest",
     "read_settings",
     "recipe_names",

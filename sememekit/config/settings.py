@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sememekit.errors import ConfigError
+
+LARGEST_WHOLE: Final = 2**31 - 1
+"""The largest whole number of a setting that states no bound of its own: sizes and counts beyond it fit no machine."""
+
+LARGEST_REAL: Final = 3.4028234663852886e38
+"""The largest number of single precision, which weights and losses are made of."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,9 @@ def unread(settings: Settings, where: str) -> list[str]:
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
+_LONGEST_SHOWN: Final = 200
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?`` or, where nothing is near, an empty string."""
     close = get_close_matches(name, list(allowed), n=1, cutoff=0.5)
@@ -92,7 +102,7 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
         ConfigError: names every bad key of the table, what was given and what is allowed.
     """
     try:
-        return kind.model_validate(dict(table))
+        settings = kind.model_validate(dict(table))
     except ValidationError as error:
         problems = []
         for item in error.errors():
@@ -103,5 +113,29 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
             elif item["type"] == "missing":
                 problems.append(f"key {path!r} is required and was not given")
             else:
-                problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {item['input']!r}")
+                problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {_short(item['input'])}")
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
+    if problems := list(_too_large(settings)):
+        raise ConfigError(f"{where}: {'; '.join(problems)}")
+    return settings
+
+
+def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
+    """A complaint about each number that no computation can use; fields that state a bound have been checked already."""
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, Settings):
+            yield from _too_large(value, f"{path}{name}.")
+        elif isinstance(value, int | float) and not any(hasattr(rule, "le") or hasattr(rule, "lt") for rule in field.metadata):
+            largest, shown = (LARGEST_WHOLE, f"{LARGEST_WHOLE:,}") if isinstance(value, int) else (LARGEST_REAL, "3.4e38")
+            if abs(value) > largest:
+                yield f"key {path + name!r}: input should be {shown} at most, given {_short(value)}"
+
+
+def _short(value: object) -> str:
+    """A value as it was given, cut where it is longer than a line. Python refuses to write out very long whole numbers."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return f"a number of more than {sys.get_int_max_str_digits():,} digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN // 2]}...{text[-_LONGEST_SHOWN // 4 :]}"

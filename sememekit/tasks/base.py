@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,11 +56,11 @@ class Headline:
     lower_is_better: bool
 
     def improves(self, new: float, best: float | None, threshold: float = 0.0) -> bool:
-        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; NaN never is."""
+        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; only finite figures are."""
         if best is None:
-            return new == new
+            return math.isfinite(new)
         margin = threshold * abs(best)
-        return new < best - margin if self.lower_is_better else new > best + margin
+        return math.isfinite(new) and (new < best - margin if self.lower_is_better else new > best + margin)
 
 
 def worse_than_before(headline: Headline, new: float, history: Sequence[float], spared: int) -> bool:
@@ -149,6 +150,13 @@ class Task(nn.Module, ABC):
     @abstractmethod
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """The headline metric of a model that has learnt nothing but frequencies: a run that stays near it is stuck."""
+
+    def uniform(self) -> float | None:
+        """The perplexity of a model that gives every word the same probability, where perplexity is the headline; or None.
+
+        A model that is worse after an epoch of training has diverged.
+        """
+        return None
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,10 @@ class LanguageModel(WordPredictor):
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
+    def uniform(self) -> float:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary))
+
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:

@@ -288,6 +288,10 @@ class SequenceToSequence(TextWriter):
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
+    def uniform(self) -> float | None:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
+
     def _target_counts(self, examples: Examples) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
