@@ -125,7 +125,7 @@ class Lattice(SentencePredictor):
         return vocabulary.id(settings.start_mark)
 
     @classmethod
-    def needs(cls, settings: Settings) -> frozenset[str]:
+    def needs(cls, settings: LatticeSettings) -> frozenset[str]:
         """See ``Task.needs``: embeddings of senses come from a graph."""
         return frozenset({"graph"}) if settings.senses else frozenset()
 
