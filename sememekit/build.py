@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny
 
 import sememekit
-from sememekit.config import Claim, Settings, check_code, load_variant, nearest, read_settings, trusting_code
+from sememekit.config import (
+    USUAL_VARIANTS,
+    Claim,
+    Settings,
+    check_code,
+    collected,
+    load_variant,
+    nearest,
+    read_settings,
+    trusting_code,
+    unread,
+)
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.encoders import ENCODERS
@@ -26,9 +37,10 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPredictor
-from sememekit.text import PreparedData, Signature, Vocabulary
+from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+from sememekit.training.diagnosis import first_bad_weight
 
 CLUSTERS = "clusters.json"
 """The word clusters of a run, in its folder."""
@@ -100,9 +112,8 @@ class Plan(Settings):
 
 
 _VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
-    "task": (TASKS, Task, "language_model"),
-    "encoder": (ENCODERS, Encoder, "lstm"),
-    "decoder": (DECODERS, Decoder, "softmax"),
+    slot: (variants, base, USUAL_VARIANTS[slot])
+    for slot, variants, base in (("task", TASKS, Task), ("encoder", ENCODERS, Encoder), ("decoder", DECODERS, Decoder))
 }
 _PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
@@ -170,6 +181,39 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
         parts[slot] = Slot(name=name, settings=settings)
     return Plan(**parts)
+
+
+def completed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
+    plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
+    for slot in _VARIANTS:
+        if "name" in plan.get(slot, {}):
+            kind = variant(slot, plan[slot]["name"])
+            plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
+    return plan
+
+
+def remarks_on(plan: Plan) -> tuple[str, ...]:
+    """A sentence for each thing that a plan was given and that nothing in its model reads: settings, and the graph.
+
+    They are remarks and no errors, since arms of an experiment often share their flags, and since the run keeps its graph for
+    the commands that group words by it.
+    """
+    sentences: list[str] = []
+    for slot, chosen in _chosen(plan):
+        sentences += unread(chosen.settings, slot)
+    parts = [(variant(slot, chosen.name), chosen.settings) for slot, chosen in _chosen(plan)]
+    if plan.graph.path and not any("graph" in kind.needs(settings) for kind, settings in parts):
+        names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen in _chosen(plan))
+        sentences.append(
+            f"the graph {plan.graph.path} changes nothing: {names} with these settings read no sememes; the run keeps it, for "
+            "instance for 'sememekit evaluate-ppl --by senses'"
+        )
+    return tuple(sentences)
+
+
+def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
+    return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
 
 
 def predicts_labels(task: str) -> bool:
@@ -337,6 +381,27 @@ def data_of(plan: Plan) -> PreparedData:
     return PreparedData.open(Path(plan.data.path))
 
 
+def check_counts(plan: Plan, data: PreparedData) -> None:
+    """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
+
+    Earlier versions counted ``</s>`` 0 times, though it is the commonest word that is predicted.
+
+    Raises:
+        ConfigError: with the command that prepares the data anew.
+    """
+    vocabulary, signature = data.vocabulary, data.signature
+    of_pairs = signature.examples is not None and signature.examples.keeps_text
+    predicted = of_pairs or signature.options.get("end_mark") == STOP
+    if plan.decoder is None or not predicted or STOP not in vocabulary or vocabulary.counts[vocabulary.id(STOP)]:
+        return
+    if load_variant("decoder", plan.decoder.name, DECODERS).by_frequency:
+        raise ConfigError(
+            f"decoder {plan.decoder.name!r} goes by the counts of words, and {data.folder} has the count 0 for {STOP!r}, which "
+            "ends every target: an earlier version prepared its vocabulary; prepare the pairs again: sememekit preprocess "
+            f"{signature.dataset} SOURCE --out {data.folder} --force, and then what was prepared with --vocabulary of them"
+        )
+
+
 def run_files(
     vocabulary: Vocabulary,
     graph: SememeGraph | None,
@@ -416,7 +481,7 @@ def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Pl
         if isinstance(keys, Mapping) and isinstance(name := keys.get("name"), str) and ":" in name:
             variant(slot, name)  # that it is not here is no fault of the plan
     try:
-        return read_plan(wanted, where)
+        return read_plan(completed(wanted), where)
     except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
         raise CheckpointError(f"{why}; the plan was changed by hand or written by another version of sememekit") from None
@@ -471,6 +536,11 @@ def load_run(
     task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels, chunks)
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
+    if (name := first_bad_weight(task)) is not None:
+        raise CheckpointError(
+            f"{path}: its {which} checkpoint ({snapshot.name}) is of a training that diverged: {name} holds values that are "
+            "not finite, so no figure of it means anything; train again with a lower rate (--set optimizer.learning_rate=R)"
+        )
     where = pick_device(device)
     return LoadedRun(folder, plan, vocabulary, graph, task.to(where).eval(), where, snapshot.name)
 

@@ -15,7 +15,7 @@ from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.searches import SEARCHES
 from sememekit.attack.searches.base import Search
-from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
+from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, nearest, read_settings
 from sememekit.errors import ConfigError
 
 GOALS: dict[str, str] = {
@@ -44,7 +44,7 @@ class RunningSettings(Settings):
     """Examples that advance together. It decides speed and memory, never a result."""
     batch_size: int = Field(default=512, ge=1)
     """Texts in one call of the victim. Likewise."""
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Of everything random."""
 
 
@@ -76,7 +76,10 @@ class AttackPlan(Settings):
         return plain
 
 
-_PARTS = {"goal": (GOALS, "untargeted"), "search": (SEARCHES, "genetic"), "candidates": (CANDIDATES, "sememe")}
+_PARTS = {
+    slot: (variants, USUAL_VARIANTS[slot])
+    for slot, variants in (("goal", GOALS), ("search", SEARCHES), ("candidates", CANDIDATES))
+}
 ATTACK_SLOTS = ("claim", *_PARTS, "constraints", "attack")
 """The tables of an attack's recipe."""
 

@@ -137,12 +137,12 @@ def attack_table(
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
         things: ``sources``, ``lemmas`` and ``vectors``, as far as given.
         seed: of everything random, or None.
-        overrides: ``slot.key=value``, applied last.
+        overrides: ``slot.key=value``, applied last; a variant that they choose is chosen before any key is set.
     """
-    from sememekit.config import apply_overrides, choose_variant, load_recipe
+    from sememekit.config import apply_overrides, choose_variant, load_recipe, named_variants
 
     table = load_recipe(recipe) if recipe is not None else {}
-    for slot, name in variants.items():
+    for slot, name in {**variants, **named_variants(overrides)}.items():
         table = choose_variant(table, slot, name)
     for name, value in things.items():
         key = "path" if name == "vectors" else name

@@ -115,6 +115,7 @@ def preprocess(
     turns: Annotated[
         int | None, typer.Option("--turns", min=1, help="switchboard: turns before the answer that are kept.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the prepared data that the folder --out has.")] = False,
     errors: Errors = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that read in parallel.")] = None,
     seed: Seed = None,
@@ -145,8 +146,13 @@ def preprocess(
         workers=workers,
         seed=seed,
     )
-    with progress_bars(quiet) as show:
-        report = run(dataset, source, out, files=given(train=train, valid=valid, test=test), progress=show, **options)
+    files = given(train=train, valid=valid, test=test)
+    try:
+        with progress_bars(quiet) as show:
+            report = run(dataset, source, out, files=files, force=force, progress=show, **options)
+    except KeyboardInterrupt:
+        remark(f"stopped; the same command goes on from its last finished part; {out} is as it was", quiet)
+        raise
     if json:
         print_json(report)
         return

@@ -29,6 +29,7 @@ from sememekit.cli.adaptation import (
 )
 from sememekit.cli.explanation import print_explanation
 from sememekit.cli.generation import generate
+from sememekit.cli.label_explanation import explain_label
 from sememekit.cli.lines import lines_of
 from sememekit.cli.options import (
     Debug,
@@ -56,6 +57,7 @@ from sememekit.cli.segmentation import (
     judge_segmentation,
 )
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, explain_text, print_written_scores, refuse
+from sememekit.errors import ConfigError
 
 Grouping = Literal["senses", "sememes"]
 
@@ -70,7 +72,12 @@ def register(app: typer.Typer) -> None:
     app.command("evaluate-ppl", epilog=examples)(evaluate_ppl)
     app.command("eval", epilog=example("sememekit eval runs/sdlm --split valid --json"))(evaluate)
     app.command(epilog=example("sememekit predict runs/sst2 reviews.txt --json"))(predict)
-    app.command(epilog=example('sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html'))(explain)
+    app.command(
+        epilog=example(
+            'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
+            'sememekit explain runs/nli "A man sleeps." "He is awake." --html why.html',
+        )
+    )(explain)
     app.command(epilog=example("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm"))(score)
     app.command(
         epilog=example(
@@ -191,7 +198,11 @@ def evaluate(
     elif "search" in metrics:
         print_written_scores(metrics)
     else:
-        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", *_TABLES))
+        print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", "vectors", *_TABLES))
+        if "vectors" in metrics:
+            from sememekit.tasks.base import VectorCoverage
+
+            print(VectorCoverage.model_validate(metrics["vectors"]).sentence())
         if "confusion" in metrics:
             _print_classes(metrics)
 
@@ -245,7 +256,13 @@ def explain(
             help="Words before the one to predict, the text to write a headline for, or a raw sentence for a lattice model.",
         ),
     ],
+    other: Annotated[
+        str | None, typer.Argument(metavar="[TEXT2]", help="For pairs with a label: the second text.", show_default=False)
+    ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="For classifiers: the label to explain; the likeliest unless given.")
+    ] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")] = None,
     apart: Apart = False,
@@ -264,13 +281,26 @@ def explain(
 
     Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
     model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in
-    --split (valid unless given) where each embedding of the words wins.
+    --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
+    (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
     """
+    from sememekit.commands.explain_label import is_label_run
     from sememekit.commands.writing import is_writer
     from sememekit.files import PAGE, check_output
 
     if html is not None:
         check_output(html, PAGE)
+    if is_label_run(run):
+        refuse({"top": top}, "a text has the words that it has; leave it out")
+        refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
+        refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
+        texts = [context] if other is None else [context, other]
+        options = given(top_sememes=top_sememes, label=label, which=which, device=device)
+        explain_label(run, texts, html, json=json, quiet=quiet, options=options)
+        return
+    refuse({"label": label}, "this is for runs of --task nli or classification; leave it out")
+    if other is not None:
+        raise ConfigError(f"explain takes one text for this run, and got another: {other[:60]!r}; leave it out or quote both")
     if is_writer(run):
         refuse({"top": top}, "a written text has the words that it has; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")

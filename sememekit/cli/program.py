@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -35,6 +34,11 @@ INTERRUPTED = 130
 
 LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""
+
+
+_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
+_NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
+"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
 
 
 class Program(TyperGroup):
@@ -74,7 +78,7 @@ class Program(TyperGroup):
         except OSError as error:
             return _complain(_system_message(error), FAILED, debug)
         except MemoryError:
-            return _complain("out of memory; use a smaller batch, a smaller model or a machine with more", FAILED, debug)
+            return _complain(_OUT_OF_MEMORY, FAILED, debug)
         except Exception as error:
             return _complain(_unexpected_message(error), FAILED, debug)
 
@@ -164,10 +168,8 @@ def _system_message(error: OSError) -> str:
 
 
 def _unexpected_message(error: Exception) -> str:
-    if "DefaultCPUAllocator" in str(error) or "can't allocate memory" in str(error):
-        asked = re.search(r"allocate (\d+) bytes", str(error))
-        size = f", {int(asked[1]) / 2**30:,.1f} GiB were asked for at once" if asked else ""
-        return f"out of memory{size}; use a smaller batch, a smaller model or a machine with more"
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
+        return _OUT_OF_MEMORY
     return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"

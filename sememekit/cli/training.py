@@ -97,11 +97,12 @@ def train(
 
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = run(table, out, resume=resume, on_report=show)
+        report = run(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
     if json:
         print_json(report)
     else:
-        print_fields(f"Trained: {out}", report)
+        told = report.vectors.sentence() if report.vectors is not None else None
+        print_fields(f"Trained: {out}", {**dict(report), "vectors": told, "remarks": "; ".join(report.remarks) or None})
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
@@ -132,17 +133,17 @@ def training_table(
         recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
         keys: ``data``, ``graph``, ``clusters``, ``vectors``, ``augment``, ``seed``, ``device`` and ``dtype``, as far as given.
-        overrides: ``slot.key=value``, applied last.
+        overrides: ``slot.key=value``, applied last; a variant that they choose is chosen before any key is set.
         start_from: a run whose plan lies under the recipe.
     """
-    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables
+    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
 
     table = load_recipe(recipe) if recipe is not None else {}
     if start_from is not None:
         from sememekit.commands.train import table_of_run
 
         table = merge_tables(table_of_run(start_from), table)
-    for slot, name in variants.items():
+    for slot, name in {**variants, **named_variants(overrides)}.items():
         table = choose_variant(table, slot, name)
     for name, value in keys.items():
         slot, key = _PLACES.get(name, ("run", name))

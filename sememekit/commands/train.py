@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
 from sememekit.build import (
     CLUSTERS,
     Plan,
     build_task,
+    check_counts,
     check_plan_code,
     clusters_of,
+    completed,
     data_of,
     graph_of,
     labels_of,
@@ -26,6 +29,7 @@ from sememekit.build import (
     plan_of_run,
     prepare_torch,
     read_plan,
+    remarks_on,
     run_files,
     stored_chunks,
     stored_clusters,
@@ -39,7 +43,7 @@ from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import LabelPredictor, Task, VectorCoverage
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.checkpoint import Snapshot, write_run_manifest
@@ -73,9 +77,13 @@ class TrainReport(Settings):
         best_epoch: the epoch of it.
         tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
         parameters: how many numbers are learnt, shared ones once.
+        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
+        remarks: what was given and changes nothing in this model.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
+
+    model_config = ConfigDict(allow_inf_nan=True)  # runs of older versions may have diverged and yet be finished
 
     run: str
     epochs: int
@@ -84,12 +92,19 @@ class TrainReport(Settings):
     best_epoch: int
     tokens_per_second: float
     parameters: int
+    vectors: VectorCoverage | None = None
+    remarks: tuple[str, ...] = ()
     finished: str
     stopped: bool
 
 
 def train(
-    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
 ) -> TrainReport:
     """Train a model.
 
@@ -98,6 +113,8 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
+        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
+            model, and what the task has to say about the data (``Task.remarks``).
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -105,7 +122,7 @@ def train(
         TrainingError: the run is going nowhere.
     """
     with stop_signals() as asked_to_stop, ExitStack() as held:
-        return _train(table, Path(out), resume, on_report, asked_to_stop, held)
+        return _train(table, Path(out), resume, on_report, on_remark, asked_to_stop, held)
 
 
 def _train(
@@ -113,6 +130,7 @@ def _train(
     out: Path,
     resume: bool,
     on_report: Callable[[Report], None],
+    on_remark: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
     held: ExitStack,
 ) -> TrainReport:
@@ -121,6 +139,7 @@ def _train(
     device = prepare_torch(plan.run)
     if folder is None:
         graph, data = graph_of(plan), data_of(plan)
+        check_counts(plan, data)
         vocabulary = data.vocabulary
         clusters = clusters_of(plan, vocabulary)
     else:
@@ -139,6 +158,13 @@ def _train(
         _start_from(Path(plan.run.start_from), task, vocabulary)
     elif not begun:
         task.initialise()
+        task.begin(data)
+    remarks = remarks_on(plan) if folder is None else ()
+    for text in remarks:
+        on_remark(text)
+    vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
+    if vectors is not None:
+        on_remark(vectors.sentence())
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind
@@ -148,6 +174,8 @@ def _train(
             files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
         held.enter_context(folder.locked())
+    for text in task.remarks(data):
+        on_remark(text)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
     done = 0
     if begun:
@@ -163,6 +191,8 @@ def _train(
         if not (out / MANIFEST).exists():
             write_run_manifest(folder)  # of a run that was begun without one, and whose files were found to fit
     warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
+    if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+        folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
     with TensorBoardLog(out / "tensorboard") as board:
         seconds, tokens, stopped = 0.0, 0.0, False
         for report in trainer.run(asked_to_stop):
@@ -183,6 +213,8 @@ def _train(
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else 0.0,
         parameters=parameters,
+        vectors=vectors,
+        remarks=remarks,
         finished=progress.finished,
         stopped=stopped,
     )
@@ -197,7 +229,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
     """
     folder = RunFolder.open(path)
     check_plan_code(folder.plan, f"{path}/plan.json")
-    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
+    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
     for slot, name in (("graph", "graph.json"), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
@@ -274,10 +306,10 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     where = f"{folder.path}/plan.json"
     if not all(isinstance(keys, dict) for keys in folder.plan.values()):
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
-    stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
     typed = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in typed if isinstance(name, str)]):
-        check_plan_code(stored, where)
+        check_plan_code(folder.plan, where)
+    stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"

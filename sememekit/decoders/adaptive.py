@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from pydantic import Field
@@ -23,12 +23,14 @@ class Adaptive(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    by_frequency: ClassVar[bool] = True
+
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""
 
         cutoffs: tuple[int, ...] | None = None
         """Ids at which tails begin, rising; None for 5 % and 25 % of the vocabulary."""
-        shrink: float = Field(default=4.0, ge=1.0)
+        shrink: float = Field(default=4.0, ge=1.0, le=1e6)
         """The context of tail i has the size H / shrink^i."""
         head_bias: bool = False
         """A bias in the first softmax."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ class ClassHSM(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    by_frequency: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the class-based softmax."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,8 @@ class Differentiated(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    by_frequency: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the differentiated softmax."""

@@ -33,6 +33,7 @@ class Sampled(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    by_frequency: ClassVar[bool] = True
     estimates_in_training: ClassVar[bool] = True
 
     class Settings(config.Settings):

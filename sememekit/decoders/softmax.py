@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import BiasStart, Decoder, Resources, log_frequencies, word_vectors
 from sememekit.layers import ChosenLogits
 
 
@@ -32,12 +34,20 @@ class Softmax(Decoder):
         """Share the word vectors with the input embedding; needs an embedding as wide as the contexts."""
         bias: bool = True
         """One free number for each word."""
+        bias_start: BiasStart = "zero"
+        """Where it starts: "zero", or "log_frequency", which helps under Adam and costs a little under SGD at rates of 20."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        size = len(resources.vocabulary)
         self.words = word_vectors(resources, "softmax", tied=settings.tied)
-        self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
+        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
+        self.bias_start = settings.bias_start
+
+    def begin(self, counts: NDArray[np.integer]) -> None:
+        """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
+        if self.bias is not None and self.bias_start == "log_frequency":
+            with torch.no_grad():
+                self.bias.copy_(log_frequencies(counts))
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return functional.linear(hidden, self.words.weight, self.bias)

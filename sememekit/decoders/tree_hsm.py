@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ class TreeHSM(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    by_frequency: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the tree-based softmax."""

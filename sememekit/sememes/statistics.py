@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sememekit.config import Settings
 from sememekit.errors import GraphError
 from sememekit.sememes.word_entry import Source
-from sememekit.text.vocabulary import END
+from sememekit.text.vocabulary import END, STOP
 
 if TYPE_CHECKING:
     from sememekit.sememes.graph import SememeGraph
@@ -69,7 +69,7 @@ def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStat
     without = [(-count, word) for word, count, has in zip(graph.words, counts.tolist(), annotated, strict=True) if not has]
     num_annotated = int(annotated.sum())
     known = np.array([entry.is_from_lexicon for entry in graph.entries()])
-    words = np.array([word != END for word in graph.words])
+    words = np.array([word not in (END, STOP) for word in graph.words])
     return GraphStatistics(
         words=graph.num_words,
         senses=graph.num_senses,

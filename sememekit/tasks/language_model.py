@@ -134,6 +134,10 @@ class LanguageModel(WordPredictor):
             excess=settings.length_excess,
         )
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``: the decoder is told how often each word is predicted."""
+        self.decoder.begin(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
@@ -224,6 +228,10 @@ class LanguageModel(WordPredictor):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
+
+    def uniform(self) -> float:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary))
 
 
 @contextmanager

@@ -225,6 +225,10 @@ class SequenceToSequence(TextWriter):
     def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``: the decoder is told how often each word is one of a target, ends included."""
+        self.decoder.begin(self._target_counts(self._examples(data, "train")))
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
@@ -248,9 +252,16 @@ class SequenceToSequence(TextWriter):
         """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
-    def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
+    @property
+    def end(self) -> int:
+        """See ``TextWriter.end``."""
+        return self._end
+
+    def score_pairs(
+        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[Scored]:
         """See ``TextWriter.score_pairs``."""
-        examples = self._checked(data, split)
+        examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
                 batch = self._gather(examples, chosen)
@@ -258,7 +269,12 @@ class SequenceToSequence(TextWriter):
                     contexts = self._contexts(batch)
                     parts = self.decoder.nll_parts(contexts, batch.words)
                     nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(contexts, batch.words)
-                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts)
+                real = batch.real.cpu().numpy()
+                places = np.stack([chosen[real % len(chosen)], real // len(chosen)], axis=1)
+                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts, places)
+                done += len(chosen)
+                if progress is not None:
+                    progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.evaluate``: perplexity per word of the targets, ends included, and of the terms of the loss."""
@@ -271,6 +287,10 @@ class SequenceToSequence(TextWriter):
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
+
+    def uniform(self) -> float | None:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
 
     def _target_counts(self, examples: Examples) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""

@@ -246,9 +246,11 @@ class Signature(Settings):
         lexicon_words: how many words that lexicon has, or None.
         lexicon_coverage: share of the running tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
         faults: the policy for bad bytes and what it met.
-        end_of_sentence: whether each sentence ends with ``<eos>``.
+        end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` where that is there.
         vocabulary: fingerprint of the vocabulary.
         vocabulary_size: V.
+        vocabulary_splits: the splits that the words were counted on; none for the words of other data; None where the version
+            that prepared the folder did not say.
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         splits: counts of each split.
@@ -269,6 +271,7 @@ class Signature(Settings):
     end_of_sentence: bool
     vocabulary: str
     vocabulary_size: int
+    vocabulary_splits: tuple[str, ...] | None = None
     size_of: str
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
@@ -485,7 +488,7 @@ def _read_signature(folder: Path) -> Signature:
 def write_signature(path: Path, signature: Signature) -> None:
     """Write the signature as JSON, and its SHA-256 beside it; the same signature gives the same bytes."""
     left_out = {
-        name for name in ("chunks",) if getattr(signature, name) is None
+        name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None
     }  # a folder without has the bytes it always had
     text = json.dumps(signature.model_dump(mode="json", exclude=left_out), ensure_ascii=False, indent=1)
     content = text.encode() + b"\n"

@@ -14,6 +14,8 @@ from sememekit.errors import DataError
 
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
+STOP: Final = "</s>"
+"""Ends a target of pairs, and a sentence of a text that is prepared with the words of pairs."""
 
 _FORBIDDEN: Final = frozenset("\t\n\r\0")
 
@@ -24,9 +26,10 @@ class Vocabulary:
 
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: how often each word was counted over all splits of the corpus.
+        counts: (V,) int64, read-only: how often each word was counted in the splits that the signature of the data names. Of
+            pairs only what a model predicts is counted: the words of the targets, and ``</s>`` once for each.
         unknown_id: the id of ``<unk>``, or None where the vocabulary is closed.
-        end_id: the id of ``<eos>``, or None where sentences have no end mark.
+        end_id: the id of ``<eos>``; without it that of ``</s>``; None where sentences have no end mark.
         fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts. It travels into graphs and checkpoints.
     """
 
@@ -59,7 +62,7 @@ class Vocabulary:
         assign(self, "counts", numbers)
         assign(self, "_ids", ids)
         assign(self, "unknown_id", ids.get(UNKNOWN))
-        assign(self, "end_id", ids.get(END))
+        assign(self, "end_id", ids.get(END, ids.get(STOP)))
         assign(self, "fingerprint", hashlib.sha256(self._as_bytes()).hexdigest()[:16])
 
     @classmethod

@@ -260,22 +260,23 @@ class RunFolder:
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
-    def revise(self, name: str, model: nn.Module) -> str:
-        """Put another model in the place of the one in a snapshot; its state of training stays.
+    def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
+        """Put another model in the place of the one in a snapshot; its state of training stays, unless another is given.
 
         A new snapshot is written, and one rename lets every pointer to the old one point to it: at no moment is there none.
 
         Args:
             name: a snapshot that "last" or "best" points to.
             model: what to store.
+            trainer: the state of training in the place of the one that the snapshot has; None keeps it.
 
         Returns:
             the name of the new snapshot.
         """
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
-        trainer = self.load(which, with_trainer=True).trainer
-        new = self._write(step_of(name), model, trainer, pointer)
+        state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
+        new = self._write(step_of(name), model, state, pointer)
         self._point(pointer, {key: new if value == name else value for key, value in pointer.items()})
         return new
 

@@ -60,7 +60,7 @@ def test_a_model_learns_and_is_judged_from_its_folder_alone(place: Place, tmp_pa
     assert report.tokens == len(place.data.tokens("valid"))
     size = place.data.signature.splits["valid"]
     assert report.bits_per_byte == pytest.approx(report.nats / math.log(2) / size.bytes)
-    assert report.marginal == ("exact marginal" if state == "segmental" else "approximate marginal (marginal)")
+    assert report.marginal == ("exact marginal" if state == "segmental" else "exact marginal (marginal)")
     assert f"marginal:{report.marginal}" in report.signature
     assert "state:sentence" in report.signature
 

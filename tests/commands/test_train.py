@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from sememekit.build import load_run
 from sememekit.commands.train import stop_signals, train
 from sememekit.errors import CheckpointError
 from sememekit.training import Report, RunFolder, StepReport
@@ -217,3 +219,17 @@ def test_a_taken_folder_is_refused_before_work_begins(place: Place, tmp_path: Pa
     with pytest.raises(CheckpointError, match="exists already"):
         train(place.table(), tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_word_biases_begin_with_the_frequencies_of_the_training_text_alone(place: Place, tmp_path: Path) -> None:
+    """Counts of the vocabulary hold valid and test; and what another run learnt is never overwritten."""
+    still = {"optimizer__learning_rate": 1e-12, "schedule__epochs": 1}
+    train(place.table("mos", **still), tmp_path / "run")
+    bias = load_run(tmp_path / "run").task.decoder.bias.detach()
+    counts = np.bincount(place.data.tokens("train")[1:], minlength=len(place.data.vocabulary))
+    expected = np.log(counts + 1.0) - np.log(counts + 1.0).mean()
+    np.testing.assert_allclose(bias.numpy(), expected, atol=1e-6)
+    train(place.table("mos", decoder__bias_start="zero", **still), tmp_path / "zero")
+    assert load_run(tmp_path / "zero").task.decoder.bias.abs().max() < 1e-6
+    train(place.table("mos", **still, run__start_from=str(tmp_path / "zero")), tmp_path / "on")
+    assert load_run(tmp_path / "on").task.decoder.bias.abs().max() < 1e-6

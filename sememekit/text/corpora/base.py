@@ -26,9 +26,9 @@ class CorpusOptions(Settings):
         segmenter: ``characters``, ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
         hmm: let jieba guess words outside its dictionary.
         pieces: size of a SentencePiece model.
-        min_count: words that occur less often, over all splits, become ``<unk>``.
+        min_count: words that occur less often, in the splits that the vocabulary is counted on, become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
-        end_of_sentence: whether a sentence ends with ``<eos>``.
+        end_of_sentence: whether a sentence ends with ``<eos>`` (with the words of pairs: with ``</s>``).
         chunks: how many of the most frequent n-grams of train the chunk vocabulary takes; 0 for no chunk vocabulary.
         chunk_length: L, words of such an n-gram at most; None without chunks.
         seed: of the shuffle and the division into splits.
@@ -53,6 +53,14 @@ class Unit(NamedTuple):
     bytes: int
 
 
+class Predicted(NamedTuple):
+    """What models of examples predict: of every ``texts`` texts the one at place ``text``, and then the word ``end``."""
+
+    texts: int
+    text: int
+    end: str
+
+
 class Corpus(ABC):
     """A reader. It names its files, says how text becomes words, and what the data set's customs are.
 
@@ -67,7 +75,8 @@ class Corpus(ABC):
         default_lexicon: the lexicon when none is named; None for no lexicon.
         proportions: of train, valid and test, for text that comes undivided.
         shuffle: whether undivided text is shuffled, or divided in its order.
-        vocabulary_splits: the splits whose words are counted for the vocabulary; text that comes undivided always is.
+        vocabulary_splits: the splits whose words are counted for the vocabulary.
+        predicted: which texts of examples models predict; their words alone are counted. None where all are predicted.
         specials: words that the vocabulary holds whether they occur or not; ``<eos>`` comes by ``end_of_sentence``.
     """
 
@@ -83,6 +92,7 @@ class Corpus(ABC):
     shuffle: ClassVar[bool] = False
     specials: tuple[str, ...] = (UNKNOWN,)
     vocabulary_splits: tuple[str, ...] = SPLITS
+    predicted: Predicted | None = None
 
     @classmethod
     @abstractmethod

@@ -16,12 +16,13 @@ from sememekit.text.sources import Source, find_splits
 class Plain(Corpus):
     """A file is divided 90:5:5 by a seed, in the order of its lines; a folder with train.txt and so on is taken as it is.
 
-    Blank lines are no sentences. In a folder, valid and test may be absent.
+    Blank lines are no sentences. In a folder, valid and test may be absent. The vocabulary is that of train alone.
     """
 
     segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
     size_of = "source"
     end_of_sentence = True
+    vocabulary_splits = ("train",)
 
     def __init__(self, source: Path) -> None:
         self._source = source

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from sememekit.text.examples.rows import Opened, Row, read_rows
 from sememekit.text.reading import FaultCounter
+from sememekit.text.vocabulary import STOP
 
 __all__ = ["START", "STOP", "ExampleSet", "Row"]
 
 START = "<s>"
-STOP = "</s>"
 
 
 class ExampleSet:
@@ -35,6 +35,7 @@ class ExampleSet:
         default_lexicon: the lexicon when none is named; None for no lexicon.
         marks: words that a reader puts between the parts of a text; no segmenter cuts them.
         keeps_text: whether the words of the first text and the references are kept beside the ids.
+        predicted: which of the texts models predict word by word, each followed by ``</s>``; None where they predict labels.
         vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
@@ -60,6 +61,7 @@ class ExampleSet:
     default_lexicon: ClassVar[str | None] = None
     marks: ClassVar[tuple[str, ...]] = ()
     keeps_text: ClassVar[bool] = False
+    predicted: ClassVar[int | None] = None
     vocabulary_of_train: ClassVar[bool] = False
     held_out_stays_out: ClassVar[bool] = False
     test_only: ClassVar[bool] = False

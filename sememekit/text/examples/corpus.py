@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, NamedTuple, final
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.corpora.base import Corpus, Unit, text_size
+from sememekit.text.corpora.base import Corpus, Predicted, Unit, text_size
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples.base import START, STOP, ExampleSet, Row
 from sememekit.text.examples.rows import Opened
@@ -65,6 +65,8 @@ class ExampleCorpus(Corpus):
         self.proportions = kind.proportions
         if kind.vocabulary_of_train:
             self.vocabulary_splits = ("train",)
+        if kind.predicted is not None:
+            self.predicted = Predicted(len(kind.texts), kind.predicted, STOP)
         self._files = {split: list(paths) for split, paths in files.items()}
         self._seed = seed
         self._ranges: dict[str, list[tuple[str | None, int, int]]] = {}
