@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "sememekit"
 
 ROOMS = {
     "errors": 0,
+    "files": 0,
     "config": 1,
     "text": 2,
     "sememes": 3,

@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sememekit.cli.options import Debug, Device, EvaluationData, Json, Quiet, Run, Seed, Split, example, given
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Seed,
+    Split,
+    TrustCode,
+    example,
+    given,
+)
 from sememekit.cli.render import print_json, print_table, progress_bars, remark
 
 
@@ -40,16 +52,20 @@ def analyze(
     device: Device = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Rank of the log-probabilities, spread of the predictions, and where two models differ."""
     from sememekit.commands.analysis_page import COLUMNS, rows, write_analysis_page
     from sememekit.commands.analysis_page import remark as which_text
     from sememekit.commands.analyze import analyze as command
+    from sememekit.files import PAGE, check_output
 
     options = given(
         other=other, split=split, data=data, contexts=contexts, memory=memory, cases=cases, top=top, which=which, seed=seed
     )
+    if out is not None:
+        check_output(out, PAGE)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options, **given(device=device))
     if out is not None:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sememekit.cli.options import Debug, Device, Dtype, EvaluationData, Json, Quiet, Run, Split, example, given
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Split,
+    TrustCode,
+    example,
+    given,
+)
 from sememekit.cli.program import STOPPED
 from sememekit.cli.render import hint, print_fields, print_json, print_table, progress_bars, remark
 
@@ -46,6 +58,7 @@ def cluster_update(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
@@ -111,6 +124,7 @@ def clusters(
     which: Which = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Which words a model keeps in one cluster."""

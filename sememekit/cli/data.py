@@ -18,6 +18,7 @@ from sememekit.cli.options import (
     Quiet,
     Seed,
     Split,
+    TrustCode,
     Which,
     example,
     given,
@@ -120,6 +121,7 @@ def preprocess(
     seed: Seed = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
@@ -246,6 +248,7 @@ def segment(
     device: Device = None,
     errors: Annotated[ErrorPolicy, typer.Option("--errors", help=ERRORS_HELP)] = "strict",
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.

@@ -41,6 +41,7 @@ from sememekit.cli.options import (
     Quiet,
     Run,
     Split,
+    TrustCode,
     Which,
     example,
     given,
@@ -116,6 +117,7 @@ def evaluate_ppl(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Perplexity under the one protocol of docs/perplexity.md, with its signature.
@@ -174,6 +176,7 @@ def evaluate(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
@@ -226,6 +229,7 @@ def predict(
     errors: Errors = None,
     device: Device = None,
     json: Json = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """The label of each line and the probability of every label, TAB between; a header names the columns."""
@@ -270,6 +274,7 @@ def explain(
     device: Device = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Why the model expects these words: senses with their share of each word, sememes with their gates.
@@ -281,7 +286,10 @@ def explain(
     """
     from sememekit.commands.explain_label import is_label_run
     from sememekit.commands.writing import is_writer
+    from sememekit.files import PAGE, check_output
 
+    if html is not None:
+        check_output(html, PAGE)
     if is_label_run(run):
         refuse({"top": top}, "a text has the words that it has; leave it out")
         refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
@@ -334,6 +342,7 @@ def score(
     which: Which = None,
     errors: Errors = None,
     device: Device = None,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.

@@ -11,18 +11,21 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from sememekit.errors import SememekitError
+from sememekit.files import RunWarning
 
 FAILED = 1
 USAGE = 2
@@ -52,6 +55,10 @@ class Program(TyperGroup):
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         use_utf8_in_pipes()
         extra["prog_name"] = "sememekit"
+        with _remarks(arguments), _trust(arguments):
+            return self._run_trusting(arguments, extra)
+
+    def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
         try:
             if not arguments:
@@ -83,6 +90,35 @@ class Program(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(leave_the_pipe()) from None
         return result
+
+
+def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Trust the code that is named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all of it."""
+    typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
+    if "--trust-code" not in arguments and not typed:
+        return nullcontext()
+    from sememekit.config import trusting_code
+
+    return trusting_code("--trust-code" in arguments or typed)
+
+
+@contextmanager
+def _remarks(arguments: Sequence[str]) -> Iterator[None]:
+    """Inside, what a user should know of a folder is a line on stderr, once; nothing with ``--quiet``."""
+    said: set[str] = set()
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if not issubclass(category, RunWarning):
+            before(message, category, *rest, **more)
+        elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
+            said.add(str(message))
+            print("sememekit: remark:", message, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RunWarning)
+        warnings.showwarning = show
+        yield
 
 
 def leave_the_pipe() -> int:
@@ -126,6 +162,8 @@ def _usage_message(error: typer.TyperException) -> str:
 
 def _system_message(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += "; make room and repeat the command: what was whole before is whole still"
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 

@@ -20,6 +20,7 @@ from sememekit.cli.options import (
     Recipe,
     Seed,
     Task,
+    TrustCode,
     example,
     given,
 )
@@ -71,6 +72,7 @@ def train(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Train a model; the folder that it leaves is all that the other commands need.

@@ -37,6 +37,7 @@ from sememekit.commands.train import stop_signals
 from sememekit.commands.victims import NamedVictim, SentenceNats, open_victim
 from sememekit.config import Settings, merge_tables
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.files import PAGE, write_output
 from sememekit.measure.attack_rates import AttackRates, Difference, attack_rates, paired_differences
 
 Progress = Callable[[str, int, int | None], None]
@@ -318,7 +319,7 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
         rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]))),
     )
     if html is not None:
-        html.write_text(comparison_page(comparison), encoding="utf-8")
+        write_output(html, comparison_page(comparison).encode(), PAGE)
     return comparison
 
 

@@ -287,8 +287,9 @@ def _keep(
     """
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:
-        name = source.revise(loaded.snapshot, task, state)
-        source.append_metrics({**record, "step": step})
+        with source.locked():
+            name = source.revise(loaded.snapshot, task, state)
+            source.append_metrics({**record, "step": step})
         return source.path, name
     hidden = out.with_name(f".{out.name}.partial")
     if hidden.exists():

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from sememekit.build import predicts_labels
+from sememekit.build import check_plan_code, predicts_labels
 from sememekit.commands import page
 from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import PAGE, write_output
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.training import RunFolder
@@ -103,7 +104,11 @@ def is_label_run(run: Path) -> bool:
         CheckpointError: no run.
         ConfigError: a task that is not known here.
     """
-    return predicts_labels(str(RunFolder.open(run).plan["task"]["name"]))
+    plan = RunFolder.open(run).plan
+    check_plan_code(plan, f"{run}/plan.json")
+    task = plan.get("task")
+    name = task.get("name") if isinstance(task, dict) else None
+    return predicts_labels(name if isinstance(name, str) else "language_model")
 
 
 def explain_label(
@@ -228,7 +233,7 @@ HOW = (
 
 def write_page(explanation: LabelExplanation, path: Path) -> None:
     """Write an explanation as a page that needs nothing else."""
-    path.write_text(explanation_page(explanation), encoding="utf-8")
+    write_output(path, explanation_page(explanation).encode(), PAGE)
 
 
 def explanation_page(explanation: LabelExplanation) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.tasks.base import LabelPredictor, label_predictor
@@ -114,7 +114,7 @@ def load_classifier(
     if signature.examples is None:
         raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
     options = signature.options
-    name = str(options["segmenter"])
+    name = recorded_name(signature, loaded.folder.file("data.json"))
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
     segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model)
     if segmenter.description != signature.segmenter:

@@ -9,6 +9,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sememekit.commands.segment import recorded_name
 from sememekit.config import Settings, load_variant
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
@@ -100,12 +101,14 @@ def preprocess(
         if min_count is not None or max_vocabulary is not None or chunks:
             raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
         recorded = given.signature.options
-        hmm = bool(recorded["hmm"])
+        hmm = bool(recorded.get("hmm"))
     corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed, turns, given is not None)
     if given is not None and end_of_sentence is None:
         end_of_sentence = _given_ends(given, corpus)
     if given is not None and segmenter is None:
-        name = str(given.signature.options["segmenter"])
+        name = recorded_name(
+            given.signature, given.folder / (SIGNATURE if (given.folder / SIGNATURE).is_file() else "data.json")
+        )
     else:
         name = _choose_segmenter(dataset, corpus, segmenter)
     options = CorpusOptions(
@@ -216,7 +219,12 @@ def _open(
     dataset: str, source: Path | None, files: Mapping[str, Sequence[Path]], seed: int, turns: int | None, has_vocabulary: bool
 ) -> Corpus:
     """The corpus of a data set of either kind."""
-    kind = load_variant("data set", dataset, {**DATASETS, **EXAMPLE_SETS})
+    kind = load_variant(
+        "data set",
+        dataset,
+        {**DATASETS, **EXAMPLE_SETS},
+        lambda found: isinstance(found, type) and issubclass(found, Corpus | ExampleSet),
+    )
     if turns is not None and kind is not Switchboard:
         raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
     if issubclass(kind, ExampleSet):

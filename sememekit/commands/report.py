@@ -11,8 +11,9 @@ from sememekit.commands import page
 from sememekit.commands.chart import Line, step_chart
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError
+from sememekit.files import PAGE as PAGE_FILE
+from sememekit.files import replace_file, write_output
 from sememekit.training import RunFolder
-from sememekit.training.files import replace_file
 
 PAGE = "report.html"
 Record = Mapping[str, Any]
@@ -52,7 +53,11 @@ def report(run: Path, *, html: Path | None = None) -> RunReport:
             f"{run} has no finished epoch to report yet; let 'sememekit train --out {run} --resume' finish one"
         )
     target = html if html is not None else run / PAGE
-    replace_file(target, run_page(run.name, folder.plan, records).encode())
+    written = run_page(run.name, folder.plan, records).encode()
+    if html is None:
+        replace_file(target, written)
+    else:
+        write_output(target, written, PAGE_FILE)
     return RunReport(
         run=str(run),
         page=str(target),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.encoders.base import State
 from sememekit.errors import DataError
 from sememekit.tasks.base import WordPredictor, word_predictor
@@ -180,7 +180,7 @@ def recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | N
     Raises:
         DataError: when it cannot be had again, or when it is another one by its description.
     """
-    name, model = str(signature.options["segmenter"]), None
+    name, model = recorded_name(signature, loaded.folder.file("data.json")), None
     if name == "sentencepiece":
         model = loaded.folder.file("sentencepiece.model")
     segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model)

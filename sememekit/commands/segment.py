@@ -8,9 +8,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sememekit.config import check_code
 from sememekit.errors import DataError
+from sememekit.text import Signature
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segment import Segmenter, open_segmenter
+
+
+def recorded_name(signature: Signature, where: Path) -> str:
+    """The name of the segmenter that data were cut with, as a folder says it.
+
+    Args:
+        signature: of the data.
+        where: the file that it was read from.
+
+    Raises:
+        ConfigError: it names code, which is not trusted.
+        DataError: it names none.
+    """
+    name = signature.options.get("segmenter")
+    if not isinstance(name, str):
+        raise DataError(f"{where} names no segmenter; it was changed after writing")
+    check_code({"options.segmenter": name}, str(where))
+    return name
 
 
 def segmenter_for(

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from sememekit.build import (
     Plan,
     build_task,
     check_counts,
+    check_plan_code,
     clusters_of,
     completed,
     data_of,
     graph_of,
     labels_of,
     load_weights,
+    plan_of_run,
     prepare_torch,
     read_plan,
     remarks_on,
@@ -32,17 +34,21 @@ from sememekit.build import (
     stored_chunks,
     stored_clusters,
     versions,
+    vocabulary_of_run,
 )
 from sememekit.commands.augment import FILE as AUGMENT_FILE
 from sememekit.commands.augment import augmented
 from sememekit.commands.report import report as write_report
-from sememekit.config import Settings
+from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
 from sememekit.tasks.base import LabelPredictor, Task, VectorCoverage
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
+from sememekit.training.checkpoint import Snapshot, write_run_manifest
+from sememekit.training.manifest import MANIFEST
+from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.tensorboard import TensorBoardLog
 
 _MAY_CHANGE = (
@@ -115,8 +121,8 @@ def train(
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the run is going nowhere.
     """
-    with stop_signals() as asked_to_stop:
-        return _train(table, out, resume, on_report, on_remark, asked_to_stop)
+    with stop_signals() as asked_to_stop, ExitStack() as held:
+        return _train(table, Path(out), resume, on_report, on_remark, asked_to_stop, held)
 
 
 def _train(
@@ -126,8 +132,9 @@ def _train(
     on_report: Callable[[Report], None],
     on_remark: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
+    held: ExitStack,
 ) -> TrainReport:
-    folder = RunFolder.open(out) if resume else None
+    folder = _open_to_resume(out, held) if resume else None
     plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
     device = prepare_torch(plan.run)
     if folder is None:
@@ -137,11 +144,10 @@ def _train(
         clusters = clusters_of(plan, vocabulary)
     else:
         data = data_of(plan)
-        vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
+        vocabulary = vocabulary_of_run(folder)
         graph = _resumed_graph(folder, table)
         clusters = _resumed_clusters(folder, table, vocabulary)
         _check_data(folder, data, vocabulary)
-        folder.replace_plan(plan.table())
     extra = Path(plan.data.augment) if folder is None else folder.file(AUGMENT_FILE)
     if plan.data.augment:
         data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
@@ -167,17 +173,24 @@ def _train(
         if plan.data.augment:
             files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
+        held.enter_context(folder.locked())
     for text in task.remarks(data):
         on_remark(text)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
+    done = 0
     if begun:
         snapshot = folder.load("last", with_trainer=True)
         load_weights(task, snapshot.weights, out)
-        trainer.restore(snapshot)
+        _restore(trainer, snapshot, out)
+        done = trainer.progress.epoch - (not trainer.progress.finished)
         trainer.reopen()
     elif plan.run.start_from:
         trainer.keep_start()
-    folder.forget_metrics_after(trainer.progress.step)
+    if resume:
+        folder.replace_plan(plan.table())
+        if not (out / MANIFEST).exists():
+            write_run_manifest(folder)  # of a run that was begun without one, and whose files were found to fit
+    warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
     if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
         folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
     with TensorBoardLog(out / "tensorboard") as board:
@@ -212,8 +225,10 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
     Raises:
         CheckpointError: ``path`` is no run.
+        ConfigError: it names code, which is not trusted.
     """
     folder = RunFolder.open(path)
+    check_plan_code(folder.plan, f"{path}/plan.json")
     table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
     for slot, name in (("graph", "graph.json"), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
@@ -229,7 +244,7 @@ def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
         CheckpointError: there are none, or they are of other words or sizes.
     """
     folder = RunFolder.open(path)
-    words = Vocabulary.load(folder.file("vocabulary.tsv"))
+    words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
         raise CheckpointError(
             f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
@@ -288,6 +303,12 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     Raises:
         ConfigError: when the table asks for another model, data or rule of training.
     """
+    where = f"{folder.path}/plan.json"
+    if not all(isinstance(keys, dict) for keys in folder.plan.values()):
+        raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
+    typed = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
+    with trusting_code([name for name in typed if isinstance(name, str)]):
+        check_plan_code(folder.plan, where)
     stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():
@@ -304,7 +325,28 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
                     f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
                 )
-    return read_plan(stored, f"{folder.path}/plan.json")
+    return plan_of_run(folder, stored)
+
+
+def _open_to_resume(out: Path, held: ExitStack) -> RunFolder:
+    """Open a run and hold its lock. It is opened again under the lock: what the writer before did is seen whole."""
+    held.enter_context(RunFolder.open(out).locked())
+    return RunFolder.open(out)
+
+
+def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
+    """Put a trainer where a snapshot was taken.
+
+    Raises:
+        CheckpointError: its state of training is not one of this version.
+    """
+    try:
+        trainer.restore(snapshot)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
+            f"{error}); begin a new run with its weights: sememekit train --from {out} --out OTHER"
+        ) from None
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sememekit.attack import Victim
 from sememekit.build import load_run, prepare_torch
 from sememekit.commands.predict import load_classifier
 from sememekit.commands.score import stream_nats, with_context
-from sememekit.config import load_variant
+from sememekit.config import check_code, load_variant
 from sememekit.errors import ConfigError
 from sememekit.tasks.base import word_predictor
 from sememekit.text.examples import EXAMPLE_SETS
@@ -83,6 +83,7 @@ def open_victim(
         words=classifier.run.vocabulary.tokens,
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
+    check_code({"dataset": classifier.run.folder.data_signature().dataset}, f"{name}/data.json")
     kind = load_variant("data set", classifier.run.folder.data_signature().dataset, EXAMPLE_SETS)
     return NamedVictim(victim, identity, len(classifier.texts), kind.spelled)
 

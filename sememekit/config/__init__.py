@@ -14,7 +14,7 @@ from sememekit.config.recipes import (
 )
 from sememekit.config.resources import resources_folder
 from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
-from sememekit.config.variants import load_variant
+from sememekit.config.variants import check_code, load_variant, trusting_code
 
 __all__ = [
     "USUAL_VARIANTS",
@@ -23,6 +23,7 @@ __all__ = [
     "RecipeInfo",
     "Settings",
     "apply_overrides",
+    "check_code",
     "choose_variant",
     "collected",
     "list_recipes",
@@ -34,5 +35,6 @@ __all__ = [
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "trusting_code",
     "unread",
 ]

@@ -6,7 +6,6 @@ Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries of tho
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
+from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
 from sememekit.sememes.perturbation import drop_annotation_edges
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -197,15 +197,15 @@ class SememeGraph:
             GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
         """
         path = Path(path)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
-            partial.write_bytes(data)
-            os.replace(partial, path)
+            write_output(path, data, GRAPH)
+            remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
         except UnicodeEncodeError as error:
             raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
+        except ConfigError as error:
+            raise GraphError(f"sememe graph: {error}") from None
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
 
     @classmethod

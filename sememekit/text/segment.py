@@ -252,7 +252,12 @@ def open_segmenter(
         if model is None:
             raise ConfigError("--segmenter sentencepiece needs a model; pass --model FILE")
         return SentencePieces(model)
-    opened: Segmenter = kind()
+    try:
+        opened: Segmenter = kind()
+    except TypeError as error:
+        raise ConfigError(f"segmenter {name!r} cannot be made without arguments: {error}") from None
+    if not isinstance(getattr(opened, "description", None), str):
+        raise ConfigError(f"segmenter {name!r} has no description, a line that tells it from others")
     return opened
 
 
