@@ -60,6 +60,10 @@ class Program(TyperGroup):
 
     def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
+        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+            from sememekit.cli.help import keep_names_whole
+
+            keep_names_whole()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)
