@@ -19,6 +19,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor
 from sememekit.tasks.language_model import evaluating
@@ -266,7 +267,7 @@ class TextClassifier(LabelPredictor):
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        nats = functional.cross_entropy(self.logits(batch).float(), batch.labels, reduction="sum")
+        nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
     @torch.no_grad()
