@@ -38,10 +38,10 @@ def analyze(
     split: Split = None,
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, typer.Option("--contexts", min=2, help="Rows of the matrix; as many as fit unless given.")
+        int | None, typer.Option("--contexts", min=2, help="Rows of the matrix, drawn by --seed; all unless given.")
     ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", min=0.0, help="GiB that the matrix and its decomposition may take; 1.")
+        float | None, typer.Option("--memory", min=0.0, help="GiB for the matrix, or for its decomposition by blocks; 2.")
     ] = None,
     cases: Annotated[int | None, typer.Option("--cases", min=1, help="Predictions shown where each does better; 6.")] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="Likeliest words shown of each; 4.")] = None,

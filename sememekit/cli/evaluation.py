@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -59,7 +60,12 @@ from sememekit.cli.segmentation import (
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, explain_text, print_written_scores, refuse
 from sememekit.errors import ConfigError
 
-Grouping = Literal["senses", "sememes"]
+
+class Grouping(StrEnum):
+    """What ``--by`` takes."""
+
+    senses = "senses"
+    sememes = "sememes"
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +96,10 @@ def register(app: typer.Typer) -> None:
 def evaluate_ppl(
     run: Run,
     split: Split = None,
-    by: Annotated[Grouping | None, typer.Option("--by", help="Also by the number of senses or of sememes of a word.")] = None,
+    by: Annotated[
+        list[Grouping] | None,
+        typer.Option("--by", help="Also by the number of senses or of sememes of a word; may be repeated."),
+    ] = None,
     data: EvaluationData = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
     batch_size: Annotated[
@@ -142,20 +151,23 @@ def evaluate_ppl(
         tune_tokens=tune_tokens,
         statistics_tokens=statistics_tokens,
     )
-    options = given(split=split, by=by, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype)
+    groupings = list(dict.fromkeys(one.value for one in by)) if by else None
+    options = given(
+        split=split, by=groupings, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype
+    )
     options |= given(adaptation=adaptation)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options)
     if json:
         print_json(report)
         return
-    skipped = ("run", "split", "graph", "signature", "grouping", "groups", "adaptation")
+    skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
     print_fields(f"Perplexity of {run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
         print_adaptation(report.adaptation)
-    if report.groups is not None:
-        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in report.groups]
-        print_table(f"By {report.grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
+    for grouping, groups in (report.groups or {}).items():
+        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in groups]
+        print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
     print(f"signature: {report.signature}")
 
 
@@ -332,7 +344,11 @@ def explain(
 def score(
     run: Run,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Sentences, one a line, words apart; stdin unless given.")
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Sentences, one a line, words apart; for headline, dialogue: source TAB target. Stdin unless given.",
+        ),
     ] = None,
     carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
@@ -347,7 +363,8 @@ def score(
 ) -> None:
     """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
 
-    Nats are empty where there is nothing to predict the word from.
+    Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
+    target and its end, given the source.
     """
     from sememekit.commands.score import score as command
 

@@ -19,6 +19,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, VectorCoverage
 from sememekit.tasks.language_model import evaluating
@@ -310,9 +311,7 @@ class TextClassifier(LabelPredictor):
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        logits = self.logits(batch)
-        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
-        nats = functional.cross_entropy(logits, batch.labels, reduction="sum")
+        nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
     @torch.no_grad()

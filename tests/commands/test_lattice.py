@@ -133,3 +133,10 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
         train(table(place, data__path=str(tmp_path / "endless"), task__longest_chunk=1), tmp_path / "none")
     assert not (tmp_path / "none").exists()
     assert PreparedData.open(tmp_path / "endless").vocabulary.end_id is None
+
+
+def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: Path) -> None:
+    """It would be the full softmax at its full price, its settings read by nobody; no run is left behind."""
+    with pytest.raises(ConfigError, match=r"'sampled' is the full softmax at its full price; take --decoder softmax"):
+        train({**table(place), "decoder": {"name": "sampled", "num_samples": 4}}, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
