@@ -150,3 +150,12 @@ def test_finetuning_changes_the_training_alone() -> None:
         assert (first.encoder, first.decoder) == (second.encoder, second.decoder)
         assert (second.optimizer.averaging, second.schedule.stop_non_monotone) == ("from_start", 5)
         assert first.optimizer.averaging == "triggered"
+
+
+def test_rows_of_the_sememe_paper_start_as_it_says() -> None:
+    """Sememes with the variance of the text, cells as the released code draws them."""
+    rows = [name for name in ALL if name.startswith("sememe_rnn/")]
+    with_sememes = [load_recipe(name)["encoder"] for name in rows if load_recipe(name)["encoder"].get("injection")]
+    assert len(with_sememes) == 36
+    assert {round(encoder["sememe_deviation"] ** 2, 6) for encoder in with_sememes} == {0.05}
+    assert {load_recipe(name)["encoder"]["initialisation"] for name in rows} == {"kaiming"}

@@ -214,7 +214,7 @@ def evaluate(
         if "vectors" in metrics:
             from sememekit.tasks.base import VectorCoverage
 
-            print(VectorCoverage.model_validate(metrics["vectors"]).sentence())
+            print(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
         if "confusion" in metrics:
             _print_classes(metrics)
 

@@ -164,7 +164,7 @@ def _train(
         on_remark(text)
     vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
     if vectors is not None:
-        on_remark(vectors.sentence())
+        on_remark(f"vectors: {vectors.sentence()}")
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind

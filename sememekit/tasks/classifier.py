@@ -273,7 +273,7 @@ class TextClassifier(LabelPredictor):
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
 
-    def _examples(self, data: PreparedData, split: str) -> Examples:
+    def examples(self, data: PreparedData, split: str) -> Examples:
         """The examples of a split, once they fit this model.
 
         Raises:
@@ -297,11 +297,11 @@ class TextClassifier(LabelPredictor):
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
-        return -(-len(self._examples(data, "train")) // self.settings.batch_size)
+        return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
         """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
-        examples = self._examples(data, "train")
+        examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
@@ -351,7 +351,7 @@ class TextClassifier(LabelPredictor):
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         """Accuracy and all that belongs to it, and the summed nats of the right labels."""
-        examples = self._examples(data, split)
+        examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
         with evaluating(self):
@@ -369,6 +369,6 @@ class TextClassifier(LabelPredictor):
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
-        train, other = self._examples(data, "train").labels, self._examples(data, split).labels
+        train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}
