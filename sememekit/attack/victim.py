@@ -84,7 +84,7 @@ class Victim:
         self.texts_asked += len(batch)
         try:
             found = self._predict([text[0] if len(text) == 1 else text for text in batch])
-        except Exception as error:  # whatever a stranger's function raises must not end the attack on the others
+        except (Exception, SystemExit) as error:  # whatever a stranger's function raises must not end the attack on the others
             return f"the victim raised {type(error).__name__}: {error}"
         try:
             array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found)
