@@ -99,7 +99,10 @@ def train(
     if json:
         print_json(report)
     else:
-        print_fields(f"Trained: {out}", report)
+        unit = "examples" if report.metric == "accuracy" else "tokens"
+        fields = report.model_dump().items()
+        shown = {f"{unit}_per_second" if name == "tokens_per_second" else name: value for name, value in fields}
+        print_fields(f"Trained: {out}", shown)
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)

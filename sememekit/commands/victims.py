@@ -88,6 +88,9 @@ def open_victim(
         cut, cut_by = _cutter(segmenter, lexicon)
         return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {}, cut, cut_by)
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
+    if classifier.run.plan.run.dtype == "float32":
+        # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
+        classifier.task.double()
     if labels and tuple(labels) != classifier.labels:
         raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
     victim = Victim(
