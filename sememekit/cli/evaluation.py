@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -244,19 +246,34 @@ def predict(
     trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
-    """The label of each line and the probability of every label, TAB between; a header names the columns."""
+    """The label of each line and the probability of every label, TAB between; a header names the columns.
+
+    A blank line of the input is a blank line of the output, so that line N of the file is line N + 1 of the table.
+    """
     from sememekit.commands.predict import PredictionReport
     from sememekit.commands.predict import predict as command
 
-    lines = lines_of(file, errors or "strict")
-    classifier, predictions = command(run, lines, **given(which=which, device=device))
+    read = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for line in lines_of(file, errors or "strict"):
+            read += 1
+            yield line
+
+    classifier, predictions = command(run, counted(), **given(which=which, device=device))
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
         return
+    first = next(predictions, None)  # the first lines are read before anything is written
     print("label", *classifier.labels, sep="\t")
-    for row in predictions:
+    written = 0
+    for row in predictions if first is None else chain([first], predictions):
+        print("\n" * (row.line - written - 1), end="")
         print(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        written = row.line
+    print("\n" * (read - written), end="")
 
 
 def explain(

@@ -101,8 +101,11 @@ def train(
     if json:
         print_json(report)
     else:
-        told = report.vectors.sentence() if report.vectors is not None else None
-        print_fields(f"Trained: {out}", {**dict(report), "vectors": told, "remarks": "; ".join(report.remarks) or None})
+        unit = "examples" if report.metric == "accuracy" else "tokens"
+        shown = {f"{unit}_per_second" if name == "tokens_per_second" else name: value for name, value in dict(report).items()}
+        shown["vectors"] = report.vectors.sentence() if report.vectors is not None else None
+        shown["remarks"] = "; ".join(report.remarks) or None
+        print_fields(f"Trained: {out}", shown)
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
