@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from sememekit.cli.options import Debug, Device, EvaluationData, Json, Quiet, Run, Seed, Split, example, given
-from sememekit.cli.render import print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_json, print_table, progress_bars, remark, say
 
 
 def register(app: typer.Typer) -> None:
@@ -61,12 +61,12 @@ def analyze(
     print_table(which_text(report), COLUMNS, rows(report), numeric=2)
     if report.comparison is not None:
         names = [run.run for run in report.runs]
-        print(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
+        say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            print(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
             for case in found:
-                print(f"\n  {' '.join(case.context)} __{case.reference}__")
+                say(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):
                     words = "  ".join(f"{word} {probability:.2f}" for word, probability in prediction.words)
-                    print(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
-    print(f"\nsignature: {report.signature}")
+                    say(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
+    say(f"\nsignature: {report.signature}")

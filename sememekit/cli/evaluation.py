@@ -44,7 +44,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.cli.segmentation import (
     Decode,
     Embeddings,
@@ -147,7 +147,7 @@ def evaluate_ppl(
     if report.groups is not None:
         rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in report.groups]
         print_table(f"By {report.grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
-    print(f"signature: {report.signature}")
+    say(f"signature: {report.signature}")
 
 
 def evaluate(
@@ -199,7 +199,7 @@ _TABLES = ("classes", "confusion", "labels", "interval", "accuracy_low", "accura
 def _print_classes(metrics: dict[str, Any]) -> None:
     """The interval, the scores of each class and the confusion matrix."""
     low, high = metrics["accuracy_low"], metrics["accuracy_high"]
-    print(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
+    say(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
     rows = [tuple(scores[key] for key in ("label", "precision", "recall", "f1", "support")) for scores in metrics["classes"]]
     print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
     rows = [(label, *row) for label, row in zip(metrics["labels"], metrics["confusion"], strict=True)]
@@ -227,9 +227,9 @@ def predict(
         checkpoint, labels = classifier.run.snapshot, classifier.labels
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
         return
-    print("label", *classifier.labels, sep="\t")
+    say("label", *classifier.labels, sep="\t")
     for row in predictions:
-        print(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
 
 
 def explain(
@@ -315,4 +315,4 @@ def score(
     lines = lines_of(file, errors or "strict")
     for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
-        print(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
+        say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")

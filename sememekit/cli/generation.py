@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.lines import lines_of
 from sememekit.cli.options import Debug, Device, Errors, Json, Run, Seed, Which, given
-from sememekit.cli.render import print_json
+from sememekit.cli.render import print_json, say
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, generate_texts, refuse
 from sememekit.errors import ConfigError
 
@@ -61,4 +61,4 @@ def generate(
     if json:
         print_json(report)
     else:
-        print(report.text)
+        say(report.text)

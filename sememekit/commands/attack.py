@@ -33,7 +33,7 @@ from sememekit.attack import (
 )
 from sememekit.commands.attack_folder import AttackFolder
 from sememekit.commands.attack_page import comparison_page, report_page
-from sememekit.commands.train import stop_signals
+from sememekit.commands.signals import stop_signals
 from sememekit.commands.victims import NamedVictim, SentenceNats, open_victim
 from sememekit.config import Settings, merge_tables
 from sememekit.errors import CheckpointError, ConfigError, DataError

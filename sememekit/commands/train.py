@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +30,7 @@ from sememekit.build import (
 from sememekit.commands.augment import FILE as AUGMENT_FILE
 from sememekit.commands.augment import augmented
 from sememekit.commands.report import report as write_report
+from sememekit.commands.signals import stop_signals
 from sememekit.config import Settings
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
@@ -42,7 +40,7 @@ from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.tensorboard import TensorBoardLog
 
-_MAY_CHANGE = (
+MAY_CHANGE = (
     "schedule.epochs",
     "schedule.stop_after",
     "run.device",
@@ -52,6 +50,7 @@ _MAY_CHANGE = (
     "run.stall_epochs",
     "data.path",
 )
+"""Settings that a resumed run may have otherwise than it began with."""
 
 _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
@@ -86,7 +85,12 @@ class TrainReport(Settings):
 
 
 def train(
-    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> TrainReport:
     """Train a model.
 
@@ -95,12 +99,15 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
+        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the run is going nowhere.
     """
+    if should_stop is not None:
+        return _train(table, out, resume, on_report, should_stop)
     with stop_signals() as asked_to_stop:
         return _train(table, out, resume, on_report, asked_to_stop)
 
@@ -263,7 +270,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"
-            if path in _MAY_CHANGE:
+            if path in MAY_CHANGE:
                 stored.setdefault(slot, {})[key] = value
             elif (
                 path not in _CHECKED_BY_CONTENT
@@ -273,29 +280,6 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
-                    f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
                 )
     return read_plan(stored, f"{folder.path}/plan.json")
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM, SIGINT and SIGUSR1 set a flag that the given function reads; a second one acts as usual."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-    names = [signal.SIGTERM, signal.SIGINT] + ([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])
-    before = {number: signal.getsignal(number) for number in names}
-
-    def ask(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in names:
-        signal.signal(number, ask)
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
