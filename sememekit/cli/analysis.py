@@ -20,7 +20,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_json, print_table, progress_bars, remark, say
 from sememekit.cli.writing import refuse
 
 
@@ -96,15 +96,15 @@ def analyze(
     print_table(which_text(report), COLUMNS, rows(report), numeric=2)
     if report.comparison is not None:
         names = [run.run for run in report.runs]
-        print(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
+        say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            print(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
             for case in found:
-                print(f"\n  {' '.join(case.context)} __{case.reference}__")
+                say(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):
                     words = "  ".join(f"{word} {probability:.2f}" for word, probability in prediction.words)
-                    print(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
-    print(f"\nsignature: {report.signature}")
+                    say(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
+    say(f"\nsignature: {report.signature}")
 
 
 def _analyze_labels(run: Path, out: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
@@ -122,8 +122,8 @@ def _analyze_labels(run: Path, out: Path | None, *, json: bool, quiet: bool, opt
         return
     for number, found in enumerate((None, *report.runs)):
         if number and len(report.runs) > 1:
-            print(f"\n{report.runs[number - 1].run}\n")
+            say(f"\n{report.runs[number - 1].run}\n")
         for table in [overview(report)] if found is None else tables(report, found):
             print_table(table.title, table.columns, table.rows, numeric=table.numeric)
     for line in remarks(report):
-        print(line)
+        say(line)

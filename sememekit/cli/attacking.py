@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, TrustCode, Which, example, given
 from sememekit.cli.program import STOPPED, fail_usage
-from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark, say
 
 
 def complete_goal(incomplete: str) -> list[str]:
@@ -194,6 +194,6 @@ def _compare(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
     print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
     if found.only_one:
-        print(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
+        say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
     rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
     print_table("What differs", ("setting", "first", "second"), rows, numeric=3)

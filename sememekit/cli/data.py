@@ -23,7 +23,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import format_value, hint, per_cent, print_json, print_table, progress_bars, remark, say
 from sememekit.cli.segmentation import Decode
 from sememekit.errors import ConfigError, DataError
 
@@ -216,14 +216,14 @@ def baseline(
         print_json(report)
         return
     rows = [
-        (f"{metric} ({scores.name})", *(format(value, ".4f") for value in (found.value, found.low, found.high)))
+        (f"{metric} ({scores.name})", *map(per_cent, (found.value, found.low, found.high)))
         for scores in report.scores
         for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
     ]
-    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split})"
-    print_table(title, ("", "mean", "from", "to"), rows)
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split}), in per cent"
+    print_table(title, ("", "score", "from", "to"), rows)
     for scores in report.scores:
-        print(scores.signature)
+        say(scores.signature)
 
 
 def compare(
@@ -242,12 +242,11 @@ def compare(
         print_json(report)
         return
     rows = [
-        (row.name, *(format(value, ".4f") for value in (row.first, row.second, *row.difference.model_dump().values())))
-        for row in report.differences
+        (row.name, *map(per_cent, (row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
     ]
     columns = ("", "first", "second", "difference", "from", "to")
-    print_table(f"{first} minus {second}, {report.examples:,} texts", columns, rows)
-    print(report.signature)
+    print_table(f"{first} minus {second}, {report.examples:,} texts, in per cent", columns, rows)
+    say(report.signature)
 
 
 def segment(

@@ -49,7 +49,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.cli.segmentation import (
     Decode,
     Embeddings,
@@ -170,7 +170,7 @@ def evaluate_ppl(
     for grouping, groups in (report.groups or {}).items():
         rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in groups]
         print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
-    print(f"signature: {report.signature}")
+    say(f"signature: {report.signature}")
 
 
 def evaluate(
@@ -227,7 +227,7 @@ _TABLES = ("classes", "confusion", "labels", "interval", "accuracy_low", "accura
 def _print_classes(metrics: dict[str, Any]) -> None:
     """The interval, the scores of each class and the confusion matrix."""
     low, high = metrics["accuracy_low"], metrics["accuracy_high"]
-    print(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
+    say(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
     rows = [tuple(scores[key] for key in ("label", "precision", "recall", "f1", "support")) for scores in metrics["classes"]]
     print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
     rows = [(label, *row) for label, row in zip(metrics["labels"], metrics["confusion"], strict=True)]
@@ -267,11 +267,11 @@ def predict(
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
         return
     first = next(predictions, None)  # the first lines are read before anything is written
-    print("label", *classifier.labels, sep="\t")
+    say("label", *classifier.labels, sep="\t")
     written = 0
     for row in predictions if first is None else chain([first], predictions):
         print("\n" * (row.line - written - 1), end="")
-        print(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
         written = row.line
     print("\n" * (read - written), end="")
 
@@ -388,4 +388,4 @@ def score(
     lines = lines_of(file, errors or "strict")
     for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
-        print(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
+        say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")

@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.options import Debug, Json, Quiet, Seed, example, given
 from sememekit.cli.program import fail_usage
-from sememekit.cli.render import hint, print_fields, print_json, remark, result_console
+from sememekit.cli.render import hint, print_fields, print_json, remark, result_console, say
 from sememekit.errors import DataError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _check_open_lexicon(json: bool) -> None:
         print_json(report)
     else:
         for fault in report.faults:
-            print(f"{fault.place}: {fault.message}")
+            say(f"{fault.place}: {fault.message}")
         print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
     if not report.ok:
         raise DataError(f"{report.folder}: {len(report.faults)} places to mend in the open lexicon")

@@ -25,7 +25,7 @@ from sememekit.cli.options import (
     given,
 )
 from sememekit.cli.program import STOPPED, fail_usage
-from sememekit.cli.render import hint, print_fields, print_json, remark, training_progress
+from sememekit.cli.render import hint, print_fields, print_json, remark, say, training_progress
 
 
 def register(app: typer.Typer) -> None:
@@ -89,7 +89,7 @@ def train(
     if print_plan:
         from sememekit.build import read_plan
 
-        print(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")

@@ -36,7 +36,7 @@ from sememekit.attack.constraints.opposites import Opposites
 from sememekit.commands.attack_folder import AttackFolder, code_names
 from sememekit.commands.attack_notes import check_cut, notes, warnings
 from sememekit.commands.attack_page import comparison_page, report_page
-from sememekit.commands.train import stop_signals
+from sememekit.commands.signals import stop_signals
 from sememekit.commands.victims import NamedVictim, SentenceNats, is_function, open_victim
 from sememekit.config import Settings, merge_tables
 from sememekit.errors import CheckpointError, ConfigError, DataError
