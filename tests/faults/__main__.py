@@ -10,13 +10,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from tests.faults.child import Commands
-from tests.faults.table import Part, Row, all_parts, markdown, run_part
-
-
-def _work(part: Part, folder: Path, every: int) -> list[Row]:
-    with Commands(folder / f"commands-{os.getpid()}-{part[0]}-{part[1].replace(' ', '-')}") as commands:
-        return run_part(part, commands, folder / f"{part[0]}-{part[1].replace(' ', '-')}", every)
+from tests.faults.table import Part, Row, all_parts, markdown, work
 
 
 def main() -> int:
@@ -29,12 +23,14 @@ def main() -> int:
     given = parser.parse_args()
     parts = [part for part in all_parts() if not given.only or set(part) & set(given.only)]
     if not parts:
-        parser.error(f"--only {' '.join(given.only)}: no such part; there are {', '.join(':'.join(part) for part in all_parts())}")
+        parser.error(
+            f"--only {' '.join(given.only)}: no such part; there are {', '.join(':'.join(part) for part in all_parts())}"
+        )
     os.environ["OMP_NUM_THREADS"] = "1"
     found: dict[Part, list[Row]] = {}
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.jobs, spawn) as pool:
-        waiting = {pool.submit(_work, part, Path(folder), given.every): part for part in parts}
+        waiting = {pool.submit(work, part, Path(folder), given.every): part for part in parts}
         for done in as_completed(waiting):
             found[waiting[done]] = done.result()
             for row in found[waiting[done]]:

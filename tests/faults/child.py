@@ -1,12 +1,13 @@
 """Command lines in forked children of one process that has imported everything, so that thousands are affordable.
 
-An audit hook in the child sees every file-system event below a folder (opening for writing, mkdir, rename, remove, rmdir, link)
-before it happens; there it counts, or kills the process with SIGKILL. The parent of the children is a process of its own: it has
-no threads, whatever the process of the tests has done.
+An audit hook in the child sees every file-system event below a folder (opening for writing, mkdir, rename, remove, rmdir,
+link) before it happens; there it counts, or kills the process with SIGKILL. The parent of the children is a process of its
+own: it has no threads, whatever the process of the tests has done.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -160,12 +161,18 @@ def _serve() -> None:
     protocol = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints must not be taken for an answer
     shared = mmap.mmap(-1, 8)
+    import typer
+
+    from sememekit.cli import app
+
+    command = typer.main.get_command(app)
+    gc.freeze()  # what no child collects, no child copies
     for line in sys.stdin:
         request = json.loads(line)
         shared[:] = struct.pack("q", 0)
         child = os.fork()
         if child == 0:
-            _run(request, shared)
+            _run(command, request, shared)
         code = _wait(child)
         protocol.write(json.dumps([code, struct.unpack("q", shared[:])[0]]) + "\n")
         protocol.flush()
@@ -187,7 +194,7 @@ def _wait(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _run(request: dict[str, Any], shared: mmap.mmap) -> None:
+def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
     """The child: never returns."""
     code = 70
     try:
@@ -200,11 +207,7 @@ def _run(request: dict[str, Any], shared: mmap.mmap) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if request["watch"]:
             sys.addaudithook(_hook(request["watch"], request["kill"], shared))
-        import typer
-
-        from sememekit.cli import app
-
-        typer.main.get_command(app).main(request["arguments"])
+        command.main(request["arguments"])
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(bool(end.code))

@@ -1,4 +1,4 @@
-"""Every file of data, graph and run damaged in every way; then every command that reads them. Refused, right, or silently other?"""
+"""Every file of data, graph and run damaged in every way, and then read. Refused, right, or silently another result?"""
 
 from __future__ import annotations
 
@@ -141,7 +141,11 @@ class Damage:
             put(self.world.folder / part, self._kept(part))
         self.fresh = folder / "fresh"
         extended = ["train", "--out", str(self.world.run), "--resume", *settings(schedule__epochs=3), "-q", "--json"]
-        self.command_lines = {**self.world.readers, "--resume": extended, "train": [*self.world.train, "--out", str(self.fresh)]}
+        self.command_lines = {
+            **self.world.readers,
+            "--resume": extended,
+            "train": [*self.world.train, "--out", str(self.fresh)],
+        }
         self.foreign: dict[str, Path] = {}
         if kind == "sdlm":
             dropped = folder / "graph.json"

@@ -46,7 +46,11 @@ class _Calls:
 def pickles() -> dict[str, bytes]:
     """Pickles in six wrappings."""
     plain = pickle.dumps(_Calls(), protocol=4)
-    found = {"pickle, protocol 0": pickle.dumps(_Calls(), protocol=0), "pickle, protocol 4": plain, "gzip": gzip.compress(plain)}
+    found = {
+        "pickle, protocol 0": pickle.dumps(_Calls(), protocol=0),
+        "pickle, protocol 4": plain,
+        "gzip": gzip.compress(plain),
+    }
     stream = io.BytesIO()
     np.save(stream, np.array([_Calls()], dtype=object), allow_pickle=True)
     found["numpy"] = stream.getvalue()
@@ -210,5 +214,3 @@ _NAMED: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 """Where a file of a folder names something that is looked up."""
-
-

@@ -1,4 +1,4 @@
-"""``python -m tests.faults.keep [MUTANTS]``: adds to ``cases.json`` one mutant for each reader and place that ends in a traceback."""
+"""``python -m tests.faults.keep [MUTANTS]``: one mutant for each reader and place that raises goes into ``cases.json``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(mutants: int) -> int:
             for _ in range(mutants // 10 if parser.slow else mutants):
                 changes = parsers.random_edits(source)
                 (place / parser.file).write_bytes(parsers.mutate(whole, changes))
-                was = crash(lambda parser=parser: parser.read(place)).split(":")[0]  # type: ignore[misc]
+                was = crash(lambda parser=parser, place=place: parser.read(place)).split(":")[0]  # type: ignore[misc]
                 if was and (parser.name, was) not in known:
                     known.add((parser.name, was))
                     cases.append({"parser": parser.name, "was": was, "edits": changes})

@@ -1,4 +1,4 @@
-"""Every reader of files: a file that it reads, and mutants of that file. A reader gives a value or a SememekitError, nothing else."""
+"""Every reader of files, a file that it reads, and mutants of it. A reader gives a value or a SememekitError, nothing else."""
 
 from __future__ import annotations
 
@@ -312,7 +312,11 @@ def _corpora() -> Iterator[Parser]:
         ("plain", "s.txt", sentences),
         ("peoples-daily", "s.txt", tagged),
         ("gigaword", "s.jsonl", pairs),
-        ("classification", "s.tsv", "text\tlabel\n" + "".join(f"film {number}\tgood\nbore {number}\tbad\n" for number in range(20))),
+        (
+            "classification",
+            "s.tsv",
+            "text\tlabel\n" + "".join(f"film {number}\tgood\nbore {number}\tbad\n" for number in range(20)),
+        ),
         ("switchboard", "s.txt", talk),
         ("switchboard", "s.jsonl", turns),
         ("lcsts", "s.txt", "".join(_document(number, f"我 吃 {number}", "苹果") for number in range(40))),

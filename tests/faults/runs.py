@@ -1,4 +1,4 @@
-"""Worlds to put faults into: prepared data, a graph and a run of each of six kinds, made by the command line in a second or two each."""
+"""Worlds to put faults into: prepared data, a graph and a run of each of six kinds, made by the command line."""
 
 from __future__ import annotations
 

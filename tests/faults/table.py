@@ -132,6 +132,13 @@ def crash(read: Callable[[], object]) -> str:
     return ""
 
 
+def work(part: Part, folder: Path, every: int) -> list[Row]:
+    """Run one piece in a process of its own."""
+    name = "-".join(part).replace(" ", "-")
+    with Commands(folder / f"{name}-commands") as commands:
+        return run_part(part, commands, folder / name, every)
+
+
 _RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "fuzz": _fuzz}
 
 

@@ -24,6 +24,8 @@ def _named(payload: str) -> bool:
 
 def test_the_harness_sees_what_is_executed(commands: Commands, stage: Stage) -> None:
     """A name on the command line is imported: it was typed by whoever runs it."""
-    commands("attack", NAME, "--labels", "a,b", "--data", stage.nli.folder / "attacked.tsv", "--out", stage.folder / "typed", "-q")
+    commands(
+        "attack", NAME, "--labels", "a,b", "--data", stage.nli.folder / "attacked.tsv", "--out", stage.folder / "typed", "-q"
+    )
     assert commands.executed()
     assert not commands.executed()
