@@ -7,7 +7,15 @@ from pathlib import Path
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lemmas, open_lexicons
+from sememekit.sememes import (
+    GraphStatistics,
+    LexiconReport,
+    Side,
+    build_graph,
+    graph_statistics,
+    open_lemmas,
+    open_lexicons,
+)
 from sememekit.text.prepared import PreparedData
 
 
@@ -76,7 +84,7 @@ def build_sememe_graph(
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     graph.save(out)
-    statistics = graph.statistics(vocabulary.counts)
+    statistics = graph_statistics(graph, vocabulary.counts)
     uses = tuple(
         LexiconUse(
             source=source,

@@ -16,15 +16,14 @@ import hashlib
 import json
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
-from sememekit.text.corpora.base import Corpus
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, place, read_pieces
 from sememekit.text.segment import Segmenter
 from sememekit.text.vocabulary import END
@@ -32,6 +31,21 @@ from sememekit.text.vocabulary import END
 SHARD_BYTES: Final = 64 << 20
 _VERSION: Final = 1
 _FLUSH: Final = 1 << 20
+
+
+class Sentences(Protocol):
+    """What a shard needs of a reader of corpora; see ``Corpus``."""
+
+    @property
+    def normalisation(self) -> str:
+        """The rule applied to the text, in words."""
+
+    @property
+    def keeps_blank_lines(self) -> bool:
+        """Whether a blank line is a sentence without words."""
+
+    def units(self, text: str, segmenter: Segmenter) -> Iterable[tuple[list[str], int, int]]:
+        """The sentences of a line: words, characters and bytes."""
 
 
 class ShardResult(NamedTuple):
@@ -58,7 +72,7 @@ class ShardResult(NamedTuple):
                 yield word, int(count), int(index)
 
 
-def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end_of_sentence: bool, errors: str) -> str:
+def shard_key(span: Span, source_sha256: str, corpus: Sentences, segmenter: str, end_of_sentence: bool, errors: str) -> str:
     """Hash over everything that decides what a shard writes."""
     parts = [
         _VERSION,
@@ -84,7 +98,7 @@ def finished_shard(folder: Path, key: str) -> ShardResult | None:
 
 
 def process_shard(
-    span: Span, key: str, folder: Path, corpus: Corpus, segmenter: Segmenter, end_of_sentence: bool, errors: str
+    span: Span, key: str, folder: Path, corpus: Sentences, segmenter: Segmenter, end_of_sentence: bool, errors: str
 ) -> ShardResult:
     """Read, segment and count one shard.
 
@@ -123,7 +137,7 @@ def process_shard(
 
 
 def _units(
-    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end_of_sentence: bool
+    piece: Piece, span: Span, corpus: Sentences, segmenter: Segmenter, end_of_sentence: bool
 ) -> Iterator[tuple[list[str], int, int]]:
     """Sentences of a piece, with ``<eos>`` where it belongs: not after a piece that its line goes on behind."""
     try:
