@@ -165,7 +165,7 @@ def _readers(kind: str, folder: Path) -> dict[str, list[str]]:
     return found
 
 
-_TIMES = re.compile(r'"(seconds|tokens_per_second|run)": ("[^"]*"|[-+0-9.eE]+|null)')
+_TIMES = re.compile(r'"(seconds|tokens_per_second|run)": ?("[^"]*"|[-+0-9.eE]+|null)')
 
 
 def shown(outcome: Outcome) -> str:

@@ -44,7 +44,8 @@ def test_a_sample_of_all_damage(damage: Damage) -> None:
 def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
     """A page of words that is not damaged is right; one that no check guards is silently other."""
     nothing = Fault(Path("data/test.bin"), "nothing", 0, lambda folder: None)
-    assert damage.trial(nothing, "evaluate-ppl").verdict == RIGHT
+    for command in damage.command_lines:
+        assert damage.trial(nothing, command).verdict == RIGHT, command
 
     def other_lines(folder: Path) -> None:
         (damage.world.folder / "lines.txt").write_text("梨 吃 我\n", encoding="utf-8")
