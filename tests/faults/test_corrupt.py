@@ -36,8 +36,8 @@ def test_damage_that_changes_a_result_is_refused_by_name(damage: Damage, file: s
 
 
 def test_a_sample_of_all_damage(damage: Damage) -> None:
-    trials = list(damage.trials(lambda number: number % 17 == 3))
-    assert len(trials) > 20
+    trials = list(damage.trials(lambda number: number % 37 == 3))
+    assert len(trials) > 15
     assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
 
 

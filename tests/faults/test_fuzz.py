@@ -52,7 +52,7 @@ def crashes(parser: Parser, folder: Path, data: bytes, examples: int) -> list[st
 
 
 def test_no_mutant_ends_in_a_traceback(readers: dict[str, tuple[Parser, Path, bytes]]) -> None:
-    assert [one for reader in readers.values() for one in crashes(*reader, 4 if reader[0].slow else 15)] == []
+    assert [one for reader in readers.values() for one in crashes(*reader, 3 if reader[0].slow else 10)] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['parser']}, {case['was']}")

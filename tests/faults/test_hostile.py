@@ -13,8 +13,8 @@ def test_no_name_in_a_file_is_imported(stage: Stage) -> None:
 
 
 def test_a_sample_of_hostile_files(stage: Stage) -> None:
-    trials = [trial for trial in stage.trials(lambda number: number % 41 == 5) if not _named(trial.payload)]
-    assert len(trials) > 15
+    trials = [trial for trial in stage.trials(lambda number: number % 97 == 5) if not _named(trial.payload)]
+    assert len(trials) > 8
     assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
 
 
