@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.commands import page
+from sememekit.commands.attack_report import AttackReport, Comparison
 from sememekit.measure.attack_rates import Interval
-
-if TYPE_CHECKING:
-    from sememekit.commands.attack import AttackReport, Comparison
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""

@@ -76,6 +76,21 @@ def test_the_loss_is_that_of_a_model_that_reads_one_word_at_a_time(place: PairPl
     assert float(task.loss(task.batch_of([(source, target)]), ()).nats.detach()) == pytest.approx(nats, rel=1e-6)
 
 
+def test_input_dropout_thins_what_is_read_and_what_is_written(place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = place.model(task__input_dropout=0.5, task__share_embedding=False)
+    with torch.no_grad():
+        for embedding in (task.source_embedding, task.embedding):
+            embedding.weight.fill_(1.0)
+    seen: dict[str, set[float]] = {}
+    for name, module in (("source", task.encoder), ("target", task.writer)):
+        module.register_forward_pre_hook(lambda _, inputs, name=name: seen.update({name: set(inputs[0].unique().tolist())}))
+    batch = task.batch_of(pairs_of(place.pairs)[:8])
+    task.train().loss(batch, ())
+    assert seen == {"source": {0.0, 2.0}, "target": {0.0, 2.0}}
+    task.eval().loss(batch, ())
+    assert seen == {"source": {1.0}, "target": {1.0}}
+
+
 def test_padding_is_never_scored(place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output layer sees a row for each word and each end, and no other."""
     task, seen = place.model(name="eight"), []

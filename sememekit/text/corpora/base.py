@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.text.prepared import ExamplesSummary
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segment import PieceModel, Segmenter
+from sememekit.text.shards import ShardResult, Unit
 from sememekit.text.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.text.vocabulary import UNKNOWN
-
-if TYPE_CHECKING:
-    from sememekit.text.shards import ShardResult
 
 
 class CorpusOptions(Settings):
@@ -52,15 +50,6 @@ class CorpusOptions(Settings):
     chunks: int = 0
     chunk_length: int | None = None
     seed: int = 1
-
-
-class Unit(NamedTuple):
-    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or one that is left out."""
-
-    words: list[str]
-    characters: int
-    bytes: int
-    left_out: bool = False
 
 
 class Predicted(NamedTuple):

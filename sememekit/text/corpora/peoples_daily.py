@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import final
 
 from sememekit.errors import DataError
-from sememekit.text.corpora.base import Corpus, SegmentedCorpus, Unit, text_size
+from sememekit.text.corpora.base import Corpus, SegmentedCorpus, text_size
 from sememekit.text.normalise import (
     RULE,
     classify,
@@ -19,6 +19,7 @@ from sememekit.text.normalise import (
     to_half_width,
 )
 from sememekit.text.segment import Segmenter
+from sememekit.text.shards import Unit
 from sememekit.text.sources import Source, find_splits, require_file
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.corpora.base import Corpus, Unit, require_source, text_size
+from sememekit.text.corpora.base import Corpus, require_source, text_size
 from sememekit.text.segment import Segmenter, SentencePieces
+from sememekit.text.shards import Unit
 from sememekit.text.sources import Source, find_splits
 
 _NUMBER: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(?!\S)")

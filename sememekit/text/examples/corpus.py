@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, NamedTuple, final
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.corpora.base import Corpus, Predicted, Unit, text_size
+from sememekit.text.corpora.base import Corpus, Predicted, text_size
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples.base import START, STOP, ExampleSet, Row
 from sememekit.text.examples.rows import Opened
@@ -31,7 +31,7 @@ from sememekit.text.examples.texts import write_texts
 from sememekit.text.prepared import ExampleSplit, ExamplesSummary
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segment import Segmenter
-from sememekit.text.shards import ShardResult
+from sememekit.text.shards import ShardResult, Unit
 from sememekit.text.sources import SPLITS, Source, Unpacked, require_file, unpack
 from sememekit.text.vocabulary import UNKNOWN
 
