@@ -39,7 +39,7 @@ SIGNATURE: Final = "signature.json"
 VOCABULARY: Final = "vocabulary.tsv"
 CHECKSUM: Final = "signature.sha256"
 _MODEL: Final = "sentencepiece.model"
-_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --out"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
 
 
 class SourceFile(Settings):
