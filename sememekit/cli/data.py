@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -43,8 +43,13 @@ def complete_segmenter(incomplete: str) -> list[str]:
 
 
 Lexicon = Annotated[
-    str | None,
-    typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
+    list[str] | None,
+    typer.Option(
+        "--lexicon",
+        metavar="FORMAT:PATH",
+        help="Words that the segmenter knows; none, or as --source. May be repeated: all words.",
+        show_default=False,
+    ),
 ]
 SEGMENTER_HELP = "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
@@ -96,6 +101,16 @@ def preprocess(
     segmenter: Segmenter = None,
     hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
     pieces: Annotated[int | None, typer.Option("--pieces", min=1, help="Size of a SentencePiece model.")] = None,
+    piece_model: Annotated[
+        Literal["unigram", "bpe"] | None, typer.Option("--piece-model", help="Kind of a SentencePiece model; usually unigram.")
+    ] = None,
+    lower: Annotated[bool, typer.Option("--lower", help="plain: bring the text into lower case.")] = False,
+    numbers_to: Annotated[
+        str | None, typer.Option("--numbers-to", metavar="WORD", help="plain: a word in the place of every number, such as N.")
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", min=1, help="plain: leave longer sentences out, of all splits; in words.")
+    ] = None,
     min_count: Annotated[int | None, typer.Option("--min-count", min=1, help="Rarer words become <unk>.")] = None,
     max_vocabulary: Annotated[
         int | None, typer.Option("--max-vocabulary", min=3, help="Keep the commonest words; the others become <unk>.")
@@ -133,6 +148,9 @@ def preprocess(
         segmenter=segmenter,
         hmm=hmm,
         pieces=pieces,
+        piece_model=piece_model,
+        numbers_to=numbers_to,
+        max_length=max_length,
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
@@ -147,7 +165,7 @@ def preprocess(
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:
-            report = run(dataset, source, out, files=files, force=force, progress=show, **options)
+            report = run(dataset, source, out, files=files, lower=lower, force=force, progress=show, **options)
     except KeyboardInterrupt:
         remark(f"stopped; the same command goes on from its last finished part; {out} is as it was", quiet)
         raise
@@ -293,5 +311,8 @@ def _print_examples(examples: Any, quiet: bool) -> None:
 def _remark_faults(report: dict[str, Any], quiet: bool) -> None:
     """Say what was wrong with the text and how it was handled; nothing when nothing was."""
     faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    too_long = faults.pop("long_sentences", 0)
+    if too_long:
+        remark(f"left out: {too_long:,} sentences above --max-length", quiet)
     if faults:
         remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

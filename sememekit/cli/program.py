@@ -48,6 +48,10 @@ class Program(TyperGroup):
         use_utf8_in_pipes()
         extra["prog_name"] = "sememekit"
         debug = "--debug" in arguments
+        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+            from sememekit.cli.help import keep_names_whole
+
+            keep_names_whole()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)

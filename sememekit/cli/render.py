@@ -28,9 +28,9 @@ def result_console() -> Console:
     return Console(file=sys.stdout, width=width, highlight=False)
 
 
-def print_json(report: BaseModel) -> None:
-    """One JSON object on one line."""
-    print(report.model_dump_json())
+def print_json(report: BaseModel, without: Any = None) -> None:
+    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does."""
+    print(report.model_dump_json(exclude=without))
 
 
 def remark(text: str, quiet: bool) -> None:

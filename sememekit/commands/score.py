@@ -183,7 +183,7 @@ def recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | N
     name, model = str(signature.options["segmenter"]), None
     if name == "sentencepiece":
         model = loaded.folder.file("sentencepiece.model")
-    segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model)
+    segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model, like=signature.segmenter)
     if segmenter.description != signature.segmenter:
         raise DataError(
             f"{loaded.folder.path} was trained on text cut by: {signature.segmenter}; here it would be cut by: "

@@ -6,7 +6,6 @@ Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries of tho
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from sememekit.sememes.perturbation import drop_annotation_edges
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
+from sememekit.sememes.writing import write_whole
 
 __all__ = ["GraphStatistics", "LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
@@ -191,21 +191,17 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all.
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all, and on the disk.
 
         Raises:
             GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
         """
         path = Path(path)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
-            data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
-            partial.write_bytes(data)
-            os.replace(partial, path)
+            write_whole(path, (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode())
         except UnicodeEncodeError as error:
             raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
 
     @classmethod

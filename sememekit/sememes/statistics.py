@@ -31,7 +31,9 @@ class GraphStatistics(Settings):
     edges: int
     """Pairs of a sense and a sememe."""
     tokens: int
+    """Running tokens, as the vocabulary counts them: of pairs those that are predicted."""
     annotated_words: int
+    unannotated_words: int
     annotated_tokens: int
     type_coverage: float
     """Share of words that are annotated, 0 to 1."""
@@ -78,6 +80,7 @@ def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStat
         edges=int(sense_sizes.sum()),
         tokens=int(counts.sum()),
         annotated_words=num_annotated,
+        unannotated_words=graph.num_words - num_annotated,
         annotated_tokens=int(counts[annotated].sum()),
         type_coverage=_ratio(num_annotated, graph.num_words),
         token_coverage=_ratio(counts[annotated].sum(), counts.sum()),

@@ -15,6 +15,7 @@ The folder has no dates and no absolute paths: same input, same bytes.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,7 @@ class TextFaults(Settings):
         cut_words: such cuts where there was neither, between two characters.
         byte_order_marks: byte order marks taken off the beginning of a file.
         carriage_returns: lines that ended with CR LF.
+        long_sentences: sentences above ``--max-length``, left out.
         truncated_archives: compressed files that end before their end mark; read up to there.
     """
 
@@ -68,6 +70,7 @@ class TextFaults(Settings):
     byte_order_marks: int = 0
     carriage_returns: int = 0
     truncated_archives: int = 0
+    long_sentences: int = 0
 
 
 class SplitSummary(Settings):
@@ -161,12 +164,17 @@ class Wordings:
                 yield self._read(file, example)
 
     def _read(self, file: BinaryIO, example: int) -> Wording:
-        start, end = self._lines[example], self._lines[example + 1]
+        start, end = self._lines[example : example + 2].tolist()
+        if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
+            raise DataError(
+                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
+                f"to {end}; {_REMEDY} {self._path.parent}"
+            )
         file.seek(start)
         try:
             record = json.loads(file.read(end - start))
             return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {_REMEDY} {self._path.parent}") from None
 
 
@@ -399,7 +407,7 @@ def _read_signature(folder: Path) -> Signature:
         raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_REMEDY} DIR")
     try:
         table = json.loads(path.read_bytes().decode())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: torn or not JSON ({error}); {_REMEDY} {folder}") from None
     version = table.get("format") if isinstance(table, dict) else None
     if version != FORMAT:
@@ -421,5 +429,8 @@ def write_signature(path: Path, signature: Signature) -> None:
     left_out = {
         name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None
     }  # a folder without has the bytes it always had
-    text = json.dumps(signature.model_dump(mode="json", exclude=left_out), ensure_ascii=False, indent=1)
+    table = signature.model_dump(mode="json", exclude=left_out)
+    if not signature.faults.long_sentences:
+        del table["faults"]["long_sentences"]
+    text = json.dumps(table, ensure_ascii=False, indent=1)
     path.write_bytes(text.encode() + b"\n")

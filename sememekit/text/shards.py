@@ -123,7 +123,7 @@ def process_shard(
     units: array[int] = array("I")
     with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
         for piece in read_pieces(span, faults):
-            for sentence, characters, size in _units(piece, span, corpus, segmenter, end):
+            for sentence, characters, size in _units(piece, span, corpus, segmenter, end, faults):
                 words.extend(map(ids.__getitem__, sentence))
                 units.extend((len(sentence), characters, size))
                 sentences += 1
@@ -155,14 +155,17 @@ def process_shard(
 
 
 def _units(
-    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end: str | None
+    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end: str | None, faults: FaultCounter
 ) -> Iterator[tuple[list[str], int, int]]:
     """Sentences of a piece, with the word ``end`` where it belongs: not after a piece that its line goes on behind."""
     try:
         found = list(corpus.units(piece.text, segmenter))
     except DataError as error:
         raise DataError(f"{place(span, piece.offset)}: {error}") from None
-    for index, (words, characters, size) in enumerate(found):
+    for index, (words, characters, size, left_out) in enumerate(found):
+        if left_out:
+            faults.add("long_sentences")
+            continue
         if not characters and not (corpus.keeps_blank_lines and piece.ends_line):
             continue  # a blank line
         closed = piece.ends_line or index + 1 < len(found)

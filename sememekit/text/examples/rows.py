@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sememekit.errors import DataError
 from sememekit.text.reading import FaultCounter, Piece, Span, place, read_pieces
 
 if TYPE_CHECKING:
     from sememekit.text.examples.base import ExampleSet
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Row(NamedTuple):
@@ -81,7 +84,29 @@ def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict
             raise DataError(f"{name}:{number}: not JSON ({error}); one object a line is needed") from None
         if not isinstance(record, dict):
             raise DataError(f"{name}:{number}: not a JSON object; one object a line is needed")
-        yield number, record
+        if "\\u" in piece.text:  # an escape can hold what UTF-8 cannot
+            record = _without_surrogates(record, f"{name}:{number}", faults)
+        if record is not None:
+            yield number, record
+
+
+def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter) -> dict[str, Any] | None:
+    """The record, without halves of surrogate pairs by the policy of ``faults``; None for one that is left out."""
+    text = json.dumps(record, ensure_ascii=False)
+    found = _SURROGATE.search(text)
+    if found is None:
+        return record
+    if faults.policy == "strict":
+        raise DataError(
+            f"{where}: half a surrogate pair (\\u{ord(found[0]):04x}), which is no character; mend the file, or pass --errors "
+            "replace or --errors skip"
+        )
+    faults.add("invalid_utf8")
+    if faults.policy == "skip":
+        faults.add("skipped_lines")
+        return None
+    mended: dict[str, Any] = json.loads(_SURROGATE.sub("\ufffd", text))
+    return mended
 
 
 def _json_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
