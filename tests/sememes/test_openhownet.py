@@ -147,14 +147,13 @@ def test_records_with_constants_are_read(tmp_path: Path) -> None:
 
 
 def test_a_damaged_stream_in_a_zip(tmp_path: Path) -> None:
+    many = {str(number): record(number, f"词{number}", "w", "{x|义}") for number in range(99)}
     path = tmp_path / "resources.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            DICTIONARY, pickle.dumps({str(number): record(number, f"词{number}", "w", "{x|义}") for number in range(99)})
-        )
+        archive.writestr(DICTIONARY, pickle.dumps(many))
     whole = path.read_bytes()
     for place in range(60, 400, 7):
-        path.write_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         with pytest.raises(DataError, match=r"resources\.zip"):
             open_lexicon(f"openhownet:{path}")
 
