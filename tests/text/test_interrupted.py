@@ -55,9 +55,7 @@ def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize(
-    ("ending", "damage"), [(".ids", "zeros"), (".units", "half"), (".types", "absent"), (".units", "zeros")]
-)
+@pytest.mark.parametrize(("ending", "damage"), [(".ids", "zeros"), (".units", "half"), (".types", "absent")])
 def test_a_shard_that_the_disk_lost_a_part_of_is_made_again(ending: str, damage: str, text: Path, tmp_path: Path) -> None:
     preprocess("plain", text, tmp_path / "expected", shard_bytes=8000)
     work = interrupted(text, tmp_path / "out")
@@ -153,7 +151,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {".xz": lzma.compress, ".gz": gzi
 
 @pytest.mark.parametrize("ending", PACKERS)
 def test_a_small_file_of_much_text_is_unpacked_in_bounded_memory(ending: str, tmp_path: Path) -> None:
-    """85 MB in a file of some ten kilobytes, and another file behind it; what memory it takes is measured in a process of its own."""
+    """85 MB in a file of some kilobytes, and another file behind it, in a process that may have 24 MB more."""
     block = b"one line of text\n" * 5_000_000
     path = tmp_path / f"text{ending}"
     path.write_bytes(PACKERS[ending](block) + PACKERS[ending](b"the end\n"))
