@@ -202,7 +202,7 @@ def _prepare_data(out: Path, text: Path, settings: QuickstartSettings) -> Prepar
     try:
         return PreparedData.open(folder)
     except DataError:
-        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed)
+        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed, force=True)  # a torn one is ours, too
     return PreparedData.open(folder)
 
 

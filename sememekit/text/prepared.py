@@ -33,7 +33,7 @@ from sememekit.text.vocabulary import Vocabulary
 FORMAT: Final = 1
 SIGNATURE: Final = "signature.json"
 VOCABULARY: Final = "vocabulary.tsv"
-_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --out"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
 
 
 class SourceFile(Settings):
