@@ -10,11 +10,11 @@ import numpy as np
 
 from sememekit.build import predicts_labels
 from sememekit.commands import page
+from sememekit.commands.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.training import RunFolder
 
 
