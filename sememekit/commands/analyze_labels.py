@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from sememekit.build import LoadedRun
 from sememekit.commands.evaluate import data_of_run
+from sememekit.commands.influence import influence, reads_sememes
 from sememekit.commands.predict import load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.influence import influence, reads_sememes
 from sememekit.text import PreparedData
 from sememekit.text.prepared import Examples
 from sememekit.training import autocast

@@ -246,11 +246,12 @@ class TextClassifier(LabelPredictor):
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
-        return self._read_as()[text[self.places_read(text)]]
+        ids = np.asarray(text, dtype=np.int64)
+        return self._read_as()[ids[self.places_read(ids)]]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
-        places = np.flatnonzero(self._read_as()[text] >= 0)
+        places = np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)
         return places[: self.settings.max_length] if self.settings.max_length else places
 
     def word_read(self, word: int) -> int:

@@ -19,9 +19,9 @@ from sememekit.commands.predict import load_classifier
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from tests.commands.test_explain import check_page
+from tests.commands.test_influence import graph_of
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
-from tests.tasks.test_influence import graph_of
 
 runner = CliRunner()
 PREMISE, HYPOTHESIS = "The girl runs in the park, in the zeppelin.", "Two dogs eat!"

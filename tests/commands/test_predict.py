@@ -129,7 +129,7 @@ def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
     assert {"accuracy", "accuracy_low", "interval", "confusion", "classes", "macro_f1", "nats"} <= set(report)
 
 
-@pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"], ["explain", "a man"]])
+@pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"]])
 def test_commands_about_words_name_what_to_use(pairs: tuple[Path, ExamplePlace], command: list[str]) -> None:
     result = runner.invoke(app, [command[0], str(pairs[0]), *command[1:]], input="a man\n")
     assert result.exit_code == 1
