@@ -111,9 +111,9 @@ def format_value(value: object) -> str:
     return str(value)
 
 
-def per_cent(share: float) -> str:
+def per_cent(share: float | None) -> str:
     """A share as people read scores of texts, in per cent with two places; JSON has the share itself."""
-    return f"{100 * share:.2f}"
+    return "–" if share is None else f"{100 * share:.2f}"
 
 
 @contextmanager
