@@ -112,8 +112,8 @@ def format_value(value: object) -> str:
 
 
 def per_cent(share: float | None) -> str:
-    """A share as people read scores of texts, in per cent with two places, "-" for none; JSON has the share itself."""
-    return "-" if share is None else f"{100 * share:.2f}"
+    """A share as people read scores of texts, in per cent with two places, "–" for none; JSON has the share itself."""
+    return "–" if share is None else f"{100 * share:.2f}"
 
 
 @contextmanager
