@@ -106,7 +106,7 @@ def open_victim(
     own = str(classifier.run.folder.data_signature().options["segmenter"])
     if (own in _CUTS_WORDS or ":" in own) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
-    elif segmenter and (own in _CUTS_WORDS or ":" in own or own == "none"):
+    elif segmenter and (own in _CUTS_WORDS or own == "none"):
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
@@ -124,10 +124,10 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
         if lexicon:
             raise ConfigError(f"--lexicon {lexicon}: it holds the words of a segmenter; add --segmenter fmm or jieba")
         return None, _PIECES
-    if segmenter not in _CUTS_WORDS and ":" not in segmenter:
+    if segmenter not in (*_CUTS_WORDS, "none") and ":" not in segmenter:
         raise ConfigError(
-            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(_CUTS_WORDS)} or "
-            "package.module:Class; leave it out for texts with blanks between their words"
+            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(_CUTS_WORDS)}, none "
+            "(white space) or package.module:Class; leave it out for texts with blanks between their words"
         )
     with _working_folder_importable():
         opened = segmenter_for(segmenter, lexicon=lexicon or None)
