@@ -126,7 +126,7 @@ def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
     assert task.temperature == pytest.approx(0.25)
 
 
-def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Path) -> None:
+def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_text(tmp_path / "text")
     for split in ("train", "valid"):
         path = folder / f"{split}.txt"
@@ -145,7 +145,18 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
     task = load_run(tmp_path / "run").task
     assert isinstance(task, Lattice)
     assert max(batch.num_tokens for batch in task.batches(data, 1, 0)) == 5
-    assert evaluate_ppl(tmp_path / "run", split="valid").tokens == len(data.tokens("valid"))
+    places: list[int] = []
+    original = Lattice.batch_of
+
+    def watched(self: Lattice, sentences: Any) -> Any:
+        batch = original(self, sentences)
+        places.append(batch.tokens.numel())
+        return batch
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lattice, "batch_of", watched)
+        assert evaluate_ppl(tmp_path / "run", split="valid").tokens == len(data.tokens("valid"))
+    assert max(places) <= 40 * 400, "the long sentence does not make 37 short ones as long as itself"
     said.clear()
     train({**plan, "task": {**plan["task"], "max_length": 0}}, tmp_path / "all", on_remark=said.append)
     assert said == [
