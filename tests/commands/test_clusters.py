@@ -22,7 +22,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.sememes.clusters import read_clusters
 from sememekit.text.batching import evaluation_columns
 from sememekit.training import EpochReport, RunFolder
-from sememekit.training.checkpoint import step_of
+from sememekit.training.checkpoint import step_of, write_run_manifest
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -201,6 +201,7 @@ def test_a_killed_copy_is_no_run_and_can_be_made_again(
         raise KeyboardInterrupt
 
     (copy / AUGMENT_FILE).write_text("{}\n")
+    write_run_manifest(copy)
     if moment == "rename":
         monkeypatch.setattr(Path, "replace", killed)
     else:
