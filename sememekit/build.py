@@ -16,19 +16,31 @@ from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny
 
 import sememekit
-from sememekit.config import Claim, Settings, load_variant, nearest, read_settings
+from sememekit.config import (
+    USUAL_VARIANTS,
+    Claim,
+    Settings,
+    check_code,
+    collected,
+    load_variant,
+    nearest,
+    read_settings,
+    trusting_code,
+    unread,
+)
 from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Resources
+from sememekit.decoders.base import Decoder, Resources
 from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import EncoderResources
+from sememekit.encoders.base import Encoder, EncoderResources
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPredictor
-from sememekit.text import PreparedData, Signature, Vocabulary
+from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+from sememekit.training.diagnosis import first_bad_weight
 
 CLUSTERS = "clusters.json"
 """The word clusters of a run, in its folder."""
@@ -99,7 +111,10 @@ class Plan(Settings):
         return plain
 
 
-_VARIANTS = {"task": (TASKS, "language_model"), "encoder": (ENCODERS, "lstm"), "decoder": (DECODERS, "softmax")}
+_VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
+    slot: (variants, base, USUAL_VARIANTS[slot])
+    for slot, variants, base in (("task", TASKS, Task), ("encoder", ENCODERS, Encoder), ("decoder", DECODERS, Decoder))
+}
 _PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
     "data": DataSettings,
@@ -109,6 +124,32 @@ _PLAIN: dict[str, type[Settings]] = {
     "schedule": ScheduleSettings,
     "run": RunSettings,
 }
+
+
+def variant(slot: str, name: str) -> Any:
+    """The class of an encoder, a decoder or a task.
+
+    Raises:
+        ConfigError: no such one, or code of another kind.
+    """
+    table, base, _ = _VARIANTS[slot]
+
+    def is_one(found: Any) -> bool:
+        settings = getattr(found, "Settings", None)
+        return (
+            isinstance(found, type)
+            and issubclass(found, base)
+            and isinstance(settings, type)
+            and issubclass(settings, Settings)
+        )
+
+    return load_variant(slot, name, table, is_one)
+
+
+def check_plan_code(table: Mapping[str, Any], where: str) -> None:
+    """Refuse a plan out of a folder that names code, unless that is trusted; see ``config.variants.check_code``."""
+    named = {f"{slot}.name": keys.get("name") for slot, keys in table.items() if isinstance(keys, Mapping)}
+    check_code(named, where)
 
 
 def read_plan(table: Mapping[str, Any], where: str) -> Plan:
@@ -129,7 +170,7 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     for slot, kind in _PLAIN.items():
         given = table.get(slot)
         parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
-    for slot, (variants, usual) in _VARIANTS.items():
+    for slot, (_, _, usual) in _VARIANTS.items():
         if slot == "decoder" and predicts_labels(parts["task"].name):
             if table.get(slot):
                 raise ConfigError(f"{where}: task {parts['task'].name!r} predicts labels, not words; leave the decoder out")
@@ -137,15 +178,47 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
             continue
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
-        variant = load_variant(slot, name, variants)
-        settings = read_settings(variant.Settings, given, f"{where} [{slot}] of {slot} {name!r}")
+        settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
         parts[slot] = Slot(name=name, settings=settings)
     return Plan(**parts)
 
 
+def completed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
+    plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
+    for slot in _VARIANTS:
+        if "name" in plan.get(slot, {}):
+            kind = variant(slot, plan[slot]["name"])
+            plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
+    return plan
+
+
+def remarks_on(plan: Plan) -> tuple[str, ...]:
+    """A sentence for each thing that a plan was given and that nothing in its model reads: settings, and the graph.
+
+    They are remarks and no errors, since arms of an experiment often share their flags, and since the run keeps its graph for
+    the commands that group words by it.
+    """
+    sentences: list[str] = []
+    for slot, chosen in _chosen(plan):
+        sentences += unread(chosen.settings, slot)
+    parts = [(variant(slot, chosen.name), chosen.settings) for slot, chosen in _chosen(plan)]
+    if plan.graph.path and not any("graph" in kind.needs(settings) for kind, settings in parts):
+        names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen in _chosen(plan))
+        sentences.append(
+            f"the graph {plan.graph.path} changes nothing: {names} with these settings read no sememes; the run keeps it, for "
+            "instance for 'sememekit evaluate-ppl --by senses'"
+        )
+    return tuple(sentences)
+
+
+def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
+    return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
+
+
 def predicts_labels(task: str) -> bool:
     """Whether the task of this name predicts labels of whole texts."""
-    found: type[Task] = load_variant("task", task, TASKS)
+    found: type[Task] = variant("task", task)
     return issubclass(found, LabelPredictor)
 
 
@@ -179,8 +252,8 @@ def build_task(
     if graph is not None:
         graph.check_vocabulary(vocabulary)
     torch.manual_seed(plan.run.seed)
-    task_class = load_variant("task", plan.task.name, TASKS)
-    encoder_class = load_variant("encoder", plan.encoder.name, ENCODERS)
+    task_class = variant("task", plan.task.name)
+    encoder_class = variant("encoder", plan.encoder.name)
     if encoder_class.reads_ahead and issubclass(task_class, WordPredictor | SentencePredictor):
         raise ConfigError(
             f"task {plan.task.name!r} predicts the next word, which encoder {plan.encoder.name!r} has read already; take an "
@@ -193,7 +266,7 @@ def build_task(
     if plan.decoder is None:
         classifier: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, labels)
         return classifier
-    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
+    decoder_class = variant("decoder", plan.decoder.name)
     width = task_class.context_size(plan.task.settings, encoder)
     decoder = decoder_class(plan.decoder.settings, Resources(width, vocabulary, graph, embedding, clusters))
     task: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
@@ -214,7 +287,7 @@ def _build_sentence_model(
     entries = task_class.make_entries(settings, vocabulary, chunks, graph)
     embedding = task_class.make_embedding(settings, entries, graph)
     encoder = encoder_class(plan.encoder.settings, EncoderResources(task_class.input_size(settings), vocabulary, graph))
-    decoder_class = load_variant("decoder", plan.decoder.name, DECODERS)
+    decoder_class = variant("decoder", plan.decoder.name)
     if (needs := decoder_class.needs(decoder_settings) & {"graph", "clusters"}) != frozenset():
         raise ConfigError(
             f"task {plan.task.name!r} chooses from chunks of words, and decoder {plan.decoder.name!r} with these settings "
@@ -269,9 +342,9 @@ def graph_of(plan: Plan) -> SememeGraph | None:
     """
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
     decoder = plan.decoder
-    if decoder and not plan.graph.path and "graph" in load_variant("decoder", decoder.name, DECODERS).needs(decoder.settings):
+    if decoder and not plan.graph.path and "graph" in variant("decoder", decoder.name).needs(decoder.settings):
         raise ConfigError(f"decoder {decoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
-    if not plan.graph.path and "graph" in load_variant("encoder", plan.encoder.name, ENCODERS).needs(plan.encoder.settings):
+    if not plan.graph.path and "graph" in variant("encoder", plan.encoder.name).needs(plan.encoder.settings):
         raise ConfigError(f"encoder {plan.encoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
     return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
 
@@ -287,7 +360,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
         return None
     if plan.decoder is None:
         raise ConfigError(f"task {plan.task.name!r} predicts labels, not words; leave --clusters out")
-    if "clusters" not in load_variant("decoder", plan.decoder.name, DECODERS).needs(plan.decoder.settings):
+    if "clusters" not in variant("decoder", plan.decoder.name).needs(plan.decoder.settings):
         raise ConfigError(
             f"decoder {plan.decoder.name!r} with these settings takes no word clusters; leave --clusters out, or choose a "
             "decoder that does: --decoder class_hsm --set decoder.classes=file, or --decoder self_organized --set "
@@ -306,6 +379,27 @@ def data_of(plan: Plan) -> PreparedData:
         hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
         raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")
     return PreparedData.open(Path(plan.data.path))
+
+
+def check_counts(plan: Plan, data: PreparedData) -> None:
+    """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
+
+    Earlier versions counted ``</s>`` 0 times, though it is the commonest word that is predicted.
+
+    Raises:
+        ConfigError: with the command that prepares the data anew.
+    """
+    vocabulary, signature = data.vocabulary, data.signature
+    of_pairs = signature.examples is not None and signature.examples.keeps_text
+    predicted = of_pairs or signature.options.get("end_mark") == STOP
+    if plan.decoder is None or not predicted or STOP not in vocabulary or vocabulary.counts[vocabulary.id(STOP)]:
+        return
+    if load_variant("decoder", plan.decoder.name, DECODERS).by_frequency(plan.decoder.settings):
+        raise ConfigError(
+            f"decoder {plan.decoder.name!r} goes by the counts of words, and {data.folder} has the count 0 for {STOP!r}, which "
+            "ends every target: an earlier version prepared its vocabulary; prepare the pairs again: sememekit preprocess "
+            f"{signature.dataset} SOURCE --out {data.folder} --force, and then what was prepared with --vocabulary of them"
+        )
 
 
 def run_files(
@@ -341,9 +435,56 @@ def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int
 
 
 def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
-    """The chunk vocabulary that a run keeps, or None."""
+    """The chunk vocabulary that a run keeps, or None.
+
+    Raises:
+        CheckpointError: it is not that of the run's data.
+    """
     file = folder.file(CHUNKS)
-    return ChunkVocabulary.load(file, vocabulary) if file.exists() else None
+    if not file.exists():
+        return None
+    chunks, signed = ChunkVocabulary.load(file, vocabulary), folder.data_signature().chunks
+    if signed is not None and chunks.fingerprint != signed.fingerprint:
+        raise CheckpointError(
+            f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of them "
+            "was changed or taken from another run; copy the folder again from where it came from"
+        )
+    return chunks
+
+
+def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
+    """The words of a run.
+
+    Raises:
+        CheckpointError: they are not those of its data.
+    """
+    vocabulary, signature = Vocabulary.load(folder.file("vocabulary.tsv")), folder.data_signature()
+    if vocabulary.fingerprint != signature.vocabulary:
+        raise CheckpointError(
+            f"{folder.file('vocabulary.tsv')} has the fingerprint {vocabulary.fingerprint}, and data.json beside it names "
+            f"{signature.vocabulary}; one of them was changed or taken from another run; copy the folder again from where it "
+            "came from"
+        )
+    return vocabulary
+
+
+def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
+    """The plan of a run, or a ``table`` that was made of it.
+
+    Raises:
+        CheckpointError: it cannot be read.
+        ConfigError: a class of somebody's own that it names cannot be imported here.
+    """
+    where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
+    for slot in _VARIANTS:
+        keys = wanted.get(slot)
+        if isinstance(keys, Mapping) and isinstance(name := keys.get("name"), str) and ":" in name:
+            variant(slot, name)  # that it is not here is no fault of the plan
+    try:
+        return read_plan(completed(wanted), where)
+    except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
+        raise CheckpointError(f"{why}; the plan was changed by hand or written by another version of sememekit") from None
 
 
 @dataclass(frozen=True)
@@ -368,24 +509,38 @@ class LoadedRun:
     snapshot: str
 
 
-def load_run(path: Path, *, which: Literal["best", "last"] = "best", device: str = "auto") -> LoadedRun:
+def load_run(
+    path: Path, *, which: Literal["best", "last"] = "best", device: str = "auto", trust_code: bool = False
+) -> LoadedRun:
     """Load a trained model from its run folder.
 
+    Args:
+        path: the folder.
+        which: the best weights by validation, or the last.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        trust_code: load classes that are not ours and that the folder names, as ``config.trusting_code`` does for a block.
+
     Raises:
-        CheckpointError: when the folder is no run, is torn or has no such snapshot.
+        CheckpointError: when the folder is no run, is torn or has no such snapshot, or when its files are not of one run.
+        ConfigError: it names code, which is not trusted or cannot be imported.
     """
+    path = Path(path)
     folder = RunFolder.open(path)
-    try:
-        plan = read_plan(folder.plan, f"{path}/plan.json")
-    except ConfigError as error:
-        raise CheckpointError(f"{error}; the plan was changed by hand or written by another version of sememekit") from None
-    vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
+    with trusting_code(trust_code):
+        check_plan_code(folder.plan, f"{path}/plan.json")
+    plan = plan_of_run(folder)
+    vocabulary = vocabulary_of_run(folder)
     graph_file = folder.file("graph.json")
     graph = SememeGraph.load(graph_file) if graph_file.exists() else None
     labels, chunks = labels_of(folder.data_signature()), stored_chunks(folder, vocabulary)
     task = build_task(plan, vocabulary, graph, stored_clusters(folder, vocabulary), labels, chunks)
     snapshot = folder.load(which, with_trainer=False)
     load_weights(task, snapshot.weights, path)
+    if (name := first_bad_weight(task)) is not None:
+        raise CheckpointError(
+            f"{path}: its {which} checkpoint ({snapshot.name}) is of a training that diverged: {name} holds values that are "
+            "not finite, so no figure of it means anything; train again with a lower rate (--set optimizer.learning_rate=R)"
+        )
     where = pick_device(device)
     return LoadedRun(folder, plan, vocabulary, graph, task.to(where).eval(), where, snapshot.name)
 

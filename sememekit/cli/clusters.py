@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sememekit.cli.options import Debug, Device, Dtype, EvaluationData, Json, Quiet, Run, Split, example, given
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Split,
+    TrustCode,
+    example,
+    given,
+)
+from sememekit.cli.program import STOPPED
 from sememekit.cli.render import hint, print_fields, print_json, print_table, progress_bars, remark
+
+if TYPE_CHECKING:
+    from sememekit.commands.cluster_update import ClusterUpdateReport
 
 Which = Annotated[Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")]
 
@@ -22,7 +38,15 @@ def register(app: typer.Typer) -> None:
 
 def cluster_update(
     run: Run,
-    passes: Annotated[int | None, typer.Option("--passes", min=1, help="How often the training text is read first.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters held; 0.")
+    ] = None,
+    running_passes: Annotated[
+        int | None,
+        typer.Option(
+            "--running-passes", min=1, help="Read the text so often by the running mean; the exact mean unless given."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="A new run folder for the result; without it RUN is changed.", show_default=False),
@@ -34,36 +58,59 @@ def cluster_update(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
-    """Assign the words of a trained model to its clusters anew, from its training text (an E-step).
+    """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 
-    No weight changes. Without --out the checkpoint is replaced, whole or not at all; train --resume goes on from it.
+    Without --epochs no weight changes, and the perplexity gets worse: the vectors have not followed. Without --out the
+    checkpoint is replaced, whole or not at all. train --resume goes on from either, and with an M-step that was stopped.
     """
     from sememekit.commands.cluster_update import cluster_update as command
+    from sememekit.training import Report, StepReport
 
-    options = given(passes=passes, out=out, split=split, data=data, which=which, device=device, dtype=dtype)
+    options = given(epochs=epochs, running_passes=running_passes, out=out, split=split, data=data, which=which)
     with progress_bars(quiet) as show:
-        result = command(run, progress=show, **options)
+
+        def on_report(report: Report) -> None:
+            if isinstance(report, StepReport):
+                show(f"epoch {report.epoch}", report.batch, report.num_batches)
+
+        result = command(run, progress=show, on_report=on_report, **options, **given(device=device, dtype=dtype))
     if json:
         print_json(result)
-        return
-    rows = [
-        (name.replace("_", " "), getattr(result.before, name), getattr(result.after, name))
-        for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
-    ]
-    print_table(f"Clusters of {run}, on {result.split}", ("", "before", "after"), rows)
-    moved = {"words moved": f"{result.moved_words:.2%}", "text that they are": f"{result.moved_frequency:.2%}"}
-    shown = {"written": f"{result.written} ({result.new_checkpoint})", "tokens_read": result.tokens_read}
-    counts = {name: getattr(result, name) for name in ("num_clusters", "empty_clusters", "largest_cluster")}
-    print_fields("", {**moved, **shown, **counts})
+    else:
+        _print_update(run, result)
     if result.homeless_words:
         remark(
             f"{result.homeless_words} words found every cluster closed and went to the least loaded one; a larger "
             "decoder.gamma or decoder.frequency_budget would make room",
             quiet,
         )
-    hint(f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, so that the weights follow", quiet)
+    if result.stopped:
+        remark(f"stopped by a signal; go on with: sememekit train --out {result.written} --resume", quiet=False)
+        raise typer.Exit(STOPPED)
+    if not epochs:
+        hint(
+            f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, so that the vectors follow", quiet
+        )
+
+
+def _print_update(run: Path, result: ClusterUpdateReport) -> None:
+    steps = [("before", result.before), ("new clusters", result.after), ("trained on", result.trained)]
+    columns = [(name, values) for name, values in steps if values is not None]
+    rows = [
+        (name.replace("_", " "), *(getattr(values, name) for _, values in columns))
+        for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
+    ]
+    print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
+    moved = {"words moved": f"{result.moved_words:.2%}", "text that they are": f"{result.moved_frequency:.2%}"}
+    objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}
+    shown = {"statistics": result.statistics, "tokens_read": result.tokens_read}
+    written = {"written": f"{result.written} ({result.new_checkpoint})"}
+    counts = {name: getattr(result, name) for name in ("num_clusters", "empty_clusters", "largest_cluster")}
+    trained = {"epochs trained": result.epochs_trained, "best epoch": result.best_epoch, "finished": result.finished}
+    print_fields("", {**objective, **moved, **shown, **counts, **(trained if result.trained else {}), **written})
 
 
 def clusters(
@@ -77,6 +124,7 @@ def clusters(
     which: Which = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Which words a model keeps in one cluster."""
@@ -111,6 +159,7 @@ def report(
         Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
@@ -119,5 +168,5 @@ def report(
     result = command(run, **given(html=html))
     if json:
         print_json(result)
-    else:
+    elif not quiet:
         print_fields(f"Report of {run}", result, skip=("run",))

@@ -8,8 +8,18 @@ from typing import Annotated
 import typer
 
 from sememekit.cli.lines import lines_of
-from sememekit.cli.options import Debug, Device, Errors, Json, Run, Seed, Which, given
-from sememekit.cli.render import print_json
+from sememekit.cli.options import (
+    Debug,
+    Device,
+    Errors,
+    Json,
+    Run,
+    Seed,
+    TrustCode,
+    Which,
+    given,
+)
+from sememekit.cli.render import print_json, say
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, generate_texts, refuse
 from sememekit.errors import ConfigError
 
@@ -33,6 +43,7 @@ def generate(
     seed: Seed = None,
     device: Device = None,
     json: Json = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Go on from a prompt, word by word; or, with a model of headlines or dialogue, write a text for each line
@@ -61,4 +72,4 @@ def generate(
     if json:
         print_json(report)
     else:
-        print(report.text)
+        say(report.text)

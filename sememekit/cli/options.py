@@ -48,6 +48,10 @@ Device = Annotated[DeviceName | None, typer.Option("--device", help="Where to co
 Dtype = Annotated[DtypeName | None, typer.Option("--dtype", help="Numbers in matrix products; sums stay in float32.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Load code that RUN or other folders name; only where you trust their maker.")
+]
+"""Read in ``program.py``; a name that is typed on the command line is trusted without it."""
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.", show_default=False)]
 ERRORS_HELP = "What to do with bytes that are not valid text."

@@ -11,18 +11,22 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from sememekit.cli.render import shown
 from sememekit.errors import SememekitError
+from sememekit.files import RunWarning
 
 FAILED = 1
 USAGE = 2
@@ -31,6 +35,11 @@ INTERRUPTED = 130
 
 LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""
+
+
+_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
+_NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
+"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
 
 
 class Program(TyperGroup):
@@ -47,7 +56,15 @@ class Program(TyperGroup):
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         use_utf8_in_pipes()
         extra["prog_name"] = "sememekit"
+        with _remarks(arguments), _trust(arguments):
+            return self._run_trusting(arguments, extra)
+
+    def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
+        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+            from sememekit.cli.help import keep_names_whole
+
+            keep_names_whole()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)
@@ -58,6 +75,8 @@ class Program(TyperGroup):
         except BrokenPipeError:
             return leave_the_pipe()
         except KeyboardInterrupt:
+            goes_on = "; the same command goes on where it stopped" if arguments[:1] == ["preprocess"] else ""
+            print(f"sememekit: interrupted{goes_on}", file=sys.stderr)
             return INTERRUPTED
         except typer.TyperException as error:
             return _complain(_usage_message(error), USAGE, debug=False)
@@ -66,7 +85,7 @@ class Program(TyperGroup):
         except OSError as error:
             return _complain(_system_message(error), FAILED, debug)
         except MemoryError:
-            return _complain("out of memory; use a smaller batch, a smaller model or a machine with more", FAILED, debug)
+            return _complain(_OUT_OF_MEMORY, FAILED, debug)
         except Exception as error:
             return _complain(_unexpected_message(error), FAILED, debug)
 
@@ -78,6 +97,35 @@ class Program(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(leave_the_pipe()) from None
         return result
+
+
+def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Trust the code that is named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all of it."""
+    typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
+    if "--trust-code" not in arguments and not typed:
+        return nullcontext()
+    from sememekit.config import trusting_code
+
+    return trusting_code("--trust-code" in arguments or typed)
+
+
+@contextmanager
+def _remarks(arguments: Sequence[str]) -> Iterator[None]:
+    """Inside, what a user should know of a folder is a line on stderr, once; nothing with ``--quiet``."""
+    said: set[str] = set()
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if not issubclass(category, RunWarning):
+            before(message, category, *rest, **more)
+        elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
+            said.add(str(message))
+            print("sememekit: remark:", message, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RunWarning)
+        warnings.showwarning = show
+        yield
 
 
 def leave_the_pipe() -> int:
@@ -108,7 +156,7 @@ def _complain(message: str, code: int, debug: bool) -> int:
     line = " ".join(message.split())
     if len(line) > LONGEST_MESSAGE:  # a message that quotes a broken file can be as long as the file
         line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
-    print("sememekit: error:", line, file=sys.stderr)
+    print("sememekit: error:", shown(line), file=sys.stderr)
     return code
 
 
@@ -121,10 +169,14 @@ def _usage_message(error: typer.TyperException) -> str:
 
 def _system_message(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += "; make room and repeat the command: what was whole before is whole still"
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 
 def _unexpected_message(error: Exception) -> str:
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
+        return _OUT_OF_MEMORY
     return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"

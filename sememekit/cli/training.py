@@ -20,11 +20,12 @@ from sememekit.cli.options import (
     Recipe,
     Seed,
     Task,
+    TrustCode,
     example,
     given,
 )
 from sememekit.cli.program import STOPPED, fail_usage
-from sememekit.cli.render import hint, print_fields, print_json, remark, training_progress
+from sememekit.cli.render import hint, print_fields, print_json, remark, say, training_progress
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +72,7 @@ def train(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
+    trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
     """Train a model; the folder that it leaves is all that the other commands need.
@@ -87,7 +89,7 @@ def train(
     if print_plan:
         from sememekit.build import read_plan
 
-        print(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
@@ -95,11 +97,15 @@ def train(
 
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = run(table, out, resume=resume, on_report=show)
+        report = run(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
     if json:
         print_json(report)
     else:
-        print_fields(f"Trained: {out}", report)
+        unit = "examples" if report.metric == "accuracy" else "tokens"
+        shown = {f"{unit}_per_second" if name == "tokens_per_second" else name: value for name, value in dict(report).items()}
+        shown["vectors"] = report.vectors.sentence() if report.vectors is not None else None
+        shown["remarks"] = "; ".join(report.remarks) or None
+        print_fields(f"Trained: {out}", shown)
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)
@@ -130,17 +136,17 @@ def training_table(
         recipe: name or path, or None to start from nothing: a slot that is not named takes its usual variant.
         variants: slot -> name, of the flags that were given; another name than the recipe's replaces its table whole.
         keys: ``data``, ``graph``, ``clusters``, ``vectors``, ``augment``, ``seed``, ``device`` and ``dtype``, as far as given.
-        overrides: ``slot.key=value``, applied last.
+        overrides: ``slot.key=value``, applied last; a variant that they choose is chosen before any key is set.
         start_from: a run whose plan lies under the recipe.
     """
-    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables
+    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
 
     table = load_recipe(recipe) if recipe is not None else {}
     if start_from is not None:
         from sememekit.commands.train import table_of_run
 
         table = merge_tables(table_of_run(start_from), table)
-    for slot, name in variants.items():
+    for slot, name in {**variants, **named_variants(overrides)}.items():
         table = choose_variant(table, slot, name)
     for name, value in keys.items():
         slot, key = _PLACES.get(name, ("run", name))

@@ -7,6 +7,7 @@ from typing import Final
 
 from sememekit.commands import page
 from sememekit.commands.analyze import Analysis, Case, Prediction, RunAnalysis
+from sememekit.files import PAGE, write_output
 
 _WIDTH, _HEIGHT = 720, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 24, 16, 46
@@ -17,7 +18,7 @@ _DASHES: Final = ("", "6 4")
 
 def write_analysis_page(analysis: Analysis, path: Path) -> None:
     """Write an analysis as a page that needs nothing else."""
-    path.write_text(analysis_page(analysis), encoding="utf-8")
+    write_output(path, analysis_page(analysis).encode(), PAGE)
 
 
 def analysis_page(analysis: Analysis) -> str:

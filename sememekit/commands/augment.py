@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sememekit.attack import ExampleResult, read_examples
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.errors import DataError
 from sememekit.text import PreparedData
 from sememekit.text.prepared import Examples, token_type
@@ -38,7 +38,8 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
     options = data.signature.options
     model = data.folder / "sentencepiece.model"
-    segmenter = segmenter_for(str(options["segmenter"]), hmm=bool(options["hmm"]), model=model if model.exists() else None)
+    name = recorded_name(data.signature, data.folder / "signature.json")
+    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model if model.exists() else None)
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
         return [data.vocabulary.encode(segmenter.segment(text)).tolist() for text in texts]
@@ -98,7 +99,7 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[str, ...], str, tuple[str, .
             continue
         try:
             result = ExampleResult.model_validate(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"--augment {path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
         if result.adversarial is not None:
             yield number, result.adversarial, result.label, result.fields

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lemmas, open_lexicons
+from sememekit.files import GRAPH, check_output
+from sememekit.sememes import (
+    GraphStatistics,
+    LexiconReport,
+    Side,
+    build_graph,
+    graph_statistics,
+    open_lemmas,
+    open_lexicons,
+)
 from sememekit.text.prepared import PreparedData
 
 
@@ -70,13 +79,14 @@ def build_sememe_graph(
     """
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
+    check_output(out, GRAPH)
     vocabulary = PreparedData.open(data).vocabulary
     lexicons = open_lexicons(sources, side, yes_download, lemmas=lemmas, defining_words=defining_words, seed=seed)
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     graph.save(out)
-    statistics = graph.statistics(vocabulary.counts)
+    statistics = graph_statistics(graph, vocabulary.counts)
     uses = tuple(
         LexiconUse(
             source=source,

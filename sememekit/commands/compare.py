@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import TEXTS, write_output
 from sememekit.measure.attack_rates import Difference, interval
 from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.intervals import Estimate
@@ -83,9 +84,11 @@ def write_texts_file(path: Path, sources: list[str], texts: list[list[str]], ref
         DataError: when it cannot be written.
     """
     try:
-        with path.open("w", encoding="utf-8") as out:
-            for source, best, own in zip(sources, texts, references, strict=True):
-                out.write(json.dumps({"source": source, "texts": best, "references": own}, ensure_ascii=False) + "\n")
+        lines = (
+            json.dumps({"source": source, "texts": best, "references": own}, ensure_ascii=False) + "\n"
+            for source, best, own in zip(sources, texts, references, strict=True)
+        )
+        write_output(path, "".join(lines).encode(), TEXTS)
     except OSError as error:
         raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import torch
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.config import Settings
 from sememekit.decoders.base import SenseEvidence
 from sememekit.errors import ConfigError, DataError, SememekitError
@@ -285,12 +285,12 @@ def _segment(loaded: LoadedRun, signature: Signature, text: str) -> tuple[list[s
 
 def _segmenter_of_data(loaded: LoadedRun, signature: Signature) -> Segmenter | None:
     """The segmenter that the data were cut with, where it is one that cuts and can be had again; otherwise None."""
-    name = str(signature.options.get("segmenter"))
+    name = recorded_name(signature, loaded.folder.file("data.json"))
     if name == "none":
         return None
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
     try:
-        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model)
+        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model, like=signature.segmenter)
     except (SememekitError, OSError):
         return None
     return segmenter if segmenter.description == signature.segmenter else None

@@ -81,7 +81,7 @@ class LatticeExplanation(Settings):
 
     Attributes:
         run, checkpoint: the run folder and its snapshot.
-        marginal: exact, or approximate and by which rule.
+        marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
         longest: L, tokens of a chunk at most.
         copies: E, embeddings of a chunk at most.
         sentences: one, or several for a text of more tokens than are read at once.

@@ -12,6 +12,7 @@ from sememekit.commands.explain import SememeGate, SenseShare, gates_of, senses_
 from sememekit.commands.writing import Writer, describe_search, load_writer, search_of
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
+from sememekit.files import PAGE, write_output
 from sememekit.tasks.writing import wording
 from sememekit.training import autocast
 
@@ -145,7 +146,7 @@ def _why(
 
 def write_page(explanation: WritingExplanation, path: Path) -> None:
     """Write an explanation as a page that needs nothing else."""
-    path.write_text(explanation_page(explanation), encoding="utf-8")
+    write_output(path, explanation_page(explanation).encode(), PAGE)
 
 
 def explanation_page(explanation: WritingExplanation) -> str:

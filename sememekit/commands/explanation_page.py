@@ -7,11 +7,12 @@ from pathlib import Path
 
 from sememekit.commands import page
 from sememekit.commands.explain import BLANKS, Explanation, SememeGate, SenseShare
+from sememekit.files import PAGE, write_output
 
 
 def write_page(explanation: Explanation, path: Path) -> None:
     """Write an explanation as a page that needs nothing else."""
-    path.write_text(explanation_page(explanation), encoding="utf-8")
+    write_output(path, explanation_page(explanation).encode(), PAGE)
 
 
 def explanation_page(explanation: Explanation) -> str:

@@ -13,7 +13,7 @@ from sememekit.build import load_run, prepare_torch
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.tasks.base import word_predictor
-from sememekit.text import END, Vocabulary
+from sememekit.text import END, STOP, Vocabulary
 
 
 class GenerateReport(Settings):
@@ -134,7 +134,7 @@ def _drawer(temperature: float, top_k: int, banned: int | None, generator: torch
 def _text(vocabulary: Vocabulary, words: list[int]) -> str:
     lines: list[list[str]] = [[]]
     for token in vocabulary.decode(words):
-        if token == END:
+        if token in (END, STOP):
             lines.append([])
         else:
             lines[-1].append(token)

@@ -11,6 +11,7 @@ from sememekit.build import LoadedRun
 from sememekit.commands.writing import describe_search, search_of
 from sememekit.config import Settings
 from sememekit.errors import DataError
+from sememekit.files import TEXTS, check_output, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
@@ -104,6 +105,8 @@ def judge_writing(
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)
     sources = [examples.text(index, 0) for index in range(len(examples))]
+    if texts is not None:
+        check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: progress("texts", done, total))
     written = [
         [" ".join(wording(task.vocabulary, item, own.source, search)) for item in best]
@@ -164,9 +167,10 @@ def _signed(preset: str, signature: str, place: str, search: BeamSettings, named
 def _write(path: Path, wordings: Sequence[Wording], written: Sequence[Sequence[str]]) -> None:
     """The texts as JSON lines."""
     try:
-        with path.open("w", encoding="utf-8") as out:
-            for own, best in zip(wordings, written, strict=True):
-                record = {"source": " ".join(own.source), "texts": list(best), "references": list(own.references)}
-                out.write(json.dumps(record, ensure_ascii=False) + "\n")
+        lines = []
+        for own, best in zip(wordings, written, strict=True):
+            record = {"source": " ".join(own.source), "texts": list(best), "references": list(own.references)}
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        write_output(path, "".join(lines).encode(), TEXTS)
     except OSError as error:
         raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None

@@ -14,6 +14,7 @@ from sememekit.commands.explain_lattice import (
     LatticeSentence,
     WordEmbeddings,
 )
+from sememekit.files import PAGE, write_output
 
 _STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
 _TOKEN: Final = 15
@@ -25,7 +26,7 @@ def write_lattice_page(explanation: LatticeExplanation, path: Path) -> None:
     title = "The lattice of a sentence"
     sections = "\n".join(_section(sentence) for sentence in explanation.sentences)
     body = f"<h1>{title}</h1>\n{_origin(explanation)}\n{_LEGEND}\n{sections}"
-    path.write_text(page.document(title, body), encoding="utf-8")
+    write_output(path, page.document(title, body).encode(), PAGE)
 
 
 def write_embeddings_page(report: EmbeddingsReport, path: Path) -> None:
@@ -34,7 +35,7 @@ def write_embeddings_page(report: EmbeddingsReport, path: Path) -> None:
     origin = f'<p class="faint">Model <code>{page.text(report.run)}</code>, {page.text(report.checkpoint)}; occurrences in '
     origin += f"{page.text(report.split)}, evenly spaced over those where the embedding wins.</p>"
     body = "\n".join([f"<h1>{title}</h1>", origin, *map(_uses, report.words)])
-    path.write_text(page.document(title, body), encoding="utf-8")
+    write_output(path, page.document(title, body).encode(), PAGE)
 
 
 _LEGEND: Final = (

@@ -49,7 +49,7 @@ class Reading:
         posteriors: (T + 1, L, E) the probability of each edge given the sentence, by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
-        nats: negative logarithm of the (exact or approximate) probability of the sentence.
+        nats: negative logarithm of the probability of the sentence.
     """
 
     tokens: tuple[str, ...]

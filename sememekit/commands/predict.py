@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.tasks.base import LabelPredictor, label_predictor
@@ -114,9 +114,9 @@ def load_classifier(
     if signature.examples is None:
         raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
     options = signature.options
-    name = str(options["segmenter"])
+    name = recorded_name(signature, loaded.folder.file("data.json"))
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model)
+    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model, like=signature.segmenter)
     if segmenter.description != signature.segmenter:
         raise DataError(
             f"{run} was trained on text cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}; "

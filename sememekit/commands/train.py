@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
 from sememekit.build import (
     CLUSTERS,
     Plan,
     build_task,
+    check_counts,
+    check_plan_code,
     clusters_of,
+    completed,
     data_of,
     graph_of,
     labels_of,
     load_weights,
+    plan_of_run,
     prepare_torch,
     read_plan,
+    remarks_on,
     run_files,
     stored_chunks,
     stored_clusters,
     versions,
+    vocabulary_of_run,
 )
 from sememekit.commands.augment import FILE as AUGMENT_FILE
 from sememekit.commands.augment import augmented
 from sememekit.commands.report import report as write_report
-from sememekit.config import Settings
+from sememekit.commands.signals import stop_signals
+from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import LabelPredictor, Task, VectorCoverage
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
+from sememekit.training.checkpoint import Snapshot, write_run_manifest
+from sememekit.training.manifest import MANIFEST
+from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.tensorboard import TensorBoardLog
 
-_MAY_CHANGE = (
+MAY_CHANGE = (
     "schedule.epochs",
     "schedule.stop_after",
     "run.device",
@@ -51,6 +60,7 @@ _MAY_CHANGE = (
     "run.stall_epochs",
     "data.path",
 )
+"""Settings that a resumed run may have otherwise than it began with."""
 
 _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
@@ -67,9 +77,13 @@ class TrainReport(Settings):
         best_epoch: the epoch of it.
         tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
         parameters: how many numbers are learnt, shared ones once.
+        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
+        remarks: what was given and changes nothing in this model.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
+
+    model_config = ConfigDict(allow_inf_nan=True)  # runs of older versions may have diverged and yet be finished
 
     run: str
     epochs: int
@@ -78,12 +92,20 @@ class TrainReport(Settings):
     best_epoch: int
     tokens_per_second: float
     parameters: int
+    vectors: VectorCoverage | None = None
+    remarks: tuple[str, ...] = ()
     finished: str
     stopped: bool
 
 
 def train(
-    table: Mapping[str, Any], out: Path, *, resume: bool = False, on_report: Callable[[Report], None] = lambda report: None
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> TrainReport:
     """Train a model.
 
@@ -92,14 +114,18 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
+        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
+            model, and what the task has to say about the data (``Task.remarks``).
+        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the run is going nowhere.
     """
-    with stop_signals() as asked_to_stop:
-        return _train(table, out, resume, on_report, asked_to_stop)
+    with ExitStack() as held:
+        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
+        return _train(table, Path(out), resume, on_report, on_remark, asked_to_stop, held)
 
 
 def _train(
@@ -107,22 +133,24 @@ def _train(
     out: Path,
     resume: bool,
     on_report: Callable[[Report], None],
+    on_remark: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
+    held: ExitStack,
 ) -> TrainReport:
-    folder = RunFolder.open(out) if resume else None
+    folder = _open_to_resume(out, held) if resume else None
     plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
     device = prepare_torch(plan.run)
     if folder is None:
         graph, data = graph_of(plan), data_of(plan)
+        check_counts(plan, data)
         vocabulary = data.vocabulary
         clusters = clusters_of(plan, vocabulary)
     else:
         data = data_of(plan)
-        vocabulary = Vocabulary.load(folder.file("vocabulary.tsv"))
+        vocabulary = vocabulary_of_run(folder)
         graph = _resumed_graph(folder, table)
         clusters = _resumed_clusters(folder, table, vocabulary)
         _check_data(folder, data, vocabulary)
-        folder.replace_plan(plan.table())
     extra = Path(plan.data.augment) if folder is None else folder.file(AUGMENT_FILE)
     if plan.data.augment:
         data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
@@ -133,6 +161,13 @@ def _train(
         _start_from(Path(plan.run.start_from), task, vocabulary)
     elif not begun:
         task.initialise()
+        task.begin(data)
+    remarks = remarks_on(plan) if folder is None else ()
+    for text in remarks:
+        on_remark(text)
+    vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
+    if vectors is not None:
+        on_remark(f"vectors: {vectors.sentence()}")
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind
@@ -141,15 +176,26 @@ def _train(
         if plan.data.augment:
             files[AUGMENT_FILE] = extra.read_bytes()
         folder = RunFolder.create(out, plan.table(), versions(), files)
+        held.enter_context(folder.locked())
+    for text in task.remarks(data):
+        on_remark(text)
     trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run)
+    done = 0
     if begun:
         snapshot = folder.load("last", with_trainer=True)
         load_weights(task, snapshot.weights, out)
-        trainer.restore(snapshot)
+        _restore(trainer, snapshot, out)
+        done = trainer.progress.epoch - (not trainer.progress.finished)
         trainer.reopen()
     elif plan.run.start_from:
         trainer.keep_start()
-    folder.forget_metrics_after(trainer.progress.step)
+    if resume:
+        folder.replace_plan(plan.table())
+        if not (out / MANIFEST).exists():
+            write_run_manifest(folder)  # of a run that was begun without one, and whose files were found to fit
+    warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
+    if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+        folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
     with TensorBoardLog(out / "tensorboard") as board:
         seconds, tokens, stopped = 0.0, 0.0, False
         for report in trainer.run(asked_to_stop):
@@ -170,6 +216,8 @@ def _train(
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else 0.0,
         parameters=parameters,
+        vectors=vectors,
+        remarks=remarks,
         finished=progress.finished,
         stopped=stopped,
     )
@@ -180,9 +228,11 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
     Raises:
         CheckpointError: ``path`` is no run.
+        ConfigError: it names code, which is not trusted.
     """
     folder = RunFolder.open(path)
-    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
+    check_plan_code(folder.plan, f"{path}/plan.json")
+    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
     for slot, name in (("graph", "graph.json"), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
@@ -197,7 +247,7 @@ def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
         CheckpointError: there are none, or they are of other words or sizes.
     """
     folder = RunFolder.open(path)
-    words = Vocabulary.load(folder.file("vocabulary.tsv"))
+    words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
         raise CheckpointError(
             f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
@@ -256,11 +306,17 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     Raises:
         ConfigError: when the table asks for another model, data or rule of training.
     """
-    stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
+    where = f"{folder.path}/plan.json"
+    if not all(isinstance(keys, dict) for keys in folder.plan.values()):
+        raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
+    typed = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
+    with trusting_code([name for name in typed if isinstance(name, str)]):
+        check_plan_code(folder.plan, where)
+    stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"
-            if path in _MAY_CHANGE:
+            if path in MAY_CHANGE:
                 stored.setdefault(slot, {})[key] = value
             elif (
                 path not in _CHECKED_BY_CONTENT
@@ -270,29 +326,27 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
-                    f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
                 )
-    return read_plan(stored, f"{folder.path}/plan.json")
+    return plan_of_run(folder, stored)
 
 
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM, SIGINT and SIGUSR1 set a flag that the given function reads; a second one acts as usual."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-    names = [signal.SIGTERM, signal.SIGINT] + ([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])
-    before = {number: signal.getsignal(number) for number in names}
+def _open_to_resume(out: Path, held: ExitStack) -> RunFolder:
+    """Open a run and hold its lock. It is opened again under the lock: what the writer before did is seen whole."""
+    held.enter_context(RunFolder.open(out).locked())
+    return RunFolder.open(out)
 
-    def ask(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
 
-    for number in names:
-        signal.signal(number, ask)
+def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
+    """Put a trainer where a snapshot was taken.
+
+    Raises:
+        CheckpointError: its state of training is not one of this version.
+    """
     try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        trainer.restore(snapshot)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
+            f"{error}); begin a new run with its weights: sememekit train --from {out} --out OTHER"
+        ) from None

@@ -9,12 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import segmenter_for
-from sememekit.config import Settings, apply_overrides, load_variant, read_settings
+from sememekit.build import LoadedRun, check_plan_code, load_run, prepare_torch, variant
+from sememekit.commands.segment import recorded_name, segmenter_for
+from sememekit.config import Settings, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks import TASKS
 from sememekit.tasks.writing import TextWriter, text_writer, wording
 from sememekit.text.normalise import to_half_width
 from sememekit.text.segment import Segmenter
@@ -128,10 +127,11 @@ def load_writer(
 
 def _segmenter_of(loaded: LoadedRun, lexicon: str | None) -> Segmenter:
     signature = loaded.folder.data_signature()
-    name = str(signature.options["segmenter"])
+    name = recorded_name(signature, loaded.folder.file("data.json"))
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
     lexicons = [lexicon] if lexicon or signature.lexicon is None else [None, "open"]
-    found = [segmenter_for(name, lexicon=one, hmm=bool(signature.options["hmm"]), model=model) for one in lexicons]
+    hmm, like = bool(signature.options["hmm"]), signature.segmenter
+    found = [segmenter_for(name, lexicon=one, hmm=hmm, model=model, like=like) for one in lexicons]
     for segmenter in found:
         if segmenter.description == signature.segmenter:
             return segmenter
@@ -148,8 +148,11 @@ def is_writer(run: Path) -> bool:
     Raises:
         CheckpointError: no run.
     """
-    name = RunFolder.open(run).plan.get("task", {}).get("name", "language_model")
-    return issubclass(load_variant("task", name, TASKS), TextWriter)
+    plan = RunFolder.open(run).plan
+    check_plan_code(plan, f"{run}/plan.json")
+    task = plan.get("task")
+    name = task.get("name") if isinstance(task, dict) else None
+    return issubclass(variant("task", name if isinstance(name, str) else "language_model"), TextWriter)
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:

@@ -28,6 +28,17 @@ SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "op
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
 """The tables whose key ``name`` chooses what the other keys mean: another name replaces the whole table."""
 
+USUAL_VARIANTS = {
+    "task": "language_model",
+    "encoder": "lstm",
+    "decoder": "softmax",
+    "optimizer": "sgd",
+    "goal": "untargeted",
+    "search": "genetic",
+    "candidates": "sememe",
+}
+"""The variant of a table that names none, so that naming it changes nothing."""
+
 Table = dict[str, Any]
 
 
@@ -123,26 +134,28 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
-        other_variant = slot in VARIANT_SLOTS and "name" in table and table["name"] != below.get("name")
+        other_variant = slot in VARIANT_SLOTS and "name" in table and table["name"] != _variant_of(slot, below)
         merged[slot] = deepcopy(dict(table)) if other_variant else _merge_keys(below, table)
     return merged
 
 
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
-    """The table with each ``slot.key=value`` applied in order; the given table stays as it is.
+    """The table with each ``slot.key=value`` applied; the given table stays as it is.
 
     A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``); what is not TOML is taken as a bare string. Setting
-    the ``name`` of a slot to another variant replaces the slot's table whole.
+    the ``name`` of a slot to another variant replaces what the given table has in the slot, but never another override: names
+    come first, then keys, a table before the keys inside it. So the order in which overrides are given does not matter, except
+    that the last of several values of one key holds.
 
     Raises:
         ConfigError: for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
     """
     result = deepcopy(dict(table))
-    for override in overrides:
-        keys, value = _split_override(override)
-        slot = keys[0]
-        if slot in VARIANT_SLOTS and keys[1:] == ["name"] and isinstance(value, str):
-            result = choose_variant(result, slot, value)
+    for slot, name in named_variants(overrides).items():
+        result = choose_variant(result, slot, name)
+    split = [(override, *_split_override(override)) for override in overrides]
+    for override, keys, value in sorted(split, key=lambda item: len(item[1])):
+        if _names_variant(keys, value):
             continue
         inner = result
         for depth, key in enumerate(keys[:-1]):
@@ -153,8 +166,18 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
     return result
 
 
+def named_variants(overrides: Sequence[str]) -> dict[str, str]:
+    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds.
+
+    Raises:
+        ConfigError: for an override that is not ``slot.key=value``, or an unknown slot.
+    """
+    split = [_split_override(override) for override in overrides]
+    return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
+
+
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """The table with ``name`` in ``slot``: the slot's other keys stay only when the name was the same already.
+    """The table with ``name`` in ``slot``: the slot's other keys stay only when they were of this variant already.
 
     Raises:
         ConfigError: when the slot does not choose between variants.
@@ -164,9 +187,18 @@ def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
         )
     result = deepcopy(dict(table))
-    if result.get(slot, {}).get("name") != name:
-        result[slot] = {"name": name}
+    keys = result.get(slot, {})
+    result[slot] = {**keys, "name": name} if _variant_of(slot, keys) == name else {"name": name}
     return result
+
+
+def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
+    """The variant that a table chooses: the one that it names, or the usual one."""
+    return keys.get("name", USUAL_VARIANTS[slot])
+
+
+def _names_variant(keys: Sequence[str], value: object) -> bool:
+    return keys[0] in VARIANT_SLOTS and list(keys[1:]) == ["name"] and isinstance(value, str)
 
 
 def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
@@ -235,6 +267,8 @@ def _read(path: Path) -> Table:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: values are nested too deeply for a recipe; tables inside tables are enough") from None
     for key, value in table.items():
         if key == "base":
             continue

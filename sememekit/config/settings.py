@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sememekit.errors import ConfigError
+
+LARGEST_WHOLE: Final = 2**31 - 1
+"""The largest whole number of a setting that states no bound of its own: sizes and counts beyond it fit no machine."""
+
+LARGEST_REAL: Final = 3.4028234663852886e38
+"""The largest number of single precision, which weights and losses are made of."""
+
+
+@dataclass(frozen=True)
+class OnlyWith:
+    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or is none of ``other_than``."""
+
+    key: str
+    values: tuple[Any, ...] = ()
+    other_than: tuple[Any, ...] = ()
+
+    def holds(self, value: Any) -> bool:
+        """Whether the setting is read where ``key`` has this value."""
+        return value in self.values if self.values else value not in self.other_than
+
+    def describe(self) -> str:
+        """The condition in words, such as "num_layers other than 1"."""
+        if self.values:
+            return f"{self.key}={' or '.join(str(value) for value in self.values)}"
+        if self.other_than == ("",):
+            return f"a {self.key}"
+        return f"{self.key} other than {' and '.join(str(value) for value in self.other_than)}"
 
 
 class Settings(BaseModel):
@@ -16,8 +45,43 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
+    earlier: ClassVar[Mapping[str, Any]] = {}
+    """key -> what models did before there was such a key: its value in stored plans that lack it, if not the default."""
+    only_with: ClassVar[Mapping[str, OnlyWith]] = {}
+    """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
+
+
+def collected(kind: type[Settings], name: str) -> dict[str, Any]:
+    """``earlier`` or ``only_with`` of a class and all its bases, its own on top."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        found |= vars(base).get(name, {})
+    return found
+
+
+def unread(settings: Settings, where: str) -> list[str]:
+    """A sentence for each setting that was given, is not the default, and changes nothing with the others as they are.
+
+    Args:
+        settings: as they were read from what a user gave.
+        where: the slot, such as "encoder".
+    """
+    sentences = []
+    for key, condition in collected(type(settings), "only_with").items():
+        value, other = getattr(settings, key), getattr(settings, condition.key)
+        given = key in settings.model_fields_set and value != type(settings).model_fields[key].get_default()
+        if given and not condition.holds(other):
+            sentences.append(
+                f"{where}.{key}={value} changes nothing: it is read with {condition.describe()} only, and {where}."
+                f"{condition.key} is {other if other != '' else 'empty'}"
+            )
+    return sentences
+
 
 SettingsType = TypeVar("SettingsType", bound=Settings)
+
+
+_LONGEST_SHOWN: Final = 200
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
@@ -38,7 +102,7 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
         ConfigError: names every bad key of the table, what was given and what is allowed.
     """
     try:
-        return kind.model_validate(dict(table))
+        settings = kind.model_validate(dict(table))
     except ValidationError as error:
         problems = []
         for item in error.errors():
@@ -49,5 +113,29 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
             elif item["type"] == "missing":
                 problems.append(f"key {path!r} is required and was not given")
             else:
-                problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {item['input']!r}")
+                problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {_short(item['input'])}")
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
+    if problems := list(_too_large(settings)):
+        raise ConfigError(f"{where}: {'; '.join(problems)}")
+    return settings
+
+
+def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
+    """A complaint about each number that no computation can use; fields that state a bound have been checked already."""
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, Settings):
+            yield from _too_large(value, f"{path}{name}.")
+        elif isinstance(value, int | float) and not any(hasattr(rule, "le") or hasattr(rule, "lt") for rule in field.metadata):
+            largest, shown = (LARGEST_WHOLE, f"{LARGEST_WHOLE:,}") if isinstance(value, int) else (LARGEST_REAL, "3.4e38")
+            if abs(value) > largest:
+                yield f"key {path + name!r}: input should be {shown} at most, given {_short(value)}"
+
+
+def _short(value: object) -> str:
+    """A value as it was given, cut where it is longer than a line. Python refuses to write out very long whole numbers."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return f"a number of more than {sys.get_int_max_str_digits():,} digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN // 2]}...{text[-_LONGEST_SHOWN // 4 :]}"

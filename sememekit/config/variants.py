@@ -1,25 +1,48 @@
-"""Lazy look-up of a variant by name: an explicit table of ``name -> "module:Class"``, or any importable class."""
+"""Lazy look-up of a variant by name: an explicit table of ``name -> "module:Class"``, or any importable class.
+
+A name with a colon is code. One that a person typed is loaded; one that came out of a folder (a run, prepared data) is refused
+by :func:`check_code` unless that folder is trusted: ``--trust-code``, or the same name typed again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
+from inspect import isclass
 from typing import Any
 
 from sememekit.config.settings import nearest
 from sememekit.errors import ConfigError
 
+_trusted: ContextVar[frozenset[str] | None] = ContextVar("sememekit_trusted_code", default=frozenset())
+"""Names of code that may be loaded though a folder names them; None for all."""
 
-def load_variant(kind: str, name: str, table: Mapping[str, str]) -> Any:
-    """The class behind ``name``.
+_METHODS: dict[str, tuple[str, ...]] = {
+    "segmenter": ("segment",),
+    "goal": ("Settings",),
+    "search": ("Settings",),
+    "candidates": ("Settings",),
+    "constraint": ("Settings",),
+}
+"""What a variant of a kind must have to be one, where the room that looks it up hands no check of its own."""
+
+
+def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
+    """The class behind ``name``. A module of one's own may lie in the working folder.
 
     Args:
         kind: what it is, for the message: "decoder", "encoder", "task", ...
         name: a key of the table, or ``package.module:Class`` for a class of your own.
         table: the explicit table of the package.
+        is_one: whether what was found is of the right kind; unless given, a class that has what all of that kind have. A
+            victim may be any function.
 
     Raises:
-        ConfigError: for a name that is neither, with the names allowed and the nearest one.
+        ConfigError: for a name that is neither, with the names allowed and the nearest one, and for code of another kind.
     """
     target = table.get(name, name)
     module_name, colon, class_name = target.partition(":")
@@ -28,12 +51,80 @@ def load_variant(kind: str, name: str, table: Mapping[str, str]) -> Any:
             f"unknown {kind} {name!r}{nearest(name, table)}; allowed: {', '.join(sorted(table))}, "
             f"or package.module:Class for a {kind} of your own"
         )
+    if not all(part.isidentifier() for part in [*module_name.split("."), class_name]):
+        raise ConfigError(f"{kind} {name!r}: expected package.module:Class, such as my_lab.layers:Mine")
+    if target == name and (here := os.getcwd()) not in sys.path and "" not in sys.path:
+        # Behind everything that is installed, and for good: what it imports later, and worker processes, need it too.
+        sys.path.append(here)
     try:
         found = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise
-        raise ConfigError(f"{kind} {name!r}: no module named {module_name!r} can be imported from here") from None
+            raise ConfigError(f"{kind} {name!r}: its module needs {error.name!r}, which cannot be imported here") from error
+        raise ConfigError(
+            f"{kind} {name!r}: no module named {module_name!r} can be imported from here; it may lie in the working folder "
+            "or be installed"
+        ) from None
+    except Exception as error:
+        raise ConfigError(
+            f"{kind} {name!r}: importing {module_name!r} failed with {type(error).__name__}: {error}; --debug shows where"
+        ) from error
     if class_name not in vars(found):
-        raise ConfigError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")
-    return getattr(found, class_name)
+        where = getattr(found, "__file__", None) or "a part of Python"
+        raise ConfigError(f"{kind} {name!r}: module {module_name!r} ({where}) has no class {class_name!r}")
+    variant = getattr(found, class_name)
+    if target != name:
+        return variant
+    good = is_one(variant) if is_one is not None else _has_methods(variant, kind)
+    if not good:
+        needed = ", ".join(_METHODS.get(kind, ()))
+        raise ConfigError(
+            f"{kind} {name!r}: this is {_described(variant)}, and no {kind}; it must be a class"
+            + (f" with {needed}" if needed else f" of a {kind}")
+        )
+    return variant
+
+
+def _has_methods(found: Any, kind: str) -> bool:
+    if kind == "victim":
+        return callable(found)
+    return isclass(found) and all(hasattr(found, name) for name in _METHODS.get(kind, ()))
+
+
+def _described(found: Any) -> str:
+    return f"the class {found.__name__}" if isclass(found) else f"a {type(found).__name__}"
+
+
+@contextmanager
+def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
+    """Inside, code that folders name is loaded: for folders whose makers are trusted as the author of a program is.
+
+    Args:
+        trust: True for all of it, or the names that are trusted; False changes nothing.
+    """
+    outer = _trusted.get()
+    more = frozenset() if isinstance(trust, bool) else frozenset(trust)
+    before = _trusted.set(None if trust is True or outer is None else outer | more)
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
+
+
+def check_code(names: Mapping[str, object], where: str) -> None:
+    """Refuse to load code that a folder names and nobody asked for.
+
+    Args:
+        names: what the folder says, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
+        where: the file that says it.
+
+    Raises:
+        ConfigError: a name of code that is trusted neither by :func:`trusting_code` nor by being typed on the command line.
+    """
+    trusted = _trusted.get()
+    for key, name in names.items():
+        if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:
+            raise ConfigError(
+                f"{where} names code to be run, {key} = {name!r:.100}; a folder may come from a stranger: look at that code, "
+                "and if you trust it add --trust-code (in Python: with sememekit.config.trusting_code())"
+            )

@@ -28,10 +28,15 @@ class Adaptive(Decoder):
 
         cutoffs: tuple[int, ...] | None = None
         """Ids at which tails begin, rising; None for 5 % and 25 % of the vocabulary."""
-        shrink: float = Field(default=4.0, ge=1.0)
+        shrink: float = Field(default=4.0, ge=1.0, le=1e6)
         """The context of tail i has the size H / shrink^i."""
         head_bias: bool = False
         """A bias in the first softmax."""
+
+    @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return True
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -87,6 +87,11 @@ class Decoder(nn.Module, ABC):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
 
+    @classmethod
+    def by_frequency(cls, settings: Any) -> bool:
+        """Whether the words' counts or the order of their ids decide how it draws, groups or orders words."""
+        return False
+
     @property
     def estimates_in_training(self) -> bool:
         """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator; it is exact in evaluation."""
@@ -156,6 +161,13 @@ class Decoder(nn.Module, ABC):
         """(V,) the cluster of each word, 0 to ``num_clusters`` - 1, where there are any; otherwise None."""
         return None
 
+    def begin(self, counts: NDArray[np.integer]) -> None:
+        """Called once before a fresh run is trained, for what starts from how frequent words are; nothing by default.
+
+        Args:
+            counts: (V,) how often each word is predicted in the training text. Those of the vocabulary may hold other splits.
+        """
+
     def after_step(self, step: int) -> dict[str, float] | None:
         """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
 
@@ -203,8 +215,42 @@ class ClusterLearner(Decoder):
         """Add the occurrences of ``target`` (...) after contexts ``hidden`` (..., H) to the statistics."""
 
     @abstractmethod
+    def cluster_bits(self, hidden: Tensor) -> Tensor:
+        """log2 p(c | h) of every cluster, empty ones included: contexts (N, H) -> (N, C)."""
+
+    @abstractmethod
+    def know(self, means: Tensor, seen: Tensor) -> None:
+        """Put exact means of ``cluster_bits`` over the occurrences of each word in the place of the statistics.
+
+        Args:
+            means: (V, C).
+            seen: (V,) which words occur; the others keep the statistics that they have.
+        """
+
+    @abstractmethod
     def reassign(self) -> ClusterChange:
         """Divide the words anew by the statistics. The vectors of words and clusters stay as they are."""
+
+    @abstractmethod
+    def hold(self, steps: int) -> None:
+        """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
+
+
+BiasStart = Literal["log_frequency", "zero"]
+"""Where the free number of each word starts: at the logarithm of its frequency in the training text, or at 0."""
+
+
+def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
+    """(V,) log(count + 1) of each word, minus the mean over all words, in float64.
+
+    As word biases these make a layer whose contexts are 0 the add-one unigram model. A constant common to all words changes no
+    softmax; with the mean at 0 weight decay moves the numbers least.
+
+    Args:
+        counts: (V,) how often each word is predicted in the training text.
+    """
+    logs = np.log(np.asarray(counts, dtype=np.float64) + 1.0)
+    return torch.from_numpy(logs - logs.mean())
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:

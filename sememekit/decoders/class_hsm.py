@@ -47,6 +47,11 @@ class ClassHSM(Decoder):
         """One free number for each word and for each class."""
 
     @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return True
+
+    @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
         """See ``Decoder.needs``."""
         return frozenset({"sememes": {"graph"}, "file": {"clusters"}}.get(settings.classes, ()))

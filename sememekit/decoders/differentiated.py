@@ -38,6 +38,11 @@ class Differentiated(NormalisedScores):
         bias: bool = True
         """One free number for each word."""
 
+    @classmethod
+    def by_frequency(cls, settings: SamplingSettings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return True
+
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         size, width = len(resources.vocabulary), resources.width

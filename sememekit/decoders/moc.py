@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources, log_frequencies, word_vectors
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 
@@ -29,6 +31,13 @@ class MoC(NormalisedScores):
         self.words = word_vectors(resources, "moc", tied=settings.tied, any_size=True)
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+        self.bias_start = settings.bias_start
+
+    def begin(self, counts: NDArray[np.integer]) -> None:
+        """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
+        if self.bias is not None and self.bias_start == "log_frequency":
+            with torch.no_grad():
+                self.bias.copy_(log_frequencies(counts))
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         """See ``NormalisedScores.scores``: those of the mean context."""

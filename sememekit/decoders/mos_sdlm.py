@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.decoders.base import Decoder, Resources, SenseEvidence
+from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseEvidence, log_frequencies
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
@@ -32,6 +34,8 @@ class MoSSDLM(Decoder):
 
         num_components: int = Field(default=3, ge=1)
         """K, the number of contexts."""
+        bias_start: BiasStart = "log_frequency"
+        """Where the biases of the senses start: "log_frequency", that of the word shared evenly by its senses, or "zero"."""
         mixture_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on all K x E coordinates of the contexts h_k, one mask a sequence; ``context_dropout`` acts on h_k Q_r."""
 
@@ -48,12 +52,26 @@ class MoSSDLM(Decoder):
         self.mixture = MixtureContexts(mixture, resources.width, size)
         self.tables = settings.num_components
         self.senses = SDLM(settings, replace(resources, width=size))
+        self.bias_start = settings.bias_start
+
+    def begin(self, counts: NDArray[np.integer]) -> None:
+        """See ``Decoder.begin``: the biases of the senses, unless they start at 0."""
+        if self.senses.sense_bias is not None and self.bias_start == "log_frequency":
+            structure = self.senses.structure
+            per_word = log_frequencies(counts) - structure.sense_offsets.diff().double().log().cpu()
+            with torch.no_grad():
+                self.senses.sense_bias.copy_(per_word[structure.word_of_sense.cpu()])
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""
         log_weights, contexts = self.mixture(hidden)
         size = contexts.shape[-1]
         return log_weights, contexts.reshape(*hidden.shape[:1], -1, size) if hidden.ndim == 3 else contexts.reshape(-1, size)
+
+    @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return SDLM.by_frequency(settings)
 
     @property
     def estimates_in_training(self) -> bool:

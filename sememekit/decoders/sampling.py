@@ -117,6 +117,11 @@ class NormalisedScores(Decoder):
         super().__init__(settings, resources)
         self.sampler = WordSampler(resources.vocabulary, settings)
 
+    @classmethod
+    def by_frequency(cls, settings: SamplingSettings) -> bool:
+        """See ``Decoder.by_frequency``: words are drawn by their counts."""
+        return settings.samples > 0
+
     @property
     def estimates_in_training(self) -> bool:
         """See ``Decoder.estimates_in_training``: while words are drawn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
@@ -73,6 +73,11 @@ class SelfOrganized(ClusterLearner):
         """Rate on the projected contexts, one mask a sequence; the paper has none."""
 
     @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return True
+
+    @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
         """See ``Decoder.needs``."""
         return frozenset({"clusters"} if settings.start == "file" else ())
@@ -80,6 +85,7 @@ class SelfOrganized(ClusterLearner):
     scores: Tensor
     weight_of_new: Tensor
     losses: Tensor
+    held_steps: Tensor
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -102,12 +108,15 @@ class SelfOrganized(ClusterLearner):
         share = 1.0 / occurrences
         self.register_buffer(
             "weight_of_new",
-            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share).float(),
+            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share),
             persistent=False,
         )
         self.register_buffer("scores", torch.rand(num_words, num_clusters))
         self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
         """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
+        self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))
+        """Steps of training for which the clusters stay; ``_held`` is the same number where no device has to be asked."""
+        self._held = 0
         first, self.homeless_at_start = self._assign(None) if given is None else (given, 0)
         self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
@@ -132,7 +141,7 @@ class SelfOrganized(ClusterLearner):
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """See ``Decoder.nll``: a token meets all clusters and the words of one. In training it also counts for q."""
-        counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0
+        counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0 and not self._held
         of_cluster, within = self._parts(hidden, target, counted)
         return of_cluster + within
 
@@ -153,8 +162,30 @@ class SelfOrganized(ClusterLearner):
             logits = self.cluster_vectors(self._contexts(rows)[0])
             self._smooth(logits.to(self.scores.dtype).log_softmax(dim=-1), target.reshape(-1))
 
+    @torch.no_grad()
+    def cluster_bits(self, hidden: Tensor) -> Tensor:
+        """See ``ClusterLearner.cluster_bits``."""
+        logits = self.cluster_vectors(self._contexts(hidden)[0])
+        return logits.to(self.scores.dtype).log_softmax(dim=-1) / math.log(2.0)
+
+    def know(self, means: Tensor, seen: Tensor) -> None:
+        """See ``ClusterLearner.know``: q is Eq. (8) in the place of Eq. (9)."""
+        self.scores.copy_(torch.where(seen[:, None].to(self.scores.device), means.to(self.scores), self.scores))
+
+    def hold(self, steps: int) -> None:
+        """See ``ClusterLearner.hold``."""
+        self._held = steps
+        self.held_steps.fill_(steps)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Snapshots of former versions hold nothing."""
+        state_dict.setdefault(f"{prefix}held_steps", torch.zeros_like(self.held_steps))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        self._held = int(self.held_steps)
+
     def reassign(self) -> ClusterChange:
         """See ``ClusterLearner.reassign``."""
+        self.losses.zero_()
         before = self.groups.group_of.cpu().numpy().copy()
         after, homeless = self._assign(before)
         self.groups.set(torch.from_numpy(after))
@@ -170,14 +201,16 @@ class SelfOrganized(ClusterLearner):
     def after_step(self, step: int) -> dict[str, float] | None:
         """See ``Decoder.after_step``: every K steps the words are assigned anew; step 1 says how the clusters begin.
 
-        The perplexities are those of the training text since the last assignment.
+        The perplexities are those of the training text since the last assignment. Clusters that are held stay.
         """
+        if self._held:
+            self.hold(self._held - 1)
+            return None
         every = self.settings.update_every
         due = every > 0 and step % every == 0
         if not due:
             return asdict(self._unmoved()) if step == 1 else None
         of_clusters, within, tokens = self.losses.tolist()
-        self.losses.zero_()
         perplexities = {
             "cluster_perplexity": Tally(of_clusters, int(tokens)).perplexity,
             "in_cluster_perplexity": Tally(within, int(tokens)).perplexity,

@@ -69,8 +69,9 @@ class SenseStructure(nn.Module):
         own = np.repeat(set_sizes, set_sizes)
         squared_degree = own * (graph.senses_per_sememe[graph.set_sememes] if symmetric else own)
         arrays = (graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, squared_degree)
-        tensors = (torch.from_numpy(array.astype(np.int64)) for array in arrays)
-        return cls(*tensors, graph.num_sememes, int(np.diff(graph.sense_offsets).max()))
+        offsets, set_of_sense, set_offsets, members, degrees = (torch.from_numpy(array.astype(np.int64)) for array in arrays)
+        most_senses = int(np.diff(graph.sense_offsets).max())
+        return cls(offsets, set_of_sense, set_offsets, members, degrees, graph.num_sememes, most_senses)
 
     def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
         """The part of the structure that the distinct words (W,) reach, and the (S',) numbers of their senses in the whole.

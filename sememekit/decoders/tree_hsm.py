@@ -49,6 +49,11 @@ class TreeHSM(Decoder):
     path_signs: Tensor
 
     @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        """See ``Decoder.by_frequency``."""
+        return True
+
+    @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
         """See ``Decoder.needs``."""
         return frozenset({"graph"} if settings.tree == "sememes" else ())

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
 
+from sememekit.config import OnlyWith
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.gru import GRU
 from sememekit.encoders.lengths import at_the_end, reorder, reversal
 from sememekit.encoders.lstm import LSTM
+from sememekit.encoders.sememe_gru import GRUCell
+from sememekit.encoders.sememe_lstm import LSTMCell
+from sememekit.encoders.sememe_sum import Pi
+from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
 
 
 class Bidirectional(Encoder):
     """[outputs of a stack that reads forward; outputs of one that reads backward] (Eq. (3), Qin et al. 2020).
 
-    The backward stack is given each row from its last real step to its first: vectors and words in the same order. Both are
-    whole stacks; they meet above the last layer only. Settings are those of one stack, and contexts are twice as wide.
-    State: that of the forward stack, then that of the backward one.
+    The backward stack is given each row from its last real step to its first: vectors and words in the same order. Each has
+    recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection
+    "cell" one second cell, which both stacks read, as in the text and the released code; ``shared_sememes=False`` gives each
+    stack its own. pi is made once for both then, so that a mask on the sememe matrix is the same for both directions.
+    Settings are those of one stack, and contexts are twice as wide. State: that of the forward stack, then that of the
+    backward one.
     """
 
-    one_way: ClassVar[type[Encoder]]
+    one_way: ClassVar[type[RecurrentStack]]
     reads_ahead: ClassVar[bool] = True
 
     @classmethod
@@ -35,6 +44,12 @@ class Bidirectional(Encoder):
         self.forth = self.one_way(settings, resources)
         self.back = self.one_way(settings, resources)
         self.output_size = 2 * self.forth.output_size
+        self.shared_sememes = settings.shared_sememes and self.forth.sememes is not None
+        if self.shared_sememes:
+            self.back.sememes = self.forth.sememes
+            first, other = self.forth.stack[0], self.back.stack[0]
+            if isinstance(first, LSTMCell | GRUCell):
+                other.sememe_cell = first.sememe_cell
 
     def start(self, batch_size: int) -> State:
         """See ``Encoder.start``."""
@@ -44,8 +59,10 @@ class Bidirectional(Encoder):
         """See ``Encoder.forward``. The backward half of ``state`` is where reading begins at the right end."""
         order = reversal(len(x), lengths, x.shape[1], x.device)
         half = len(state) // 2
-        forth = self.forth(x, tokens, state[:half], lengths)
-        back = self.back(reorder(x, order), reorder(tokens, order), state[half:], lengths)
+        pi = self.forth.sum_sememes(tokens) if self.shared_sememes else None
+        reordered = None if pi is None else Pi(pi.rows, reorder(pi.where, order))
+        forth = self.forth.read_with(pi, x, tokens, state[:half], lengths)
+        back = self.back.read_with(reordered, reorder(x, order), reorder(tokens, order), state[half:], lengths)
         layers = [torch.cat([one, reorder(other, order)], dim=-1) for one, other in zip(forth.layers, back.layers, strict=True)]
         return Encoded(hidden=layers[-1], state=(*forth.state, *back.state), layers=tuple(layers))
 
@@ -67,17 +84,29 @@ class Bidirectional(Encoder):
 class BiLSTM(Bidirectional):
     """See ``Bidirectional`` and ``LSTM``."""
 
-    one_way: ClassVar[type[Encoder]] = LSTM
+    one_way: ClassVar[type[RecurrentStack]] = LSTM
 
     class Settings(LSTM.Settings):
-        """Settings of each LSTM stack."""
+        """Settings of each LSTM stack, and of what they share."""
+
+        shared_sememes: bool = True
+        """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
+
+        earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
+        only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
 
 
 @final
 class BiGRU(Bidirectional):
     """See ``Bidirectional`` and ``GRU``."""
 
-    one_way: ClassVar[type[Encoder]] = GRU
+    one_way: ClassVar[type[RecurrentStack]] = GRU
 
     class Settings(GRU.Settings):
-        """Settings of each GRU stack."""
+        """Settings of each GRU stack, and of what they share."""
+
+        shared_sememes: bool = True
+        """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
+
+        earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
+        only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}

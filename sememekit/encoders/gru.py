@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, final
 
 from torch import nn
 
+from sememekit.config import OnlyWith
 from sememekit.encoders.own_layer import OwnLayer
 from sememekit.encoders.sememe_gru import Candidate, GateOutput, GRUBefore, GRUCell, GRUGate
 from sememekit.encoders.stack import RecurrentStack
@@ -31,6 +33,11 @@ class GRU(RecurrentStack):
         """With injection "gate": tanh(W pi + b) as the released code ("mapped"), or tanh(pi) as the text ("plain")."""
         candidate: Candidate = "paper"
         """With injection "cell": U (r (h + h_s)) as the text ("paper"), or U (r h) + U_s (r h_s) ("release")."""
+
+        only_with: ClassVar[Mapping[str, OnlyWith]] = {
+            "gate_output": OnlyWith("injection", values=("gate",)),
+            "candidate": OnlyWith("injection", values=("cell",)),
+        }
 
     @staticmethod
     def plain_layer(settings: Settings, size_in: int, size_out: int) -> nn.Module:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,3 +71,32 @@ class SememeSum(nn.Module):
         with_nothing = functional.pad(vectors, (0, 0, 0, 1))
         rows = functional.embedding_bag(self.lists[sets], with_nothing, mode="sum", padding_idx=len(vectors))
         return Pi(rows, where)
+
+    def sememes_of(self, word: int) -> list[int]:
+        """Ids of the sememes of a word, rising; empty where no lexicon knows it."""
+        return [number for number in self.lists[self.set_of_word[word]].tolist() if number < len(self.vectors)]
+
+
+@contextmanager
+def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[int]:
+    """Inside, every ``SememeSum`` of ``module`` knows further words: ids V, V + 1, ... have the sememes in ``sets``.
+
+    For questions such as what a word would be without one of its sememes. Each gets a row of pi of its own.
+
+    Yields:
+        V, the first new id; 0 where nothing in the module reads sememes.
+    """
+    sums = [part for part in module.modules() if isinstance(part, SememeSum)]
+    before = [(part, part.set_of_word, part.lists) for part in sums]
+    try:
+        for part, set_of_word, lists in before:
+            width = max([lists.shape[1], *(len(one) for one in sets)])
+            longer = functional.pad(lists, (0, width - lists.shape[1]), value=len(part.vectors))
+            rows = [[*one, *[len(part.vectors)] * (width - len(one))] for one in sets]
+            added = torch.tensor(rows, dtype=lists.dtype, device=lists.device).view(len(sets), width)
+            new = torch.arange(len(lists), len(lists) + len(sets), device=set_of_word.device)
+            part.set_of_word, part.lists = torch.cat([set_of_word, new]), torch.cat([longer, added])
+        yield len(before[0][1]) if before else 0
+    finally:
+        for part, set_of_word, lists in before:
+            part.set_of_word, part.lists = set_of_word, lists

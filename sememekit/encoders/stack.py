@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import at_the_end, blank
 from sememekit.encoders.own_layer import Initialisation, OwnLayer, initialise
-from sememekit.encoders.sememe_sum import SememeSum
+from sememekit.encoders.sememe_sum import Pi, SememeSum
 
 Injection = Literal["none", "concat", "gate", "cell"]
 
@@ -50,8 +50,16 @@ class RecurrentStack(Encoder):
         """Size of the sememe vectors; that of the word vectors unless given."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
-        sememe_deviation: float = Field(default=0.05, gt=0.0)
-        """Standard deviation of the sememe vectors at the start. The text says "variance 0.05", which is 0.224 here."""
+        sememe_deviation: float = Field(default=0.2236068, gt=0.0)
+        """Standard deviation of the sememe vectors at the start: the text says "variance 0.05", the square of this default; the
+        released code draws with a deviation of 0.05, from which models learn more slowly."""
+
+        only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
+            "dropout": config.OnlyWith("num_layers", other_than=(1,)),
+            "sememe_size": config.OnlyWith("injection", other_than=("none",)),
+            "sememe_dropout": config.OnlyWith("injection", other_than=("none",)),
+            "sememe_deviation": config.OnlyWith("injection", other_than=("none",)),
+        }
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
@@ -95,11 +103,23 @@ class RecurrentStack(Encoder):
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """See ``Encoder.forward``; ``tokens`` are looked at for their sememes, if anything is injected."""
+        return self.read_with(None, x, tokens, state, lengths)
+
+    def sum_sememes(self, tokens: Tensor) -> Pi | None:
+        """pi of ``tokens`` (T, B); None where nothing is injected."""
+        if self.sememes is None:
+            return None
+        with torch.autocast(tokens.device.type, enabled=False):
+            pi: Pi = self.sememes(tokens)
+            return pi
+
+    def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        """``forward`` with pi of (T, B) where it is known already; made of ``tokens`` where it is not."""
         layers: list[Tensor] = []
         new_state: list[Tensor] = []
+        pi = self.sum_sememes(tokens) if pi is None else pi
         with torch.autocast(x.device.type, enabled=False):
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-            pi = None if self.sememes is None else self.sememes(tokens)
             if self.injection == "concat":
                 assert pi is not None
                 x = torch.cat([x, pi.spread(pi.rows)], dim=-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,16 +169,21 @@ def statistics_for(
             f"{file} cannot be written, and gradient statistics are kept there; copy the run to a folder of yours"
         )
     statistics = gather_statistics(task, tokens[: signature["tokens"]], segment=segment, progress=progress)
-    metadata = {"signature": json.dumps(signature, sort_keys=True), "num_batches": str(statistics.num_batches)}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in statistics.root_mean_square.items()}
+    metadata = {"signature": json.dumps(signature, sort_keys=True), "num_batches": str(statistics.num_batches)}
+    metadata["sha256"] = _checksum(dict(sorted(tensors.items())), metadata["num_batches"])
     replace_file(file, safetensors.torch.save(tensors, metadata=metadata))
     return statistics
 
 
 def weights_fingerprint(task: nn.Module) -> str:
     """SHA-256 over names and values of all weights and buffers."""
-    digest = hashlib.sha256()
-    for name, tensor in task.state_dict().items():
+    return _checksum(task.state_dict())
+
+
+def _checksum(tensors: Mapping[str, Tensor], further: str = "") -> str:
+    digest = hashlib.sha256(further.encode())
+    for name, tensor in tensors.items():
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
@@ -193,7 +198,11 @@ def _read(file: Path, signature: dict[str, Any], task: WordPredictor) -> Gradien
                 return None
             tensors = {name: opened.get_tensor(name).to(task.device) for name in opened.keys()}  # noqa: SIM118
             num_batches = int(metadata["num_batches"])
-    except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
+            # Files of earlier versions have no checksum.
+            ordered = dict(sorted(tensors.items()))
+            if metadata.get("sha256") not in (None, _checksum(ordered, metadata["num_batches"])):
+                raise ValueError("its numbers are not those that were written")
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise CheckpointError(
             f"{file} holds no gradient statistics ({error}); delete it, and they are gathered again"
         ) from None

@@ -25,15 +25,15 @@ fewer than C words all come. Log-probabilities and ids are written over.
 class BeamSettings(config.Settings):
     """How texts are searched for."""
 
-    beam_size: int = Field(default=5, ge=1)
+    beam_size: int = Field(default=5, ge=1, le=1000)
     """K, hypotheses that are kept for each text; 1 is greedy search."""
-    num_best: int = Field(default=1, ge=1)
+    num_best: int = Field(default=1, ge=1, le=1000)
     """How many of them are given back, the best first."""
-    length_penalty: float = Field(default=1.0, ge=0.0)
+    length_penalty: float = Field(default=1.0, ge=0.0, le=100.0)
     """a: hypotheses compete by log-probability / length^a, the end counted where it was predicted; 0 lets short ones win."""
     min_length: int = Field(default=1, ge=0)
     """Words before which no text may end."""
-    max_length: int = Field(default=30, ge=1)
+    max_length: int = Field(default=30, ge=1, le=100_000)
     """Words after which a text is cut, without paying for its end. With ``min_length`` alike all have exactly so many."""
     no_repeat: int = Field(default=0, ge=0)
     """n: no n words in a row occur twice in a text; 0 allows it."""

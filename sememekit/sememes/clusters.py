@@ -17,7 +17,6 @@ and text, for clusters that come from elsewhere: ``word TAB cluster`` lines.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +24,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import CLUSTERS, remove_leftovers, write_output
 from sememekit.text import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
@@ -62,12 +62,12 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
         f'{{"format": {json.dumps(FORMAT)}, "version": {VERSION},\n"fingerprint": {json.dumps(vocabulary.fingerprint)},\n'
         f'"clusters": [\n{lines}\n]}}\n'
     )
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(text.encode())
-        os.replace(partial, path)
+        write_output(path, text.encode(), CLUSTERS)
+        remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
+    except ConfigError as error:
+        raise DataError(f"word clusters: {error}") from None
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise DataError(f"word clusters {path}: cannot be written: {error.strerror}") from None
 
 

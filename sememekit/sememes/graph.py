@@ -6,7 +6,6 @@ Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries of tho
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
+from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
 from sememekit.sememes.perturbation import drop_annotation_edges
 from sememekit.sememes.special_tokens import UNKNOWN
-from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 
-__all__ = ["GraphStatistics", "LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
+__all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
 Integers = NDArray[np.int64]
 
@@ -152,17 +151,6 @@ class SememeGraph:
         members = [number for ids in sets for number in ids]
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
-    def statistics(self, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
-        """Coverage and averages.
-
-        Args:
-            counts: (V,) occurrences of each word, in the order of ``words``.
-
-        Raises:
-            GraphError: when the counts are not V.
-        """
-        return graph_statistics(self, np.asarray(counts, dtype=np.int64))
-
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph with annotations removed at random, for the robustness test of Sec. 4.1, Gu et al. 2018.
 
@@ -191,21 +179,21 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all.
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all, and on the disk.
 
         Raises:
             GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
         """
         path = Path(path)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
-            partial.write_bytes(data)
-            os.replace(partial, path)
+            write_output(path, data, GRAPH)
+            remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
         except UnicodeEncodeError as error:
             raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
+        except ConfigError as error:
+            raise GraphError(f"sememe graph: {error}") from None
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
 
     @classmethod

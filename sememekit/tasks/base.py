@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ class BatchLoss:
         carry: for the next batch.
         rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
         share: part of the gradient of the step that comes from here, where a batch goes through in several parts.
+        divisor: what ``nats`` is divided by for the gradient, where that is not ``count``.
     """
 
     nats: Tensor
@@ -43,6 +45,7 @@ class BatchLoss:
     carry: Carry
     rate_scale: float = 1.0
     share: float = 1.0
+    divisor: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,11 @@ class Headline:
     lower_is_better: bool
 
     def improves(self, new: float, best: float | None, threshold: float = 0.0) -> bool:
-        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; NaN never is."""
+        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; only finite figures are."""
         if best is None:
-            return new == new
+            return math.isfinite(new)
         margin = threshold * abs(best)
-        return new < best - margin if self.lower_is_better else new > best + margin
+        return math.isfinite(new) and (new < best - margin if self.lower_is_better else new > best + margin)
 
 
 def worse_than_before(headline: Headline, new: float, history: Sequence[float], spared: int) -> bool:
@@ -80,12 +83,27 @@ class Task(nn.Module, ABC):
         """The metric that chooses the best weights."""
 
     @classmethod
+    def needs(cls, settings: Any) -> frozenset[str]:
+        """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
+        return frozenset()
+
+    @classmethod
     def context_size(cls, settings: Any, encoder: Encoder) -> int:
         """The size of the contexts that words are predicted from, which an output layer is built for."""
         return encoder.output_size
 
+    def remarks(self, data: PreparedData) -> Sequence[str]:
+        """What a user should know before training on ``data`` begins, a sentence each: what is left out, what has no effect."""
+        return ()
+
+    def expect_updates(self, total: int) -> None:
+        """Told by the trainer at the start of each epoch how many updates the whole run will have, for what falls with it."""
+
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
+
+    def begin(self, data: PreparedData) -> None:
+        """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
 
     @abstractmethod
     def num_batches(self, data: PreparedData, order: int) -> int:
@@ -136,6 +154,13 @@ class Task(nn.Module, ABC):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """The headline metric of a model that has learnt nothing but frequencies: a run that stays near it is stuck."""
 
+    def uniform(self) -> float | None:
+        """The perplexity of a model that gives every word the same probability, where perplexity is the headline; or None.
+
+        A model that is worse after an epoch of training has diverged.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -147,6 +172,7 @@ class Scored:
         mask: (T, B) which of them count; the rest is padding.
         parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
         hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
+        places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
     """
 
     targets: Tensor
@@ -154,6 +180,7 @@ class Scored:
     mask: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
     hidden: Tensor | None = None
+    places: NDArray[np.int64] | None = None
 
 
 def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
@@ -224,7 +251,7 @@ class SentencePredictor(Task):
     @property
     @abstractmethod
     def marginal(self) -> str:
-        """What its probabilities are, in words: "exact marginal" or "approximate marginal", and by which rule."""
+        """What its probabilities are, in words: a marginal over what, and by which rule."""
 
     @abstractmethod
     def sentence_nats(
@@ -242,6 +269,41 @@ class SentencePredictor(Task):
         """
 
 
+class VectorCoverage(Settings):
+    """How much of a text has a vector in the file that a model of labels began with.
+
+    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
+
+    Attributes:
+        split: which text.
+        file: as the run names it.
+        words, words_with_vector: different words of the split.
+        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
+        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
+    """
+
+    split: str
+    file: str
+    words: int
+    words_with_vector: int
+    tokens: int
+    tokens_with_vector: int
+    outside: str
+
+    def sentence(self) -> str:
+        """For a person."""
+        others = {
+            "random": "the others have random ones",
+            "unknown": "the others are read as <unk>",
+            "drop": "the others are left out of the texts",
+        }
+        tokens, words = self.tokens_with_vector, self.words_with_vector
+        return (
+            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
+        )
+
+
 class LabelPredictor(Task):
     """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
 
@@ -257,6 +319,10 @@ class LabelPredictor(Task):
     @abstractmethod
     def probabilities(self, texts: Sequence[Sequence[NDArray[np.integer]]]) -> NDArray[np.float64]:
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
+
+    def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
+        """How much of a split has a vector in the file that the model began with; None where there was none or none is kept."""
+        return None
 
     @abstractmethod
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:

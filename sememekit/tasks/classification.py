@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, final
 
+from pydantic import Field
 from torch import Tensor
 
 from sememekit.tasks.classifier import TextClassifier
@@ -19,7 +20,7 @@ class Classification(TextClassifier):
     class Settings(TextClassifier.Settings):
         """Settings of classification."""
 
-        classifier_layers: int = 1
+        classifier_layers: int = Field(default=1, ge=0)
         """How many layers with tanh stand between the vector of the text and the labels."""
 
     @classmethod

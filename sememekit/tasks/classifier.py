@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,18 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor
+from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, VectorCoverage
 from sememekit.tasks.language_model import evaluating
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.buckets import bucketed_batches, sorted_batches
 from sememekit.text.examples.base import START, STOP
 from sememekit.text.prepared import Examples
 from sememekit.text.vectors import read_vectors
+
+NOT_RECORDED: Final = -1
+"""Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class TextClassifier(LabelPredictor):
         evaluation_batch_size: int = Field(default=256, ge=1)
         """Examples read at once in evaluation: memory and speed only."""
 
+        only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
+            "tune_vectors": config.OnlyWith("vectors", other_than=("",)),
+            "outside": config.OnlyWith("vectors", other_than=("",)),
+            "classifier_size": config.OnlyWith("classifier_layers", other_than=(0,)),
+        }
+
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, labels: Sequence[str]
     ) -> None:
@@ -110,6 +120,9 @@ class TextClassifier(LabelPredictor):
                     f"the vocabulary has no {mark!r}: it is not of a folder of examples; write one with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
+        self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
+        self.has_vector: Tensor
+        """(V,) 1 where the file of vectors has the word, 0 where it has not, ``NOT_RECORDED`` where nobody knows."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
 
@@ -145,6 +158,7 @@ class TextClassifier(LabelPredictor):
         ids = torch.from_numpy(self.vocabulary.encode(found.words))
         known = torch.zeros(len(self.vocabulary), dtype=torch.bool)
         known[ids] = True
+        self.has_vector.copy_(known)
         known[list(self._marks)] = True
         with torch.no_grad():
             self.embedding.weight *= float(found.matrix.std()) / 0.1
@@ -153,6 +167,29 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = self.vocabulary.id("<unk>")
         elif settings.outside == "drop":
             self.read_as[~known] = -1
+
+    def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
+        """See ``LabelPredictor.vector_coverage``."""
+        if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
+            return None
+        tokens = np.asarray(data.tokens(split))
+        counts = np.bincount(tokens, minlength=len(self.vocabulary))
+        counts[list(self._marks)] = 0
+        has = self.has_vector.cpu().numpy().astype(bool)
+        return VectorCoverage(
+            split=split,
+            file=self.settings.vectors,
+            words=int((counts > 0).sum()),
+            words_with_vector=int((counts[has] > 0).sum()),
+            tokens=int(counts.sum()),
+            tokens_with_vector=int(counts[has].sum()),
+            outside=self.settings.outside,
+        )
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Weights of runs that did not keep which words had a vector are taken as they are."""
+        state_dict.setdefault(f"{prefix}has_vector", torch.full_like(self.has_vector, NOT_RECORDED))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @classmethod
     @abstractmethod
@@ -168,10 +205,11 @@ class TextClassifier(LabelPredictor):
         """Where the parameters are."""
         return self.embedding.weight.device
 
-    def text_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(B, H) one vector a text, from word ids (T, B)."""
+    def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
+        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
         settings = self.settings
-        x = functional.dropout(self.embedding(tokens), settings.input_dropout, self.training)
+        x = self.embedding(tokens) if x is None else x
+        x = functional.dropout(x, settings.input_dropout, self.training)
         encoded = self.encoder(x, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if settings.pooling == "last":
             return self.encoder.last(encoded, lengths)
@@ -180,9 +218,9 @@ class TextClassifier(LabelPredictor):
 
     def logits(self, batch: TextBatch) -> Tensor:
         """(B, C) unnormalised log-probabilities of the labels."""
-        return self._choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
+        return self.choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
 
-    def _choose(self, texts: Sequence[Tensor]) -> Tensor:
+    def choose(self, texts: Sequence[Tensor]) -> Tensor:
         """(B, C) the same, from the vectors (B, H) of each text."""
         rate = self.settings.classifier_dropout
         x = functional.dropout(self.features(texts), rate, self.training)
@@ -199,7 +237,7 @@ class TextClassifier(LabelPredictor):
             labels: (B,).
         """
         rows = [self._read(example[number]) for number in range(self.num_texts) for example in texts]
-        tokens, lengths = self._padded(rows)
+        tokens, lengths = self.padded(rows)
         return TextBatch(
             tokens,
             lengths,
@@ -208,11 +246,19 @@ class TextClassifier(LabelPredictor):
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
-        ids = self._read_as()[text]
-        ids = ids[ids >= 0]
-        return ids[: self.settings.max_length] if self.settings.max_length else ids
+        ids = np.asarray(text, dtype=np.int64)
+        return self._read_as()[ids[self.places_read(ids)]]
 
-    def _padded(self, rows: Sequence[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:
+    def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
+        places = np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)
+        return places[: self.settings.max_length] if self.settings.max_length else places
+
+    def word_read(self, word: int) -> int:
+        """The id of the word that the model reads in the place of ``word``; -1 where it leaves it out."""
+        return int(self._read_as()[word])
+
+    def padded(self, rows: Sequence[npt.NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
         """Ids (T, B) with the marks around each row, on the device, and the lengths (B,) on the CPU."""
         lengths = np.array([len(row) + 2 for row in rows], dtype=np.int64)
         tokens = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
@@ -228,7 +274,7 @@ class TextClassifier(LabelPredictor):
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
 
-    def _examples(self, data: PreparedData, split: str) -> Examples:
+    def examples(self, data: PreparedData, split: str) -> Examples:
         """The examples of a split, once they fit this model.
 
         Raises:
@@ -252,11 +298,11 @@ class TextClassifier(LabelPredictor):
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
-        return -(-len(self._examples(data, "train")) // self.settings.batch_size)
+        return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
         """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
-        examples = self._examples(data, "train")
+        examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
@@ -266,7 +312,7 @@ class TextClassifier(LabelPredictor):
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        nats = functional.cross_entropy(self.logits(batch).float(), batch.labels, reduction="sum")
+        nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
     @torch.no_grad()
@@ -293,20 +339,20 @@ class TextClassifier(LabelPredictor):
         vectors, result = None, []
         with evaluating(self):
             for chosen in sorted_batches(np.array([len(row) for row in rows]), size * self.num_texts):
-                found = self.text_vectors(*self._padded([rows[index] for index in chosen]))
+                found = self.text_vectors(*self.padded([rows[index] for index in chosen]))
                 if vectors is None:
                     vectors = found.new_zeros(len(rows), found.shape[1])
                 vectors[torch.from_numpy(chosen).to(found.device)] = found
             assert vectors is not None
             for begin in range(0, len(texts), size):
                 part = torch.from_numpy(where[begin : begin + size]).to(vectors.device)
-                result.append(self._choose([vectors[part[:, number]] for number in range(self.num_texts)]))
+                result.append(self.choose([vectors[part[:, number]] for number in range(self.num_texts)]))
             return torch.cat(result).double().softmax(-1).cpu().numpy()
 
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         """Accuracy and all that belongs to it, and the summed nats of the right labels."""
-        examples = self._examples(data, split)
+        examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
         with evaluating(self):
@@ -324,6 +370,6 @@ class TextClassifier(LabelPredictor):
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
-        train, other = self._examples(data, "train").labels, self._examples(data, split).labels
+        train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.layers import shared_dropout
+from sememekit.layers import at_least_single, shared_dropout
 from sememekit.measure import unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
 from sememekit.text import PreparedData, Vocabulary
@@ -134,6 +134,10 @@ class LanguageModel(WordPredictor):
             excess=settings.length_excess,
         )
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``: the decoder is told how often each word is predicted."""
+        self.decoder.begin(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
@@ -155,7 +159,7 @@ class LanguageModel(WordPredictor):
         nats = self.decoder.nll(contexts, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
         return BatchLoss(
-            nats.float().sum(),
+            at_least_single(nats).sum(),
             nats.numel(),
             self._penalty(encoded.hidden, contexts),
             tuple(part.detach() for part in encoded.state),
@@ -188,9 +192,9 @@ class LanguageModel(WordPredictor):
         Means of squares, as in the public code, of the last layer only. A chunk of one word has no change.
         """
         activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
-        parts = [activation * dropped.float().square().mean()] if activation else []
+        parts = [activation * at_least_single(dropped).square().mean()] if activation else []
         if temporal and len(hidden) > 1:
-            parts.append(temporal * hidden.float().diff(dim=0).square().mean())
+            parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
     def score(
@@ -228,6 +232,10 @@ class LanguageModel(WordPredictor):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
+
+    def uniform(self) -> float:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary))
 
 
 @contextmanager

@@ -9,11 +9,9 @@ from typing import ClassVar, final
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
@@ -22,12 +20,13 @@ from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor, Task
 from sememekit.tasks.language_model import evaluating
-from sememekit.tasks.lattice_batch import LatticeBatch, make_batch
+from sememekit.tasks.lattice_batch import LatticeBatch, make_batch, roomy
 from sememekit.tasks.lattice_entries import Entries, make_entries
-from sememekit.tasks.lattice_parts import Composition, SubModel
+from sememekit.tasks.lattice_parts import Composition, Inner, SubModel
 from sememekit.tasks.lattice_paths import Lattices
 from sememekit.tasks.lattice_senses import sense_copies, start_from_sememes
-from sememekit.tasks.lattice_states import NEEDS_PROBABILITIES, Merging, Rule, Walked, walk
+from sememekit.tasks.lattice_settings import LONG, LatticeSettings
+from sememekit.tasks.lattice_states import GUMBEL, NEEDS_PROBABILITIES, SAMPLED, TREES, Merging, Walked, walk
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import sentence_bounds
 from sememekit.text.buckets import bucketed_batches, sorted_batches
@@ -57,61 +56,21 @@ class Lattice(SentencePredictor):
     sub-model there are edges for listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted
     chunk, beside that of its tokens (``Composition``).
 
-    The states are approximate where several ways lead to a node (``Merging``), except with ``segmental``, where they are
-    those of the encoder on the tokens themselves: then the sum is the probability of the sentence and nothing less.
+    The state of a node is made of those that arrive there (``Merging``), or with ``segmental`` by the encoder from the tokens
+    alone. Either way it is a function of the first j tokens and of nothing else: the edges that leave the node are a
+    distribution given those tokens, the sum over paths is a product of such distributions, and the probabilities of all
+    sentences sum to one whatever the rule. Rules that draw do so in training only, each draw giving a model of its own; in
+    evaluation they take the most probable edge. Only ``sub_marks`` as released loses a part.
     With L = 1, E = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
     headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
 
-    class Settings(config.Settings):
-        """Settings of lattice language models; the paper's where it gives any (Section 5.2)."""
-
-        state: Rule = "marginal"
-        """How states merge: "direct", "monte_carlo", "marginal", "gumbel", "tree" (as released), "segmental" (exact)."""
-        longest_chunk: int = Field(default=2, ge=1)
-        """L, tokens of a chunk at most; 1 for no chunks."""
-        num_chunks: int | None = Field(default=None, ge=0)
-        """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
-        copies: int = Field(default=1, ge=1)
-        """E, embeddings of each chunk; with ``senses`` of a word at most."""
-        senses: bool = False
-        """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
-        sub_model: bool = True
-        """Chunks outside the vocabulary, by a model of token sequences. Without it they have no edge."""
-        posterior_gradient: bool = False
-        """Gradients through the probabilities that states are merged by; the release stops them."""
-        embedding_size: int = Field(default=256, ge=1)
-        """Size of the vectors of chunks, in and out."""
-        spread: float = Field(default=0.1, gt=0.0)
-        """The vectors of chunks begin uniform in +- this. Small vectors in single paths learn little from 0.1 at first."""
-        composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
-        """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
-        ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
-        sub_size: int = Field(default=200, ge=1)
-        """Size of the LSTM of the sub-model."""
-        input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the vectors of edges, one mask a sentence."""
-        output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the outputs that edges are predicted from, one mask a sentence."""
-        batch_size: int = Field(default=40, ge=1)
-        """B, sentences in training, of similar length."""
-        evaluation_batch_size: int = Field(default=40, ge=1)
-        """Sentences read at once in evaluation: memory and speed only."""
-        max_length: int = Field(default=0, ge=0)
-        """Training leaves longer sentences out, the end mark not counted; 0 takes all. Evaluation always scores all."""
-        temperature: float = Field(default=5.0, gt=0.0)
-        """Of "gumbel" at the start."""
-        temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
-        """What it is multiplied by every ``temperature_every`` updates."""
-        temperature_every: int = Field(default=100, ge=1)
-        """Updates."""
-        temperature_floor: float = Field(default=0.25, gt=0.0)
-        """Where it stays."""
+    Settings = LatticeSettings
 
     def __init__(
         self,
-        settings: Settings,
+        settings: LatticeSettings,
         vocabulary: Vocabulary,
         entries: Entries,
         embedding: nn.Embedding,
@@ -124,30 +83,55 @@ class Lattice(SentencePredictor):
                 "task 'lattice' reads sentences, and this vocabulary has no end mark; prepare data whose sentences end with "
                 "one (sememekit preprocess ... --end-of-sentence)"
             )
-        if settings.state == "tree" and not encoder.merges_gates:
+        if settings.state in TREES and not encoder.merges_gates:
             encoder.settle_bundle((), torch.zeros(0, 0))
         self.settings, self.vocabulary, self.entries = settings, vocabulary, entries
         self.end: int = vocabulary.end_id
+        self.opening = self._opening(settings, vocabulary)
         self.embedding, self.encoder, self.decoder = embedding, encoder, decoder
         size = settings.embedding_size
         self.output = nn.Linear(encoder.output_size, size)
-        composed = self.composed_size(settings)
-        self.composition = Composition(size, composed, settings.longest_chunk) if composed else None
+        composed, longest = settings.composed_size, settings.longest_chunk
+        inner = Inner(settings.inner_layers, settings.inner_coupled, settings.inner_dropout)
+        self.composition = Composition(size, composed, longest, inner) if composed else None
         self.sub_model = None
         if settings.sub_model:
             sizes = encoder.output_size, len(vocabulary), size, settings.sub_size
-            self.sub_model = SubModel(*sizes, settings.longest_chunk)
+            self.sub_model = SubModel(*sizes, longest, inner, released_marks=settings.sub_marks == "released")
+        self.token_embedding = None
+        if settings.token_vectors == "own" and settings.reads_tokens:
+            self.token_embedding = nn.Embedding(len(vocabulary), size)
+            nn.init.uniform_(self.token_embedding.weight, -settings.start_spread, settings.start_spread)
         of_words = torch.from_numpy(entries.rows[: len(vocabulary)])
         self.register_buffer("word_rows", of_words.clamp(min=0), persistent=False)
-        self.register_buffer("word_shares", (of_words >= 0) / (of_words >= 0).sum(1, keepdim=True), persistent=False)
+        self.register_buffer("word_copies", of_words >= 0, persistent=False)
         self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
         self.word_rows: Tensor
-        self.word_shares: Tensor
+        self.word_copies: Tensor
         self.updates: Tensor
+        self.planned_updates: int | None = None
+
+    @staticmethod
+    def _opening(settings: LatticeSettings, vocabulary: Vocabulary) -> int:
+        """The id of the word that is read before every sentence."""
+        if not settings.start_mark:
+            assert vocabulary.end_id is not None
+            return vocabulary.end_id
+        if settings.start_mark not in vocabulary:
+            raise ConfigError(
+                f"task.start_mark={settings.start_mark!r} is no word of this vocabulary; prepare data with a list of words "
+                "that has it (sememekit preprocess ... --vocabulary FILE), or leave it empty for the end mark"
+            )
+        return vocabulary.id(settings.start_mark)
+
+    @classmethod
+    def needs(cls, settings: LatticeSettings) -> frozenset[str]:
+        """See ``Task.needs``: embeddings of senses come from a graph."""
+        return frozenset({"graph"}) if settings.senses else frozenset()
 
     @classmethod
     def make_entries(
-        cls, settings: Settings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
+        cls, settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
     ) -> Entries:
         """What the main softmax chooses from.
 
@@ -173,26 +157,19 @@ class Lattice(SentencePredictor):
         return make_entries(vocabulary, chunks, copies, sentinel=settings.sub_model)
 
     @staticmethod
-    def make_embedding(settings: Settings, entries: Entries, graph: SememeGraph | None = None) -> nn.Embedding:
+    def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None = None) -> nn.Embedding:
         """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
         embedding = nn.Embedding(len(entries.names), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -settings.spread, settings.spread)
+        spread = settings.start_spread
+        nn.init.uniform_(embedding.weight, -spread, spread)
         if settings.senses and graph is not None:
-            start_from_sememes(embedding.weight, entries, graph, settings.spread)
+            start_from_sememes(embedding.weight, entries, graph, spread)
         return embedding
 
-    @staticmethod
-    def composed_size(settings: Settings) -> int:
-        """Size of what is made of a chunk's tokens; nothing with ``segmental``, whose states read tokens."""
-        if settings.state == "segmental":
-            return 0
-        given = settings.composition_size
-        return settings.embedding_size // 2 * 2 if given is None else given
-
     @classmethod
-    def input_size(cls, settings: Settings) -> int:
+    def input_size(cls, settings: LatticeSettings) -> int:
         """Size of the vectors that the encoder reads."""
-        return settings.embedding_size + cls.composed_size(settings)
+        return settings.embedding_size + settings.composed_size
 
     @property
     def device(self) -> torch.device:
@@ -200,48 +177,93 @@ class Lattice(SentencePredictor):
         return self.embedding.weight.device
 
     @property
-    def exact(self) -> bool:
-        """Whether the sum over paths is the probability of the sentence: states do not depend on the path, or there is one."""
-        return self.settings.state == "segmental" or (self.settings.longest_chunk == 1 and self.entries.most_copies == 1)
+    def sums_to_one(self) -> bool:
+        """Whether the probabilities of all sentences do: always but with the released marks of chunks."""
+        return self.sub_model is None or not self.sub_model.released_marks
 
     @property
     def marginal(self) -> str:
-        """See ``SentencePredictor.marginal``."""
-        return "exact marginal" if self.exact else f"approximate marginal ({self.settings.state})"
+        """See ``SentencePredictor.marginal``: a sum over all segmentations, and how states are made where there are several."""
+        one_way = self.settings.longest_chunk == 1 and self.entries.most_copies == 1
+        how: list[str] = [] if one_way or self.settings.state == "segmental" else [self.settings.state]
+        if how and self.settings.state in SAMPLED:
+            how.append("the most probable edge")
+        if not self.sums_to_one:
+            how.append("released marks, below one in sum")
+        return f"exact marginal ({', '.join(how)})" if how else "exact marginal"
 
     @property
     def temperature(self) -> float:
-        """Of "gumbel", after the updates so far."""
-        settings = self.settings
-        cooled = settings.temperature * settings.temperature_decay ** (int(self.updates) // settings.temperature_every)
-        return max(settings.temperature_floor, cooled)
+        """Of "gumbel" and "gumbel_tree", after the updates so far.
+
+        Raises:
+            ConfigError: it falls in proportion to a run whose length nobody told (``expect_updates``).
+        """
+        settings, done = self.settings, int(self.updates)
+        if settings.temperature_every is not None:
+            cooled = settings.temperature_decay ** (done // settings.temperature_every)
+        elif not done:
+            cooled = 1.0
+        elif self.planned_updates is None:
+            raise ConfigError(
+                "the temperature falls in proportion to the run, and nobody said how long that is: call "
+                "task.expect_updates(NUMBER), or set task.temperature_every=100 for the schedule of the release"
+            )
+        else:
+            to_floor = min(1.0, settings.temperature_floor / settings.temperature)
+            cooled = to_floor ** (done / (settings.temperature_share * self.planned_updates))
+        return max(settings.temperature_floor, settings.temperature * cooled)
+
+    def expect_updates(self, total: int) -> None:
+        """See ``Task.expect_updates``."""
+        self.planned_updates = total
 
     def batch_of(self, sentences: Sequence[npt.NDArray[np.integer]]) -> LatticeBatch:
         """Padded sentences, each with its end mark."""
         windows = self.settings.state != "segmental"
-        return make_batch(sentences, self.entries, self.settings.longest_chunk, self.end, windows=windows, device=self.device)
+        return make_batch(
+            sentences,
+            self.entries,
+            self.settings.longest_chunk,
+            self.end,
+            opening=self.opening,
+            windows=windows,
+            device=self.device,
+        )
 
-    def edge_scores(self, batch: LatticeBatch) -> Tensor:
-        """(B, T, L, E) log-probability of each edge given the state where it begins, by its last token; -inf for none."""
+    def edge_scores(
+        self, batch: LatticeBatch, *, generator: torch.Generator | None = None, known: Sequence[Tensor] | None = None
+    ) -> Tensor:
+        """(B, T, L, E) log-probability of each edge given the state where it begins, by its last token; -inf for none.
+
+        Args:
+            batch: of T tokens.
+            generator: what a rule that draws takes its noise from, on the device of the parameters; None for torch's own.
+            known: for each node but the first and the last the weights of the arriving states (K, B), shorter edges first, in
+                the place of those that the rule finds.
+        """
         with torch.autocast(self.device.type, enabled=False):
             vectors = self._vectors(batch)
             leave = self._scorer(batch, vectors)
             if self.settings.state == "segmental" or batch.rows[0, 0].numel() == 1:
                 scores = leave(0, self._read(batch, vectors))
             else:
-                scores = self._walk(batch, vectors, leave)
+                scores = self._walk(batch, vectors, leave, generator, known)
             return ending_edges(scores.transpose(0, 1))
 
     def _vectors(self, batch: LatticeBatch) -> _Vectors:
         """The vectors that a batch is made of; one gradient of the embedding for all of them."""
-        indices = [self.word_rows[batch.words]]
-        if self.sub_model is not None:
-            indices.append(self.word_rows)
+        own, shared = self.token_embedding, self.token_embedding is None
+        indices = [self.word_rows[batch.words], *([self.word_rows] if self.sub_model is not None else [])] if shared else []
         if batch.grams is not None:
             indices.append(batch.grams.rows)
-        found = iter(rows_of(self.embedding.weight, *indices))
-        words = self._mean(next(found), self.word_shares[batch.words])
-        every = None if self.sub_model is None else self._mean(next(found), self.word_shares)
+        found = iter(rows_of(self.embedding.weight, *indices) if indices else ())
+        if own is not None:
+            words: Tensor = own(batch.words)
+            every: Tensor | None = own.weight
+        else:
+            words = self._mean(next(found), self.word_copies[batch.words])
+            every = None if self.sub_model is None else self._mean(next(found), self.word_copies)
         if batch.grams is None:
             return _Vectors(words, every, words.unsqueeze(1))
         windows = next(found)
@@ -251,26 +273,35 @@ class Lattice(SentencePredictor):
         return _Vectors(words, every, windows)
 
     @staticmethod
-    def _mean(rows: Tensor, shares: Tensor) -> Tensor:
-        """(V, E) the mean of the copies of each word, from (V, copies, E) with (V, copies) shares."""
-        return rows.squeeze(1) if rows.shape[1] == 1 else (rows * shares.unsqueeze(2).to(rows.dtype)).sum(1)
+    def _mean(rows: Tensor, there: Tensor) -> Tensor:
+        """(V, E) the mean of the copies of each word, from (V, copies, E) and which of them there are (V, copies)."""
+        if rows.shape[1] == 1:
+            return rows.squeeze(1)
+        return (rows * there.unsqueeze(2)).sum(1) / there.sum(1, keepdim=True)
 
     def _read(self, batch: LatticeBatch, vectors: _Vectors) -> Tensor:
         """(T, B, H) outputs of the encoder before each token: one way leads to each node, or states follow the tokens."""
-        mark = torch.full_like(batch.tokens[:1], self.end)
+        mark = torch.full_like(batch.tokens[:1], self.opening)
         before = torch.cat([mark, batch.tokens[:-1]])
         x = vectors.windows[:, 0][torch.searchsorted(batch.words, before)]
         x = shared_dropout(x, self.settings.input_dropout, self.training, (0,))
         hidden: Tensor = self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
         return hidden
 
-    def _walk(self, batch: LatticeBatch, vectors: _Vectors, leave: Callable[[int, Tensor], Tensor]) -> Tensor:
+    def _walk(
+        self,
+        batch: LatticeBatch,
+        vectors: _Vectors,
+        leave: Callable[[int, Tensor], Tensor],
+        generator: torch.Generator | None,
+        known: Sequence[Tensor] | None,
+    ) -> Tensor:
         """(T, B, L, E) scores of the edges that leave each node, whose state is made of those that arrive there."""
         settings, encoder, grams = self.settings, self.encoder, batch.grams
         assert grams is not None
         columns, copies = batch.tokens.shape[1], batch.rows.shape[3]
         edges = grams.index.unsqueeze(2) * copies + torch.arange(copies, device=self.device)[:, None]
-        start = torch.searchsorted(batch.words, self.end) * copies
+        start = torch.searchsorted(batch.words, self.opening) * copies
         rate = settings.input_dropout if self.training else 0.0
         flat = vectors.windows.flatten(0, 1)
         if rate:
@@ -280,17 +311,17 @@ class Lattice(SentencePredictor):
             projected = encoder.project(flat)
             ready, at_start = functional.embedding(edges, projected), projected[start].expand(columns, -1)
         masks = encoder.draw_masks(columns)
-        mark = torch.full_like(batch.tokens[0], self.end)
+        mark = torch.full_like(batch.tokens[0], self.opening)
         hidden, state = encoder.read(at_start, mark, encoder.settle(encoder.start(columns), masks), masks)
-        temperature = self.temperature if settings.state == "gumbel" else 1.0
-        merging = Merging(settings.state, settings.posterior_gradient, self.training, temperature)
+        temperature = self.temperature if settings.state in GUMBEL and self.training else 1.0
+        merging = Merging(settings.state, settings.posterior_gradient, self.training, temperature, generator)
 
         def go(score: Callable[[int, Tensor], Tensor] | None, known: Sequence[Tensor] | None = None) -> Walked:
             at_once = None if score is None else (lambda node, output: score(node, output.unsqueeze(0))[0])
             return walk(encoder, ready, batch.tokens, batch.exists, (hidden, *state), masks, merging, at_once, known)
 
-        if settings.state not in NEEDS_PROBABILITIES:
-            return leave(0, go(None).outputs)
+        if known is not None or settings.state not in NEEDS_PROBABILITIES:
+            return leave(0, go(None, known).outputs)
         if settings.posterior_gradient or not (encoder.rehearses and self.decoder.rehearses and torch.is_grad_enabled()):
             scores = go(leave).scores
             assert scores is not None
@@ -358,8 +389,7 @@ class Lattice(SentencePredictor):
     ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
         """Stream, bounds, and the batches of an epoch as numbers of sentences."""
         tokens, bounds = self.sentences(data, "train")
-        lengths = np.diff(bounds)
-        limit = self.settings.max_length
+        lengths, limit = np.diff(bounds), self.settings.max_length
         kept = np.flatnonzero(lengths <= limit + 1) if limit else np.arange(len(lengths))
         if not len(kept):
             raise DataError(
@@ -367,6 +397,38 @@ class Lattice(SentencePredictor):
                 f"has {int(lengths.min()) - 1} tokens: raise it, or set 0 to take all"
             )
         return tokens, bounds, [kept[chosen] for chosen in bucketed_batches(lengths[kept], self.settings.batch_size, order)]
+
+    def remarks(self, data: PreparedData) -> list[str]:
+        """See ``Task.remarks``: settings without effect, sentences that are left out, sentences that memory will feel."""
+        limit = self.settings.max_length
+        lengths = np.diff(self.sentences(data, "train")[1])
+        long = lengths[lengths > (limit or LONG) + 1]
+        found = self.settings.without_effect()
+        if len(long) and limit:
+            found.append(
+                f"{len(long):,} of {len(lengths):,} training sentences have more than task.max_length={limit} tokens and are "
+                f"left out, {long.sum() / lengths.sum():.1%} of the training text; break its lines at the ends of sentences, "
+                "or set task.max_length=0 to train on all of them"
+            )
+        elif len(long):
+            found.append(
+                f"{len(long):,} of {len(lengths):,} training sentences have more than {LONG} tokens, the longest "
+                f"{int(long.max()) - 1:,}, and memory grows with the longest of a batch; task.max_length={LONG} leaves them out"
+            )
+        return found
+
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``.
+
+        Raises:
+            ConfigError: an output layer that saves time in training by estimates, which this task cannot ask for.
+        """
+        if self.decoder.estimates_in_training:
+            name = type(self.decoder).__name__.lower()
+            raise ConfigError(
+                f"a lattice asks for exact probabilities in training, too, where decoder {name!r} is the full "
+                "softmax at its full price; take --decoder softmax, which is the same model"
+            )
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
@@ -383,9 +445,14 @@ class Lattice(SentencePredictor):
         return ()
 
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``: the nats of the sentences over their tokens, end marks included."""
+        """See ``Task.loss``: the nats of the sentences over their tokens, end marks included.
+
+        What is differentiated is their mean over tokens or, with ``loss_per`` "sentence", over sentences: under Adam the
+        steps are alike, but the second gradient is as many times larger as a sentence has tokens, and clipped so much sooner.
+        """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
-        return BatchLoss(nats.sum(), int(batch.lengths.sum()), None, ())
+        divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
+        return BatchLoss(nats.sum(), int(batch.lengths.sum()), None, (), divisor=divisor)
 
     def after_step(self, step: int) -> dict[str, float] | None:
         """See ``Task.after_step``: the temperature falls, and the decoder has its turn."""
@@ -397,8 +464,8 @@ class Lattice(SentencePredictor):
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         """See ``SentencePredictor.sentence_nats``."""
         tokens, bounds = self.sentences(data, split)
-        done = 0
-        for chosen in sorted_batches(np.diff(bounds), self.settings.evaluation_batch_size):
+        lengths, size, done = np.diff(bounds), self.settings.evaluation_batch_size, 0
+        for chosen in roomy(sorted_batches(lengths, size), lengths, size * LONG):
             found = self.lattices([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
             yield chosen, -found.log_probabilities().double().cpu().numpy()
             done += int(found.lengths.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ class LatticeBatch:
         log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
         closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
-        words: (D_1,) the distinct word ids among the tokens, rising; the end mark is one of them.
+        words: (D_1,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
         grams: the distinct windows, or None where nothing is made of windows.
     """
 
@@ -73,6 +73,7 @@ def make_batch(
     longest: int,
     end: int,
     *,
+    opening: int,
     windows: bool,
     device: torch.device,
 ) -> LatticeBatch:
@@ -83,6 +84,7 @@ def make_batch(
         entries: of the main softmax.
         longest: L.
         end: the id of the end mark.
+        opening: the id of the word that is read before every sentence.
         windows: whether to find the distinct windows.
         device: where the numbers go.
     """
@@ -95,7 +97,8 @@ def make_batch(
     found = entries.chunks.windows(ids)[:, :, :longest]
     chunks = np.full((batch, tokens, longest), -1, dtype=np.int64)
     chunks[:, :, : found.shape[2]] = found
-    words, single = np.unique(ids.T, return_inverse=True)
+    words, single = np.unique(np.append(ids.T, opening), return_inverse=True)
+    single = single[:-1].reshape(tokens, batch)
     leaving = np.full_like(chunks, -1)
     for length in range(1, longest + 1):
         leaving[:, : tokens - length + 1, length - 1] = chunks[:, length - 1 :, length - 1]
@@ -122,7 +125,7 @@ def make_batch(
         closes=give(behind == lengths[:, None, None]),
         chunks=torch.from_numpy(np.where(behind[:, :, :1] > lengths[:, None, None], -1, chunks)).to(device, non_blocking=True),
         words=torch.from_numpy(words).to(device, non_blocking=True),
-        grams=_grams(words, single.reshape(tokens, batch), chunks.transpose(1, 2, 0), entries, device) if windows else None,
+        grams=_grams(words, single, chunks.transpose(1, 2, 0), entries, device) if windows else None,
     )
 
 
@@ -167,3 +170,20 @@ def _grams(
         rows=give(np.where(rows < 0, none, rows)),
         index=give(index),
     )
+
+
+def roomy(
+    batches: Iterable[npt.NDArray[np.int64]], lengths: npt.NDArray[np.int64], most: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Cut batches further, so that none has more than ``most`` places, padding included, but one of a single sentence.
+
+    Args:
+        batches: numbers of sentences, the longest first in each.
+        lengths: of all sentences.
+        most: places.
+    """
+    for chosen in batches:
+        while len(chosen):
+            size = max(1, most // max(1, int(lengths[chosen[0]])))
+            yield chosen[:size]
+            chosen = chosen[size:]

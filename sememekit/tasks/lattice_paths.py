@@ -38,7 +38,7 @@ class Lattices:
     chunks: Tensor
 
     def log_probabilities(self) -> Tensor:
-        """(B,) log-probability of each sentence: exact where the model is, otherwise of its approximate marginal."""
+        """(B,) log-probability of each sentence, summed over all paths."""
         return log_marginal(self.scores, self.lengths)
 
     def posteriors(self) -> Tensor:

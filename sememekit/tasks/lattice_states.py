@@ -12,10 +12,19 @@ from torch import Tensor
 from sememekit.encoders.base import Encoder, State
 from sememekit.layers import weighted_sum
 
-Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "segmental"]
+Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree", "segmental"]
 
-NEEDS_PROBABILITIES: Final = frozenset({"monte_carlo", "marginal", "gumbel", "tree"})
+NEEDS_PROBABILITIES: Final = frozenset({"monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree"})
 """Rules whose states depend on how probable the ways to a node are, so that edges are scored while states are computed."""
+
+TREES: Final = frozenset({"tree", "gumbel_tree"})
+"""Rules that keep all arriving states, for an encoder that can step out of several at once."""
+
+GUMBEL: Final = frozenset({"gumbel", "gumbel_tree"})
+"""Rules with noise and a temperature."""
+
+SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
+"""Rules that draw in training and take the most probable edge in evaluation."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +34,29 @@ class Merging:
     Attributes:
         rule: ``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: those of one edge, drawn
             from M. ``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: all are kept; steps out of
-            the node take gates from sum_k M_k h_k and a forget gate for each h_k.
+            the node take gates from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same with the weights
+            of ``gumbel`` in the place of M, which is what the released code computes.
         gradient: whether gradients pass through M.
-        training: where false, ``monte_carlo`` and ``gumbel`` take the most probable edge.
-        temperature: of ``gumbel``.
+        training: where false, the rules that draw take the most probable edge.
+        temperature: of ``gumbel`` and ``gumbel_tree``.
+        generator: what noise is drawn from; None for torch's own of the device.
     """
 
     rule: Rule
     gradient: bool
     training: bool
     temperature: float = 1.0
+    generator: torch.Generator | None = None
 
     def weights(self, log_posterior: Tensor) -> Tensor:
         """Weights of arriving states, from log M, both (K, B)."""
         if not self.gradient:
             log_posterior = log_posterior.detach()
-        if self.rule in ("marginal", "tree"):
+        if self.rule not in SAMPLED:
             return log_posterior.exp()
         if not self.training:
             return _hard(log_posterior)
-        noisy = log_posterior - torch.empty_like(log_posterior).exponential_().log()
+        noisy = log_posterior - torch.empty_like(log_posterior).exponential_(generator=self.generator).log()
         return _hard(noisy) if self.rule == "monte_carlo" else (noisy / self.temperature).softmax(0)
 
 
@@ -96,7 +108,7 @@ def walk(
         known: the weights of a walk before, in place of finding them again.
     """
     num_tokens, longest, copies, batch, _ = ready.shape
-    tree = merging.rule == "tree"
+    tree = merging.rule in TREES
     settled: list[State] = []
     outputs: list[Tensor] = []
     weights_of: list[Tensor] = []
@@ -147,7 +159,7 @@ def walk(
 
 def _gather(settled: Sequence[State], node: int, reach: int) -> State:
     """Settled states of the nodes before ``node``, the nearest first: (reach, 1, B, ...) each."""
-    sources = settled[node - 1 :: -1][:reach]
+    sources = settled[node - reach : node][::-1]
     return tuple(torch.stack(parts).unsqueeze(1) for parts in zip(*sources, strict=True))
 
 

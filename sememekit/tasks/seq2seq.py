@@ -15,6 +15,7 @@ from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
@@ -225,6 +226,10 @@ class SequenceToSequence(TextWriter):
     def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``: the decoder is told how often each word is one of a target, ends included."""
+        self.decoder.begin(self._target_counts(self._examples(data, "train")))
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
@@ -242,7 +247,7 @@ class SequenceToSequence(TextWriter):
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
         nats = self.decoder.nll(self._contexts(batch), batch.words)
-        return BatchLoss(nats.float().sum(), nats.numel(), None, ())
+        return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
         """See ``Task.after_step``: the decoder's turn."""
@@ -252,9 +257,16 @@ class SequenceToSequence(TextWriter):
         """See ``Task.after_rate_cut``: the decoder's turn."""
         self.decoder.after_rate_cut()
 
-    def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
+    @property
+    def end(self) -> int:
+        """See ``TextWriter.end``."""
+        return self._end
+
+    def score_pairs(
+        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[Scored]:
         """See ``TextWriter.score_pairs``."""
-        examples = self._checked(data, split)
+        examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
                 batch = self._gather(examples, chosen)
@@ -262,7 +274,12 @@ class SequenceToSequence(TextWriter):
                     contexts = self._contexts(batch)
                     parts = self.decoder.nll_parts(contexts, batch.words)
                     nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(contexts, batch.words)
-                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts)
+                real = batch.real.cpu().numpy()
+                places = np.stack([chosen[real % len(chosen)], real // len(chosen)], axis=1)
+                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts, places)
+                done += len(chosen)
+                if progress is not None:
+                    progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.evaluate``: perplexity per word of the targets, ends included, and of the terms of the loss."""
@@ -275,6 +292,10 @@ class SequenceToSequence(TextWriter):
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
+
+    def uniform(self) -> float | None:
+        """See ``Task.uniform``."""
+        return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
 
     def _target_counts(self, examples: Examples) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""

@@ -16,7 +16,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks.base import LabelPredictor, Scored, Task
+from sememekit.tasks.base import LabelPredictor, Scored, Task, WordPredictor, word_predictor
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.prepared import Wordings
 
@@ -91,9 +91,22 @@ class TextWriter(Task):
     def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
         """What the model says while it writes ``words``, which are word ids, without dropout."""
 
+    @property
     @abstractmethod
-    def score_pairs(self, data: PreparedData, split: str) -> Iterator[Scored]:
-        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions."""
+    def end(self) -> int:
+        """The word that ends a target."""
+
+    @abstractmethod
+    def score_pairs(
+        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[Scored]:
+        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions.
+
+        Args:
+            data: the prepared data.
+            split: of it.
+            progress: called with pairs so far and in all.
+        """
 
 
 def text_writer(task: Task, command: str) -> TextWriter:
@@ -109,6 +122,28 @@ def text_writer(task: Task, command: str) -> TextWriter:
             f"'sememekit train --task headline|dialogue', or see 'sememekit {other}' for this one"
         )
     return task
+
+
+Predictor = WordPredictor | TextWriter
+"""Tasks whose output layer gives single words probabilities, from one context each."""
+
+
+def predictor(task: Task, command: str) -> Predictor:
+    """The task, where its output layer predicts words of the vocabulary, in a stream or for a text.
+
+    Raises:
+        ConfigError: where it does not, naming ``command``.
+    """
+    return task if isinstance(task, TextWriter) else word_predictor(task, command)
+
+
+def predictions(
+    task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Scored]:
+    """Every prediction of a split with its context, without dropout: see ``WordPredictor.score`` and ``score_pairs``."""
+    if isinstance(task, TextWriter):
+        return task.score_pairs(data, split, progress)
+    return task.score(data.tokens(split), progress=progress)
 
 
 def wording(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:

@@ -9,11 +9,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from sememekit.errors import ConfigError
+from sememekit.text.corpora.base import Predicted
+from sememekit.text.division import StratifiedDivision
 from sememekit.text.shards import ShardResult
 from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
 _OPEN_AT_ONCE: Final = 128
+_SENTENCES: Final = 1 << 16
 
 
 class Merged(NamedTuple):
@@ -68,6 +74,51 @@ def merge_vocabulary(
     counts.update((word.text, count) for count, word in kept)
     coverage = None if known is None or total == 0 else round(covered / total, 6)
     return Merged(Vocabulary.from_counts(counts), coverage)
+
+
+def of_training(shards: Sequence[ShardResult], division: StratifiedDivision, folder: Path) -> list[ShardResult]:
+    """Shards of a text that is divided in its order, with the counts of the sentences that become train in the place of all.
+
+    ``division`` gives the labels that the encoder will give, from the first sentence on. Only the words of what is returned may
+    be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
+    """
+    found = []
+    for number, shard in enumerate(shards):
+        counts = _counts(shard, lambda first, size: division.take(size) == 0)
+        counted = ShardResult(folder / f"train-{number}", int(counts.sum()), 0, {})
+        with counted.stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in shard.types() if counts[index])
+        found.append(counted)
+    return found
+
+
+def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
+    """The same words by how often a model has to predict each: those of the predicted texts, and one end for each of them.
+
+    What draws, groups or orders words by frequency needs these counts. A word that only other texts have has the count 0.
+    """
+    counts = np.zeros(len(vocabulary), dtype=np.int64)
+    ends = 0
+    for shard in shards:
+        own = _counts(shard, lambda first, size: np.arange(first, first + size) % predicted.texts == predicted.text)
+        for word, _, index in shard.types():
+            counts[vocabulary.id(word)] += own[index]
+        ends += shard.sentences // predicted.texts
+    counts[vocabulary.id(predicted.end)] += ends
+    return Vocabulary.from_counts(dict(zip(vocabulary.tokens, counts.tolist(), strict=True)))
+
+
+def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
+    """(types,) how often each provisional id occurs in the sentences that ``chosen(first, how many)`` says are meant."""
+    units, ids, position = shard.units(), shard.ids(), 0
+    counts = np.zeros(sum(1 for _ in shard.types()), dtype=np.int64)
+    for first in range(0, len(units), _SENTENCES):
+        lengths = np.asarray(units[first : first + _SENTENCES, 0])
+        words = int(lengths.sum(dtype=np.int64))
+        mask = np.repeat(chosen(first, len(lengths)), lengths)
+        counts += np.bincount(ids[position : position + words][mask], minlength=len(counts))
+        position += words
+    return counts
 
 
 class _Reversed(NamedTuple):

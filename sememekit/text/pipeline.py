@@ -8,6 +8,8 @@
 6. The finished folder is renamed to its place and the work folder is removed.
 
 A run that is killed leaves the work folder; the next run with the same input and options goes on from the last finished shard.
+Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no folder, and
+the next run makes it.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.corpora.base import Corpus, CorpusOptions
+from sememekit.text.division import StratifiedDivision
 from sememekit.text.encode import Encoder
-from sememekit.text.merge import Merged, merge_vocabulary
+from sememekit.text.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.text.ngrams import frequent_ngrams
 from sememekit.text.pool import Task, run_shards
 from sememekit.text.prepared import (
@@ -41,9 +44,9 @@ from sememekit.text.prepared import (
 )
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segment import Segmenter, WhiteSpace
-from sememekit.text.shards import SHARD_BYTES, ShardResult, shard_key
+from sememekit.text.shards import SHARD_BYTES, ShardResult, shard_key, sync
 from sememekit.text.sources import Source, Unpacked
-from sememekit.text.vocabulary import END, Vocabulary
+from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 Progress = Callable[[str, int, int], None]
 """Called as (stage, done, total)."""
@@ -83,6 +86,7 @@ class Pipeline:
         errors: str = "strict",
         workers: int = 1,
         shard_bytes: int = SHARD_BYTES,
+        force: bool = False,
         progress: Progress | None = None,
     ) -> None:
         if workers < 1:
@@ -97,9 +101,11 @@ class Pipeline:
         self._faults = FaultCounter(errors)
         self._workers = workers
         self._shard_bytes = shard_bytes
+        self._force = force
         self._progress: Progress = progress or (lambda stage, done, total: None)
         chosen = options.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
+        self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP
         self._min_count = corpus.min_count if options.min_count is None else options.min_count
         self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
         _check_chunks(options, self._end_of_sentence)
@@ -114,10 +120,12 @@ class Pipeline:
         Raises:
             DataError: for sources or an output folder that cannot be used.
         """
-        _check_out(self._out)
+        _check_out(self._out, self._force)
         sources = self._corpus.sources()
         self._work.mkdir(parents=True, exist_ok=True)
         with _sole_writer(self._work, self._out):
+            for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
+                left.unlink()
             try:
                 return self._run(sources, open_segmenter)
             except BaseException:
@@ -169,6 +177,7 @@ class Pipeline:
             end_of_sentence=self._end_of_sentence,
             vocabulary=merged.vocabulary.fingerprint,
             vocabulary_size=len(merged.vocabulary),
+            vocabulary_splits=() if self._given is not None else self._corpus.vocabulary_splits,
             size_of=self._corpus.size_of,
             splits=splits,
             examples=examples,
@@ -187,11 +196,9 @@ class Pipeline:
 
     def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:
         errors = self._faults.policy
-        task = Task(self._work, self._corpus, segmenter, self._end_of_sentence, errors)
-        keys = [
-            shard_key(span, sha256, self._corpus, segmenter.description, self._end_of_sentence, errors)
-            for _, span, sha256 in parts
-        ]
+        end = self._end if self._end_of_sentence else None
+        task = Task(self._work, self._corpus, segmenter, end, errors)
+        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
         return run_shards(task, [span for _, span, _ in parts], keys, self._workers, self._progress)
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
@@ -216,7 +223,7 @@ class Pipeline:
 
     def _merge(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> Merged:
         """The vocabulary: of the corpus, or the one that was given."""
-        specials = (*self._corpus.specials, END) if self._end_of_sentence else self._corpus.specials
+        specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
         if self._given is not None:
             missing = [word for word in specials if word not in self._given.vocabulary]
             if missing:
@@ -225,9 +232,9 @@ class Pipeline:
                     "it is of data of another kind"
                 )
             return Merged(self._given.vocabulary, None)
-        allowed = (None, *self._corpus.vocabulary_splits)
-        return merge_vocabulary(
-            [result for (split, _, _), result in zip(parts, results, strict=True) if split in allowed],
+        counted = self._counted(parts, results)
+        merged = merge_vocabulary(
+            counted,
             known=self._known(),
             stands_alone=self._corpus.stands_alone,
             min_count=self._min_count,
@@ -235,6 +242,20 @@ class Pipeline:
             specials=specials,
             folder=self._work,
         )
+        if self._corpus.predicted is None:
+            return merged
+        return merged._replace(vocabulary=count_predicted(merged.vocabulary, counted, self._corpus.predicted))
+
+    def _counted(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> list[ShardResult]:
+        """The shards that the vocabulary is counted on."""
+        splits = self._corpus.vocabulary_splits
+        counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
+        undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
+        if splits == ("train",) and not self._corpus.shuffle:
+            return counted + of_training(
+                undivided, StratifiedDivision(self._corpus.proportions, self._options.seed), self._work
+            )
+        return counted + undivided
 
     def _known(self) -> frozenset[str] | None:
         limited = self._lexicon is not None and self._corpus.lexicon_limits_words()
@@ -243,6 +264,9 @@ class Pipeline:
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
         """The options that decide the result, after the customs of the data set have filled what was left open."""
         left_out = set() if self._options.chunks else {"chunks", "chunk_length"}
+        fields = CorpusOptions.model_fields
+        later = ("piece_model", "lower", "numbers_to", "max_length")  # what is not asked for leaves the signature as it was
+        left_out |= {name for name in later if getattr(self._options, name) == fields[name].default}
         options = self._options.model_dump(exclude=left_out)
         options.update(
             segmenter=self._options.segmenter or self._corpus.segmenters[0],
@@ -252,6 +276,8 @@ class Pipeline:
         )
         if isinstance(segmenter, WhiteSpace):
             options["segmenter"] = "none"
+        if self._end_of_sentence and self._end != END:
+            options["end_mark"] = self._end
         return options
 
     def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
@@ -262,12 +288,15 @@ class Pipeline:
         write_signature(target / SIGNATURE, signature)
         PreparedData.open(target)
         for path in target.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            sync(path)
+        sync(target)
         if self._out.exists():
-            _check_out(self._out)
-            os.replace(self._out, self._work / "replaced")
+            _check_out(self._out, self._force)
+            replaced = self._work / "replaced"
+            shutil.rmtree(replaced, ignore_errors=True)  # of a run that was killed between the renames and its end
+            os.replace(self._out, replaced)
         os.replace(target, self._out)
+        sync(self._out.parent)
         shutil.rmtree(self._work)
         return PreparedData.open(self._out)
 
@@ -276,6 +305,8 @@ def _check_chunks(options: CorpusOptions, end_of_sentence: bool) -> None:
     """Raise ConfigError for options about chunks that do not fit."""
     if options.chunks < 0 or (options.chunk_length is not None and options.chunk_length < 2):
         raise ConfigError(f"--chunks {options.chunks} --chunk-length {options.chunk_length}: n-grams have 2 words or more")
+    if options.chunk_length is not None and options.chunk_length > LONGEST:
+        raise ConfigError(f"--chunk-length {options.chunk_length}: n-grams have {LONGEST} words or fewer")
     if bool(options.chunks) != (options.chunk_length is not None):
         raise ConfigError("--chunks N and --chunk-length L go together: the N most frequent n-grams of 2 to L words")
     if options.chunks and not end_of_sentence:
@@ -298,9 +329,11 @@ def _sole_writer(work: Path, out: Path) -> Iterator[None]:
         yield
 
 
-def _check_out(out: Path) -> None:
-    """Raise DataError when ``out`` holds something that preprocess did not write."""
+def _check_out(out: Path, force: bool) -> None:
+    """Raise DataError when ``out`` holds something that preprocess did not write, or prepared data without ``force``."""
     if out.exists() and not out.is_dir():
         raise DataError(f"--out {out}: a file is there already; give a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / SIGNATURE).is_file():
         raise DataError(f"--out {out}: the folder holds other files and no {SIGNATURE}; give another, or empty it")
+    if (out / SIGNATURE).is_file() and not force:
+        raise DataError(f"--out {out}: prepared data are there already; give another folder, or replace them with --force")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -22,12 +26,12 @@ class Task(NamedTuple):
     folder: Path
     corpus: Corpus
     segmenter: Segmenter
-    end_of_sentence: bool
+    end: str | None
     errors: str
 
     def run(self, span: Span, key: str) -> ShardResult:
         """Do one shard."""
-        return process_shard(span, key, self.folder, self.corpus, self.segmenter, self.end_of_sentence, self.errors)
+        return process_shard(span, key, self.folder, self.corpus, self.segmenter, self.end, self.errors)
 
 
 def run_shards(
@@ -73,6 +77,16 @@ _task: Task | None = None
 def _begin(task: Task) -> None:
     global _task
     _task = task
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches all processes; the one that was called speaks of it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Leave at once when the process that wants the shards is gone: nobody reads them, and nobody holds the lock any more."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _run(span: Span, key: str) -> ShardResult:

@@ -4,17 +4,21 @@
     ├── vocabulary.tsv                        word TAB count, by id
     ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
     ├── signature.json                        where the text came from and what was done to it
+    ├── signature.sha256                      SHA-256 of that file; folders of earlier versions have none
     ├── sentencepiece.model                   only with that segmenter
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
     ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
     └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as they were before ids
 
-The folder has no dates and no absolute paths: same input, same bytes.
+The folder has no dates and no absolute paths: same input, same bytes. The signature holds the SHA-256 of what it stands for,
+and a split is compared with it when it is first used.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +30,16 @@ from pydantic import ValidationError
 
 from sememekit.config import Settings
 from sememekit.errors import DataError
+from sememekit.files import has_sha256, read_object
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = 1
 SIGNATURE: Final = "signature.json"
 VOCABULARY: Final = "vocabulary.tsv"
-_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --out"
+CHECKSUM: Final = "signature.sha256"
+_MODEL: Final = "sentencepiece.model"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
 
 
 class SourceFile(Settings):
@@ -56,6 +63,7 @@ class TextFaults(Settings):
         cut_words: such cuts where there was neither, between two characters.
         byte_order_marks: byte order marks taken off the beginning of a file.
         carriage_returns: lines that ended with CR LF.
+        long_sentences: sentences above ``--max-length``, left out.
         truncated_archives: compressed files that end before their end mark; read up to there.
     """
 
@@ -68,6 +76,7 @@ class TextFaults(Settings):
     byte_order_marks: int = 0
     carriage_returns: int = 0
     truncated_archives: int = 0
+    long_sentences: int = 0
 
 
 class SplitSummary(Settings):
@@ -161,12 +170,17 @@ class Wordings:
                 yield self._read(file, example)
 
     def _read(self, file: BinaryIO, example: int) -> Wording:
-        start, end = self._lines[example], self._lines[example + 1]
+        start, end = self._lines[example : example + 2].tolist()
+        if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
+            raise DataError(
+                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
+                f"to {end}; {_REMEDY} {self._path.parent}"
+            )
         file.seek(start)
         try:
             record = json.loads(file.read(end - start))
             return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {_REMEDY} {self._path.parent}") from None
 
 
@@ -240,9 +254,11 @@ class Signature(Settings):
         lexicon_words: how many words that lexicon has, or None.
         lexicon_coverage: share of the running tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
         faults: the policy for bad bytes and what it met.
-        end_of_sentence: whether each sentence ends with ``<eos>``.
+        end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` where that is there.
         vocabulary: fingerprint of the vocabulary.
         vocabulary_size: V.
+        vocabulary_splits: the splits that the words were counted on; none for the words of other data; None where the version
+            that prepared the folder did not say.
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         splits: counts of each split.
@@ -263,6 +279,7 @@ class Signature(Settings):
     end_of_sentence: bool
     vocabulary: str
     vocabulary_size: int
+    vocabulary_splits: tuple[str, ...] | None = None
     size_of: str
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
@@ -278,11 +295,13 @@ class PreparedData:
         self.vocabulary = vocabulary
         self.signature = signature
         self._more: dict[str, Examples] = {}
+        self._checked: set[str] = set()
 
     def with_more(self, split: str, extra: Examples) -> PreparedData:
         """The same folder with further examples at the end of a split. Its files and its signature stay as they are."""
         other = PreparedData(self.folder, self.vocabulary, self.signature)
         other._more = {**self._more, split: extra}
+        other._checked = self._checked
         return other
 
     @classmethod
@@ -310,7 +329,38 @@ class PreparedData:
         for path, expected in _example_files(folder, signature):
             if not path.is_file() or path.stat().st_size != expected:
                 raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {_REMEDY} {folder}")
+        model = folder / _MODEL
+        if model.is_file() and (stated := _stated_model(signature)) and not _has(model, stated):
+            raise DataError(f"{model}: is not the model by which the text was cut; {_REMEDY} {folder}")
         return cls(folder, vocabulary, signature)
+
+    def check(self, split: str) -> None:
+        """Compare the files of a split with the SHA-256 of the signature; once for each object.
+
+        Raises:
+            DataError: a file was changed or damaged after it was written, or cannot be read; it is named.
+        """
+        if split in self._checked:
+            return
+        summary, sets = self.signature.splits[split], self.signature.examples
+        wanted = [([self.folder / f"{split}.bin"], summary.sha256)]
+        if sets is not None and split in sets.splits:
+            names = ["offsets.bin"] + ["labels.bin"] * (sets.labels is not None) + ["texts.jsonl"] * sets.keeps_text
+            wanted.append(([self.folder / f"{split}.{name}" for name in names], sets.splits[split].sha256))
+        for paths, sha256 in wanted:
+            try:
+                good = has_sha256(paths, sha256)
+            except OSError as error:
+                raise DataError(f"{error.filename or paths[0]}: cannot be read: {error.strerror}") from None
+            if not good:
+                named = " or ".join(str(path) for path in paths)
+                raise DataError(
+                    f"{named}: changed or damaged after it was written, its SHA-256 is not that of {SIGNATURE}; copy it again "
+                    f"from where it came from, or {_REMEDY} {self.folder}"
+                )
+        if sets is not None and sets.keeps_text and split in sets.splits:
+            _check_lines(self.folder, split)
+        self._checked.add(split)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -321,10 +371,11 @@ class PreparedData:
         """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536 and uint32 otherwise.
 
         Raises:
-            DataError: for a split that the folder does not have.
+            DataError: for a split that the folder does not have, or that was changed after it was written.
         """
         if split not in self.signature.splits:
             raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
+        self.check(split)
         if self.signature.splits[split].tokens == 0:  # a file without bytes cannot be mapped
             return np.zeros(0, dtype=token_type(len(self.vocabulary)))
         return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
@@ -378,7 +429,31 @@ def _example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, i
         if signature.examples.keeps_text:
             lines = folder / f"{split}.lines.bin"
             yield lines, 8 * (summary.examples + 1)
-            yield folder / f"{split}.texts.jsonl", int(np.fromfile(lines, dtype="<i8")[-1])
+            size = 8 * (summary.examples + 1)
+            if lines.is_file() and lines.stat().st_size == size:  # otherwise the line before was refused
+                yield folder / f"{split}.texts.jsonl", int(np.fromfile(lines, dtype="<i8")[-1])
+
+
+def _check_lines(folder: Path, split: str) -> None:
+    """Make sure that ``SPLIT.lines.bin`` says where each line of the text begins, by the line ends of the text itself."""
+    ends, position = [np.zeros(1, dtype=np.int64)], 0
+    with (folder / f"{split}.texts.jsonl").open("rb") as stream:
+        while block := stream.read(1 << 24):
+            ends.append(np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")) + position + 1)
+            position += len(block)
+    path = folder / f"{split}.lines.bin"
+    if not np.array_equal(np.concatenate(ends), np.fromfile(path, dtype="<i8")):
+        raise DataError(f"{path}: does not say where the lines of {split}.texts.jsonl begin; {_REMEDY} {folder}")
+
+
+def _stated_model(signature: Signature) -> str:
+    """The beginning of the SHA-256 of the segmentation model, as its description ends, or nothing."""
+    kind, _, stated = signature.segmenter.rpartition(" ")
+    return stated if kind.startswith("SentencePiece") else ""
+
+
+def _has(path: Path, beginning: str) -> bool:
+    return hashlib.sha256(path.read_bytes()).hexdigest().startswith(beginning)
 
 
 def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:
@@ -394,13 +469,10 @@ def _read_signature(folder: Path) -> Signature:
     path = folder / SIGNATURE
     if not path.is_file():
         raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_REMEDY} DIR")
-    try:
-        table = json.loads(path.read_bytes().decode())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path}: torn or not JSON ({error}); {_REMEDY} {folder}") from None
-    version = table.get("format") if isinstance(table, dict) else None
+    table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {_REMEDY} {folder}"))
+    version = table.get("format")
     if version != FORMAT:
-        raise DataError(f"{path}: the folder has version {version!r}, this sememekit reads {FORMAT}; {_REMEDY} {folder}")
+        raise DataError(f"{path}: the folder has version {version!r:.60}, this sememekit reads {FORMAT}; {_REMEDY} {folder}")
     try:
         signature = Signature.model_validate(table)
     except ValidationError as error:
@@ -410,13 +482,25 @@ def _read_signature(folder: Path) -> Signature:
     for split in signature.splits:
         if not split.isidentifier():
             raise DataError(f"{path}: {split!r} cannot be the name of a split; {_REMEDY} {folder}")
+    checksum = folder / CHECKSUM
+    if checksum.is_file():
+        stated = checksum.read_bytes().split()
+        if not stated or hashlib.sha256(path.read_bytes()).hexdigest().encode() != stated[0]:
+            raise DataError(
+                f"{path}: changed or damaged after it was written, {CHECKSUM} beside it has another SHA-256; copy the folder "
+                f"again from where it came from, or {_REMEDY} {folder}"
+            )
     return signature
 
 
 def write_signature(path: Path, signature: Signature) -> None:
-    """Write the signature as JSON; the same signature gives the same bytes."""
+    """Write the signature as JSON, and its SHA-256 beside it; the same signature gives the same bytes."""
     left_out = {
-        name for name in ("chunks",) if getattr(signature, name) is None
+        name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None
     }  # a folder without has the bytes it always had
-    text = json.dumps(signature.model_dump(mode="json", exclude=left_out), ensure_ascii=False, indent=1)
-    path.write_bytes(text.encode() + b"\n")
+    table = signature.model_dump(mode="json", exclude=left_out)
+    if not signature.faults.long_sentences:
+        del table["faults"]["long_sentences"]
+    content = json.dumps(table, ensure_ascii=False, indent=1).encode() + b"\n"
+    path.write_bytes(content)
+    path.with_name(CHECKSUM).write_text(f"{hashlib.sha256(content).hexdigest()}  {path.name}\n", encoding="ascii")

@@ -126,11 +126,11 @@ def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCoun
                 if decoder.eof:  # several archives one after the other make one text
                     decoder = make()
                 try:
-                    plain = decoder.decompress(data)
+                    for plain in _plain_blocks(decoder, data):
+                        out.write(plain)
+                        text_size += len(plain)
                 except (lzma.LZMAError, zlib.error, OSError, EOFError) as error:
                     raise DataError(f"{path}: damaged after {text_size} bytes of text: {error}") from None
-                out.write(plain)
-                text_size += len(plain)
                 data = decoder.unused_data
     if size == 0 or text_size == 0:
         raise DataError(f"{path}: the file is empty")
@@ -142,6 +142,18 @@ def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCoun
             )
         faults.add("truncated_archives")
     return Unpacked(target, size, digest.hexdigest(), text_size)
+
+
+def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
+    """What a stretch of a packed file unpacks to, a block at a time: a small file may hold any amount of text."""
+    while True:
+        plain = decoder.decompress(data, _BLOCK)
+        yield plain
+        # lzma and bz2 keep what they have not used, zlib hands it back; each may hold text back when a block is full
+        data = getattr(decoder, "unconsumed_tail", b"")
+        more = bool(data) or len(plain) == _BLOCK or not getattr(decoder, "needs_input", True)
+        if decoder.eof or not more:
+            return
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

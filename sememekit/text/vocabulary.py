@@ -14,6 +14,10 @@ from sememekit.errors import DataError
 
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
+STOP: Final = "</s>"
+"""Ends a target of pairs, and a sentence of a text that is prepared with the words of pairs."""
+
+LARGEST_COUNT: Final = 2**63 - 1
 
 _FORBIDDEN: Final = frozenset("\t\n\r\0")
 
@@ -24,9 +28,10 @@ class Vocabulary:
 
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: how often each word was counted over all splits of the corpus.
+        counts: (V,) int64, read-only: how often each word was counted in the splits that the signature of the data names. Of
+            pairs only what a model predicts is counted: the words of the targets, and ``</s>`` once for each.
         unknown_id: the id of ``<unk>``, or None where the vocabulary is closed.
-        end_id: the id of ``<eos>``, or None where sentences have no end mark.
+        end_id: the id of ``<eos>``; without it that of ``</s>``; None where sentences have no end mark.
         fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts. It travels into graphs and checkpoints.
     """
 
@@ -50,7 +55,10 @@ class Vocabulary:
             DataError: for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """
         words = tuple(tokens)
-        numbers = np.array(counts, dtype=np.int64)
+        try:
+            numbers = np.array(counts, dtype=np.int64)
+        except OverflowError:
+            raise DataError(f"{where}: a count above {LARGEST_COUNT:,}, which 64 bits cannot hold") from None
         _check(words, numbers, where)
         numbers.setflags(write=False)
         ids = {token: index for index, token in enumerate(words)}
@@ -59,7 +67,7 @@ class Vocabulary:
         assign(self, "counts", numbers)
         assign(self, "_ids", ids)
         assign(self, "unknown_id", ids.get(UNKNOWN))
-        assign(self, "end_id", ids.get(END))
+        assign(self, "end_id", ids.get(END, ids.get(STOP)))
         assign(self, "fingerprint", hashlib.sha256(self._as_bytes()).hexdigest()[:16])
 
     @classmethod
@@ -153,14 +161,23 @@ class Vocabulary:
         counts: list[int] = []
         for number, line in enumerate(_read_lines(Path(path)), start=1):
             token, tab, count = line.partition("\t")
-            if not tab or not count.isascii() or not count.isdigit():
-                raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}")
+            value = parse_count(count)
+            if not tab or value is None:
+                rule = f"; a count is 0 to {LARGEST_COUNT}" if count.isdigit() else ""
+                raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}{rule}")
             tokens.append(token)
-            counts.append(int(count))
+            counts.append(value)
         return cls(tokens, counts, where=str(path))
 
     def _as_bytes(self) -> bytes:
         return "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True)).encode()
+
+
+def parse_count(text: str) -> int | None:
+    """A count as a file has it, or None for what is no whole number from 0 to the largest of 64 bits."""
+    digits = len(str(LARGEST_COUNT))
+    value = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+    return value if value is not None and value <= LARGEST_COUNT else None
 
 
 def _read_lines(path: Path) -> list[str]:

@@ -6,12 +6,15 @@
       vocabulary.tsv       the words
       graph.json           the sememe graph, where the run has one
       data.json            the signature of the prepared data
-      metrics.jsonl        one line a report
+      manifest.json        SHA-256 of all files above (``training/manifest.py``)
+      metrics.jsonl        one line a report (``training/metrics.py``)
+      .lock                held by the process that writes into the folder
       checkpoints/
         pointer.json       which snapshot is the last and which the best
         step-00000123/     weights.safetensors, trainer.safetensors, trainer.json, manifest.json
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment still has its last whole one.
+The pointer names a snapshot before it is written and until it is removed, so that nothing is removed that no pointer named.
 Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading.
 """
 
@@ -19,10 +22,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
@@ -32,13 +36,27 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
+from sememekit.files import RunWarning, read_object, sole_writer
 from sememekit.text import Signature
+from sememekit.training import metrics as metrics_file
 from sememekit.training.files import replace_file, to_json, write_bytes, write_folder
+from sememekit.training.manifest import (
+    MANIFEST,
+    check_manifest,
+    hashes,
+    present,
+    read_manifest,
+    replace_listed,
+    write_manifest,
+)
 from sememekit.training.state_tree import flatten, unflatten
 
 FORMAT = 1
-_SNAPSHOT = re.compile(r"step-\d{8}")
+_SNAPSHOT = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
+_HIDDEN = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
 _MANIFEST = "manifest.json"
+_PARTS = ("weights.safetensors", "trainer.safetensors", "trainer.json")
+_LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -78,37 +96,65 @@ class RunFolder:
         Raises:
             CheckpointError: when something is there already.
         """
-        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing"}
+        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
+        taken = f"{path} exists already; continue it with --resume, choose another --out, or delete it first"
         if path.exists() and (not path.is_dir() or any(entry.name not in ours for entry in path.iterdir())):
-            raise CheckpointError(f"{path} exists already; continue it with --resume, choose another --out, or delete it first")
+            raise CheckpointError(taken)
         path.mkdir(parents=True, exist_ok=True)
-        stamped = {**versions, "format": FORMAT}
-        for name, content in files.items():
-            write_bytes(path / name, content)
-        write_bytes(path / "versions.json", to_json(stamped))
-        (path / "checkpoints").mkdir(exist_ok=True)
-        # The plan comes last: a folder without one was never a run.
-        replace_file(path / "plan.json", to_json(plan))
+        stamped = {**versions, "format": FORMAT, "manifest": 1}
+        with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
+            if (path / "plan.json").exists():
+                raise CheckpointError(taken)
+            for name, content in files.items():
+                write_bytes(path / name, content)
+            write_bytes(path / "versions.json", to_json(stamped))
+            (path / "checkpoints").mkdir(exist_ok=True)
+            replace_file(path / "checkpoints" / "pointer.json", to_json({}))
+            write_manifest(path, hashes({**files, "versions.json": to_json(stamped), "plan.json": to_json(plan)}))
+            # The plan comes last: a folder without one was never a run.
+            replace_file(path / "plan.json", to_json(plan))
         return cls(path, dict(plan), stamped)
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Open the folder of a run.
+        """Open the folder of a run and check its fixed files against its manifest.
+
+        A run that was written without a manifest opens with a ``RunWarning``.
 
         Raises:
-            CheckpointError: when it is not one, or when a newer sememekit wrote it.
+            CheckpointError: when it is not one, when a newer sememekit wrote it, or when a file of it was changed.
         """
+        path = Path(path)
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
             raise CheckpointError(f"{path} {what}; 'sememekit train --out {path} ...' makes one")
-        plan, versions = (_read_json(path / name) for name in ("plan.json", "versions.json"))
+        versions = _read_json(path / "versions.json")
         written = versions.get("format")
         if written != FORMAT:
             raise CheckpointError(
-                f"{path} has format {written!r} and this sememekit reads format {FORMAT}; use the version that wrote it "
-                f"({versions.get('sememekit', 'unknown')})"
+                f"{path} has format {written!r:.60} and this sememekit reads format {FORMAT}; use the version that wrote it "
+                f"({versions.get('sememekit', 'unknown')!s:.60})"
             )
-        return cls(path, plan, versions)
+        if "manifest" in versions or (path / MANIFEST).exists():
+            check_manifest(path)
+        else:
+            warnings.warn(
+                f"{path} was written without a manifest, so a change of its files is not noticed; "
+                f"'sememekit train --out {path} --resume' writes one",
+                RunWarning,
+                stacklevel=2,
+            )
+        return cls(path, _read_json(path / "plan.json"), versions)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only process that writes into this folder; the system ends this with the process, however that ends.
+
+        Raises:
+            CheckpointError: another process writes into it; it is named.
+        """
+        with sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder)):
+            yield
 
     def file(self, name: str) -> Path:
         """One of the files that never change."""
@@ -125,25 +171,77 @@ class RunFolder:
             return Signature.model_validate_json(path.read_bytes())
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise CheckpointError(f"{path} cannot be read ({reason}); the run folder is torn") from None
+            raise CheckpointError(
+                f"{path} cannot be read ({reason:.200}); the run folder is torn; copy it again from where it came from"
+            ) from None
 
     def replace_plan(self, plan: Mapping[str, Any]) -> None:
         """Record what a resumed run may change: how long it goes on, where it computes."""
         if dict(plan) != self.plan:
-            replace_file(self.path / "plan.json", to_json(plan))
+            self.replace_fixed_file("plan.json", to_json(plan))
             self.plan = dict(plan)
+
+    def replace_fixed_file(self, name: str, content: bytes) -> None:
+        """Replace one of the fixed files, and its line of the manifest where there is one, so that no kill parts the two."""
+        if (self.path / MANIFEST).exists():
+            replace_listed(self.path, name, content)
+        else:
+            replace_file(self.path / name, content)
 
     @property
     def _checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
     def pointer(self) -> dict[str, str]:
-        """The names of the snapshots "last" and "best"; a key is missing as long as there is none."""
+        """The names of the snapshots "last" and "best"; a key is missing as long as there is none.
+
+        Raises:
+            CheckpointError: the file is torn, or it is missing though the run had one; the newest whole snapshot is offered.
+        """
+        return self._read_pointer()[0]
+
+    def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
+        """The names that are pointed to, and those of snapshots that were being written or removed."""
         path = self._checkpoints / "pointer.json"
-        names = _read_json(path) if path.exists() else {}
-        if not all(isinstance(name, str) and _SNAPSHOT.match(name) and "/" not in name for name in names.values()):
-            raise CheckpointError(f"{path} names no checkpoints; it was changed after writing")
-        return names
+        if not path.exists():
+            if self._checkpoints.is_dir() and self._snapshots():
+                raise CheckpointError(f"{path} is missing; {self._offer()}")
+            if "manifest" in self.versions:
+                raise CheckpointError(
+                    f"{path} is missing, and no snapshot is there: the checkpoints of the run are lost; copy the folder again "
+                    "from where it came from, or begin anew with another --out"
+                )
+            return {}, []
+        table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {self._offer()}"))
+        stated = table.pop("sha256", None)
+        if stated is not None and stated != hashlib.sha256(to_json(table)).hexdigest():
+            raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {self._offer()}")
+        others = [table.pop("next", None) or [], table.pop("stale", None) or []]
+        names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
+        if not set(table) <= {"last", "best"} or not all(isinstance(name, str) and _SNAPSHOT.fullmatch(name) for name in names):
+            raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {self._offer()}")
+        return table, names[len(table) :]
+
+    def _snapshots(self) -> list[str]:
+        """All snapshots that lie in the folder, the oldest first."""
+        there = [entry.name for entry in self._checkpoints.iterdir() if entry.is_dir() and _SNAPSHOT.fullmatch(entry.name)]
+        return sorted(there, key=lambda name: (step_of(name), int(f"{name}.0".split(".")[1])))
+
+    def _offer(self) -> str:
+        """How to go on without a pointer: nothing is chosen or removed unasked."""
+        torn = "the run folder is torn, and nothing in it was changed"
+        whole = []
+        for name in self._snapshots():
+            try:
+                self._read(name, with_trainer=True)
+                whole.append(name)
+            except CheckpointError:
+                continue
+        if not whole:
+            return f"{torn}; no snapshot in it is whole: copy the folder again from where it came from"
+        names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
+        path = self._checkpoints / "pointer.json"
+        return f"{torn}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot, point to it, and remove snapshots that nothing points to any more.
@@ -157,38 +255,52 @@ class RunFolder:
         Returns:
             the name of the snapshot.
         """
-        name = self._write(step, model, trainer)
-        pointer = {**self.pointer(), "last": name}
-        if best:
-            pointer["best"] = name
-        self._point(pointer)
+        pointer = self._tidy()
+        name = self._write(step, model, trainer, pointer)
+        self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
-    def revise(self, name: str, model: nn.Module) -> str:
-        """Put another model in the place of the one in a snapshot; its state of training stays.
+    def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
+        """Put another model in the place of the one in a snapshot; its state of training stays, unless another is given.
 
         A new snapshot is written, and one rename lets every pointer to the old one point to it: at no moment is there none.
 
         Args:
             name: a snapshot that "last" or "best" points to.
             model: what to store.
+            trainer: the state of training in the place of the one that the snapshot has; None keeps it.
 
         Returns:
             the name of the new snapshot.
         """
-        pointer = self.pointer()
+        pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
-        trainer = self.load(which, with_trainer=True).trainer
-        new = self._write(step_of(name), model, trainer)
-        self._point({key: new if value == name else value for key, value in pointer.items()})
+        state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
+        new = self._write(step_of(name), model, state, pointer)
+        self._point(pointer, {key: new if value == name else value for key, value in pointer.items()})
         return new
 
-    def _point(self, pointer: Mapping[str, str]) -> None:
-        replace_file(self._checkpoints / "pointer.json", to_json(pointer))
-        self._sweep(set(pointer.values()))
+    def _tidy(self) -> dict[str, str]:
+        """The pointer, after what a killed process was writing or removing is gone."""
+        pointer, others = self._read_pointer()
+        self._remove(set(others) - set(pointer.values()))
+        return pointer
 
-    def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any]) -> str:
-        """Write a snapshot that nothing points to yet."""
+    def _put(self, pointer: Mapping[str, str], **others: Iterable[str]) -> None:
+        table: dict[str, Any] = {**pointer, **{key: sorted(names) for key, names in others.items() if names}}
+        table["sha256"] = hashlib.sha256(to_json(table)).hexdigest()
+        replace_file(self._checkpoints / "pointer.json", to_json(table))
+
+    def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Move the pointer, and remove what only the old one named."""
+        stale = set(old.values()) - set(new.values())
+        self._put(new, stale=stale)
+        if stale:
+            self._remove(stale)
+            self._put(new)
+
+    def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
+        """Write a snapshot that the pointer names as the next one alone."""
         name = f"step-{step:08d}"
         weights, aliases = _split_shared(model.state_dict())
         tensors: dict[str, Tensor] = {}
@@ -206,14 +318,22 @@ class RunFolder:
                 number += 1
             name = f"{name}.{number}"
             target = self._checkpoints / name
+        self._put(pointer, next=[name])
         write_folder(target, contents, _MANIFEST)
         return name
 
-    def _sweep(self, wanted: set[str]) -> None:
-        for folder in self._checkpoints.iterdir():
-            stale = _SNAPSHOT.match(folder.name) or ".writing-" in folder.name
-            if folder.is_dir() and stale and folder.name not in wanted:
-                shutil.rmtree(folder)
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove snapshots, and what killed processes left of such work under hidden names. Links are left alone."""
+        for name in names:
+            folder = self._checkpoints / name
+            if folder.is_dir() and not folder.is_symlink():
+                hidden = folder.with_name(f".{name}.stale")
+                if hidden.exists():
+                    shutil.rmtree(hidden)
+                folder.rename(hidden)
+        for entry in list(self._checkpoints.iterdir()):
+            if _HIDDEN.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> Snapshot:
         """Read a snapshot and check every file against the manifest.
@@ -221,24 +341,39 @@ class RunFolder:
         Raises:
             CheckpointError: when there is none, or when it is torn.
         """
-        name = self.pointer().get(which)
-        if name is None:
-            raise CheckpointError(
-                f"{self.path} has no {which} checkpoint yet; let 'sememekit train --out {self.path} --resume' finish an epoch"
-            )
+        while True:
+            name = self.pointer().get(which)
+            if name is None:
+                raise CheckpointError(
+                    f"{self.path} has no {which} checkpoint yet; "
+                    f"let 'sememekit train --out {self.path} --resume' finish an epoch"
+                )
+            try:
+                return self._read(name, with_trainer=with_trainer)
+            except CheckpointError:
+                # A run that goes on may have moved the pointer and removed the snapshot while it was read.
+                if self.pointer().get(which) == name:
+                    raise
+
+    def _read(self, name: str, *, with_trainer: bool) -> Snapshot:
         folder = self._checkpoints / name
         manifest = _read_json(folder / _MANIFEST)
+        if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
+            raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
         contents = {}
         for file, expected in manifest.items():
             if not with_trainer and file == "trainer.safetensors":
                 continue
             try:
                 contents[file] = (folder / file).read_bytes()
+            except FileNotFoundError:
+                raise CheckpointError(f"{folder / file} is missing; the checkpoint is torn; {_AGAIN}") from None
             except OSError as error:
-                raise CheckpointError(f"{folder / file} cannot be read ({error.strerror}); the checkpoint is torn") from None
+                raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error})") from None
             if hashlib.sha256(contents[file]).hexdigest() != expected:
                 raise CheckpointError(
-                    f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing"
+                    f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; "
+                    f"{_AGAIN}"
                 )
         weights = _read_tensors(folder, "weights.safetensors", contents)
         tensors = _read_tensors(folder, "trainer.safetensors", contents) if with_trainer else {}
@@ -247,32 +382,64 @@ class RunFolder:
             for alias, original in document["aliases"].items():
                 weights[alias] = weights[original]
             trainer = unflatten(document["state"], tensors) if with_trainer else {}
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r})") from None
         return Snapshot(name, weights, trainer)
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         """Add one line to metrics.jsonl."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-            stream.flush()
+        metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All lines of metrics.jsonl; a last line cut short by a kill is left out."""
-        path = self.path / "metrics.jsonl"
-        if not path.exists():
-            return []
-        lines = path.read_bytes().split(b"\n")[:-1]
-        try:
-            return [json.loads(line) for line in lines]
-        except ValueError as error:
-            raise CheckpointError(f"{path} is not lines of JSON ({error}); it was changed after writing") from None
+        """All lines of metrics.jsonl; a last line cut short by a kill is left out.
 
-    def forget_metrics_after(self, step: int) -> None:
-        """Drop lines of steps that a resumed run will take again."""
+        Raises:
+            CheckpointError: a line that is no report.
+        """
+        return metrics_file.read(self.path / "metrics.jsonl")
+
+    def forget_metrics_after(self, step: int) -> list[dict[str, Any]]:
+        """Drop lines of steps that a resumed run will take again; the others come back."""
         kept = [record for record in self.metrics() if record["step"] <= step]
-        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
-        replace_file(self.path / "metrics.jsonl", text.encode())
+        metrics_file.write(self.path / "metrics.jsonl", kept)
+        return kept
+
+
+_AGAIN = "copy it again from where it came from, or evaluate the other snapshot (--which best, --which last)"
+
+
+def write_run_manifest(run: RunFolder | Path | str) -> None:
+    """Write the manifest of a run from what lies in its folder: for one without, or one that was changed on purpose.
+
+    Raises:
+        CheckpointError: it is no run folder.
+    """
+    folder = run.path if isinstance(run, RunFolder) else Path(run)
+    if not (folder / "plan.json").is_file():
+        raise CheckpointError(f"{folder} is no run folder (it has no plan.json)")
+    versions = _read_json(folder / "versions.json")
+    listed = present(folder)
+    if "manifest" not in versions:
+        # A folder with a manifest always says so in its versions, and a kill in between leaves one that agrees.
+        write_manifest(folder, listed)
+        versions = {**versions, "manifest": 1}
+        replace_listed(folder, "versions.json", to_json(versions))
+        pointer = folder / "checkpoints" / "pointer.json"
+        if not pointer.exists() and not any((folder / "checkpoints").glob("step-*")):
+            (folder / "checkpoints").mkdir(exist_ok=True)
+            replace_file(pointer, to_json({}))
+    else:
+        known = {name for name in read_manifest(folder) if (folder / name).is_file()} if (folder / MANIFEST).exists() else set()
+        extra = hashes({name: (folder / name).read_bytes() for name in known})
+        write_manifest(folder, {**listed, **extra})
+    if isinstance(run, RunFolder):
+        run.versions = versions
+
+
+def _is_busy(path: Path, holder: str) -> CheckpointError:
+    return CheckpointError(
+        f"{path} is being written by another command ({holder}); wait until it has ended, or choose another --out"
+    )
 
 
 def step_of(name: str) -> int:
@@ -300,17 +467,12 @@ def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dic
         raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is torn")
     try:
         return safetensors.torch.load(contents[name])
-    except (KeyError, ValueError, safetensors.SafetensorError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error})") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({os.strerror(error.errno or 0)}); the run folder is torn") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path} is not JSON ({error}); the run folder is torn") from None
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path} holds no JSON object; the run folder is torn")
-    return found
+    if not path.exists():
+        raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
+    torn = "; the run folder is torn; copy it again from where it came from"
+    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))

@@ -43,6 +43,14 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
     return f"the first non-finite number comes from {found[0]}" if found else "it did not appear again on the same batch"
 
 
+def first_bad_weight(module: nn.Module) -> str | None:
+    """Name the first parameter or stored buffer that holds a number which is not finite, or None; reads each once."""
+    named = [(name, tensor) for name, tensor in module.state_dict().items() if tensor.is_floating_point() and tensor.numel()]
+    largest = torch.stack([torch.linalg.vector_norm(tensor, ord=torch.inf).double() for _, tensor in named])
+    bad = (~torch.isfinite(largest)).nonzero()
+    return repr(named[int(bad[0])][0]) if len(bad) else None
+
+
 def _watch(name: str, found: list[str]) -> Any:
     def hook(module: nn.Module, inputs: Any, output: Any) -> None:
         if not all(_finite(part) for part in _tensors(output)):

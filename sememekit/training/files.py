@@ -1,44 +1,16 @@
-"""Writing that is whole or not at all, also when the process is killed in the middle."""
+"""A folder that appears whole or not at all, also under a kill in the middle; single files: ``sememekit.files``."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from sememekit.files import replace_file, sync_folder, to_json, write_bytes
 
-def sync_folder(folder: Path) -> None:
-    """Make renames inside ``folder`` durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk."""
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader sees the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.writing")
-    write_bytes(temporary, content)
-    os.replace(temporary, path)
-    sync_folder(path.parent)
-
-
-def to_json(value: Any) -> bytes:
-    """Readable JSON in UTF-8 with sorted keys and a final newline."""
-    return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+__all__ = ["replace_file", "sync_folder", "to_json", "write_bytes", "write_folder"]
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> None:

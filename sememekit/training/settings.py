@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sememekit.config import Settings
+
+USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
+"""The learning rate of an optimiser that is given none: that of the papers' SGD, and torch's own for the others."""
+
+LARGEST_SEED: Final = 2**43 - 1
+"""A seed is multiplied by a million for the order of epochs, and what comes out is a 64-bit number."""
+
+MOST_THREADS: Final = 1024
+"""More threads than any machine has cores; torch ends without a word where the system cannot start so many."""
 
 
 class OptimizerSettings(Settings):
@@ -14,11 +24,11 @@ class OptimizerSettings(Settings):
 
     name: Literal["sgd", "adam", "adagrad"] = "sgd"
     """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al.)."""
-    learning_rate: float = Field(default=20.0, gt=0.0)
-    """Rate of the mean loss in nats a token."""
+    learning_rate: float = Field(default=USUAL_RATES["sgd"], gt=0.0)
+    """Rate of the mean loss in nats a token; what is usual depends on ``name``: 20 (sgd), 0.001 (adam), 0.01 (adagrad)."""
     clip: float = Field(default=0.25, gt=0.0)
     """Largest norm of the whole gradient."""
-    weight_decay: float = Field(default=0.0, ge=0.0)
+    weight_decay: float = Field(default=0.0, ge=0.0, le=1.0)
     """L2 penalty added to the gradient."""
     initial_accumulator: float = Field(default=0.0, ge=0.0)
     """Adagrad only: what the sums of squared gradients begin with. At 0 the first step moves every weight by the whole rate,
@@ -28,6 +38,14 @@ class OptimizerSettings(Settings):
     ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate stays."""
     trigger: int = Field(default=5, ge=1)
     """The non-monotone interval, in epochs: no epoch up to this one starts the averaging."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rate_of_the_optimiser(cls, given: Any) -> Any:
+        """Without a learning rate, that of the optimiser: a rate of 20 is one for plain SGD on clipped gradients alone."""
+        if isinstance(given, Mapping) and "learning_rate" not in given and given.get("name") in USUAL_RATES:
+            return {**given, "learning_rate": USUAL_RATES[given["name"]]}
+        return given
 
 
 class ScheduleSettings(Settings):
@@ -56,7 +74,7 @@ class ScheduleSettings(Settings):
 class RunSettings(Settings):
     """Where and how a run goes; nothing here changes what is learnt, except the seed, the device and the dtype."""
 
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
     start_from: str = ""
     """Run whose best weights this one begins with (``--from``); empty for a fresh start."""
@@ -64,7 +82,7 @@ class RunSettings(Settings):
     """``auto`` takes CUDA where it is there."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
     """Of matrix products only; reductions are float32 always."""
-    threads: int = Field(default=0, ge=0)
+    threads: int = Field(default=0, ge=0, le=MOST_THREADS)
     """CPU threads; 0 leaves torch's choice. The bits of a result depend on it."""
     report_every: int = Field(default=50, ge=1)
     """Steps between progress reports; losses are read back from the device then."""

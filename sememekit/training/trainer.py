@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor
@@ -17,10 +17,17 @@ from sememekit.tasks.base import BatchLoss, Carry, Task, worse_than_before
 from sememekit.text import PreparedData
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder, Snapshot
-from sememekit.training.diagnosis import first_bad_module
+from sememekit.training.diagnosis import first_bad_module, first_bad_weight
 from sememekit.training.optimizers import make_optimizer
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+
+_OVER_FITS: Final = "the model over-fits"
+"""How the reason begins for which such a run is over."""
+
+_ABOVE_UNIFORM: Final = 1.5
+"""A perplexity beyond this times that of guessing all words alike is divergence. An untrained model lies near it, on either
+side, and one that stays there is stuck."""
 
 
 @dataclass
@@ -39,7 +46,8 @@ class Progress:
         seconds: training time of the epoch so far.
         finished: why the run is over, or an empty string.
         averaging: whether steps go into the mean of the weights.
-        history: the headline metric on validation after each epoch, where it was a number.
+        history: the headline metric on validation after each epoch.
+        first_nats: mean training loss of the first epoch, in nats a prediction.
     """
 
     epoch: int = 1
@@ -56,6 +64,7 @@ class Progress:
     finished: str = ""
     averaging: bool = False
     history: list[float] = field(default_factory=list)
+    first_nats: float = 0.0
 
 
 @dataclass
@@ -104,7 +113,8 @@ class Trainer:
             after each epoch, a ``StopReport`` when stopped.
 
         Raises:
-            TrainingError: the loss is not finite, or validation does not leave the unigram model behind.
+            TrainingError: a loss, a weight or a figure of validation is not finite; the model is worse than one that gives
+                every word the same probability; or validation does not leave the unigram model behind.
         """
         progress = self.progress
         ignorant = self.task.ignorant(self.data, "valid")[self.task.headline.name]
@@ -114,14 +124,15 @@ class Trainer:
                 progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
             self.task.train()
             window = _Window()
-            order = self.run_settings.seed * 1_000_003 + progress.epoch
+            order = order_of_epoch(self.run_settings.seed, progress.epoch)
             num_batches = self.task.num_batches(self.data, order)
+            self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, order, progress.batch):
                 self._step(batch, window)
                 if (values := self.task.after_step(progress.step)) is not None:
                     yield ChangeReport(progress.epoch, progress.step, values)
                 at_end = progress.batch == num_batches
-                if progress.step % self.run_settings.report_every == 0 or at_end or self.device.type == "cpu":
+                if progress.step % self.run_settings.report_every == 0 or at_end:
                     self._check(window, batch)
                 if progress.step % self.run_settings.report_every == 0 or at_end:
                     yield self._close(window, num_batches)
@@ -149,7 +160,7 @@ class Trainer:
         parts = self.task.losses(batch, self.carry)
         done: list[BatchLoss] = []
         while (loss := self._next(parts)) is not None:
-            objective = loss.nats / loss.count
+            objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
             (objective * loss.share if loss.share != 1.0 else objective).backward()
@@ -185,13 +196,51 @@ class Trainer:
             torch.set_rng_state(random_state["cpu"])
         with autocast(self.device, self.run_settings.dtype):
             culprit = first_bad_module(self.task, batch, carry)
-        settings = self.optimizer_settings
-        raise TrainingError(
+        raise self._diverged(
             f"the loss or its gradient is not finite at epoch {self.progress.epoch}, batch {self.progress.batch + 1}, step "
-            f"{self.progress.step + 1}: {culprit}; start again with a lower rate "
-            f"(--set optimizer.learning_rate={self.progress.rate / 4:g}) or a tighter clip "
-            f"(--set optimizer.clip={settings.clip / 2:g}); checkpoints written so far are whole"
+            f"{self.progress.step + 1}: {culprit}"
         )
+
+    def _diverged(self, what: str) -> TrainingError:
+        """The error that ends a run whose numbers ran away: what was seen, what to start again with, what is left."""
+        settings, pointer = self.optimizer_settings, self.folder.pointer()
+        if "best" in pointer:
+            best = f"epoch {self.progress.best_epoch}" if self.progress.best_epoch else "the weights that the run began with"
+            left = f"checkpoints written so far are whole, and the best is that of {best}"
+        else:
+            left = "checkpoints written so far are whole" if pointer else "no checkpoint was written"
+        return TrainingError(
+            f"{what}; start again with a lower rate (--set optimizer.learning_rate={settings.learning_rate / 4:g}) or a "
+            f"tighter clip (--set optimizer.clip={settings.clip / 2:g}) and another --out; {left}"
+        )
+
+    def _check_weights(self) -> None:
+        """Fail where a weight is not finite, which the loss of the next step alone would tell: read before it is kept."""
+        if (name := first_bad_weight(self.task)) is not None:
+            raise self._diverged(
+                f"training diverged: {name} holds values that are not finite after step {self.progress.step}, in epoch "
+                f"{self.progress.epoch}"
+            )
+
+    def _check_validation(self, valid: Mapping[str, float]) -> None:
+        """Fail where a figure is not finite, or where guessing all words alike would have been better.
+
+        A model that only over-fits can be worse than that, too: it was better before, or is on the training text.
+        """
+        progress = self.progress
+        after = f"after epoch {progress.epoch}"
+        for name, value in valid.items():
+            if not math.isfinite(value):
+                raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
+        uniform, value = self.task.uniform(), valid[self.task.headline.name]
+        if uniform is None or value <= _ABOVE_UNIFORM * uniform:
+            return
+        learnt = progress.best is not None and progress.best <= uniform
+        if not learnt or progress.nats / progress.count > math.log(uniform):
+            raise self._diverged(
+                f"training diverged: validation {self.task.headline.name} is {value:.4g} {after}, and a model that gives each "
+                f"of the {uniform:,.0f} words the same probability has {uniform:,.0f}"
+            )
 
     def _close(self, window: _Window, num_batches: int) -> StepReport:
         """Read the window's losses back and report them."""
@@ -222,7 +271,10 @@ class Trainer:
         progress, schedule, headline = self.progress, self.schedule, self.task.headline
         averaged = self.average.count > 0
         valid = self._validate()
+        self._check_validation(valid)
         value = valid[headline.name]
+        if progress.epoch == 1:
+            progress.first_nats = progress.nats / progress.count
         best = headline.improves(value, progress.best)
         report_rate, cut = progress.rate, False
         improved = headline.improves(value, progress.best, schedule.threshold)
@@ -247,9 +299,9 @@ class Trainer:
         progress.averaging = progress.averaging or begins
         window = schedule.stop_non_monotone
         worse = bool(window) and worse_than_before(headline, value, progress.history, window)
-        if value == value:
-            progress.history.append(value)
+        progress.history.append(value)
         stuck = self._watch_for_stall(value, ignorant)
+        over_fits = bool(stuck) and self._over_fits(ignorant)
         if progress.epoch >= schedule.epochs:
             progress.finished = f"{schedule.epochs} epochs done"
         elif schedule.stop_after and progress.since_best >= schedule.stop_after:
@@ -258,6 +310,11 @@ class Trainer:
             progress.finished = f"the rate fell below {schedule.minimum_rate:g}"
         elif worse:
             progress.finished = f"validation is worse than the best of all but the last {window} epochs before"
+        elif over_fits:
+            progress.finished = (
+                f"{_OVER_FITS}: since epoch {progress.best_epoch} validation got worse while the training loss fell; for a "
+                "better model take more text, more dropout or a smaller size"
+            )
         progress.rate *= schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
@@ -278,8 +335,15 @@ class Trainer:
             averaging_begins=begins,
         )
         self._save(best=best)
-        if stuck:
+        if stuck and not over_fits:
             raise TrainingError(stuck)
+
+    def _over_fits(self, ignorant: float) -> bool:
+        """Whether a run that seems stuck has learnt its training text, and validation was better before."""
+        progress, headline = self.progress, self.task.headline
+        nats = progress.nats / progress.count
+        goal = math.log(ignorant) if headline.name == "perplexity" else progress.first_nats
+        return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run_settings.stall_ratio)
 
     def _watch_for_stall(self, value: float, ignorant: float) -> str:
         """Why a run has to end whose validation never left the model behind that knows frequencies only; or nothing."""
@@ -295,10 +359,17 @@ class Trainer:
             return ""
         progress.stalled += 1
         if progress.stalled >= run.stall_epochs:
+            began = self.optimizer_settings.learning_rate
+            if progress.rate < began:
+                rate = (
+                    f"the rate was cut from {began:g} to {progress.rate:g} meanwhile: start again with another one "
+                    f"(--set optimizer.learning_rate={began * 4:g}), hold it at first (--set schedule.grace={progress.epoch})"
+                )
+            else:
+                rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
             return (
                 f"training is stuck: after {progress.epoch} epochs validation {self.task.headline.name} is {value:.4g}, and a "
-                f"model that knows frequencies only has {ignorant:.4g}; change the rate "
-                f"(--set optimizer.learning_rate={self.progress.rate / 4:g}), check that the data are not shuffled word by "
+                f"model that knows frequencies only has {ignorant:.4g}; {rate}, check that the data are not shuffled word by "
                 f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
             )
         return ""
@@ -308,17 +379,27 @@ class Trainer:
 
         An epoch is kept only when it is better than what was there.
         """
-        self.progress.best = self._validate()[self.task.headline.name]
+        valid = self._validate()
+        if not all(math.isfinite(value) for value in valid.values()):
+            raise self._diverged(f"--from {self.run_settings.start_from}: on these data its model has validation {valid}")
+        self.progress.best = valid[self.task.headline.name]
         self._save(best=True)
 
     def _validate(self) -> dict[str, float]:
         """Metrics on the validation split, of the mean weights where there are any."""
+        self._check_weights()
         with self.average.applied(), autocast(self.device, self.run_settings.dtype):
             return self.task.evaluate(self.data, "valid")
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept."""
+        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept.
+
+        Raises:
+            TrainingError: a weight is not finite; nothing was written.
+        """
+        self._check_weights()
         with self.average.applied():
+            self._check_weights()
             return self.folder.save(self.progress.step, self.task, self.state(), best=best)
 
     def state(self) -> dict[str, Any]:
@@ -350,9 +431,17 @@ class Trainer:
         waits_longer = progress.finished.startswith("no better") and (
             not schedule.stop_after or progress.since_best < schedule.stop_after
         )
-        if more_epochs or waits_longer:
+        over_fits_longer = progress.finished.startswith(_OVER_FITS) and (
+            not self.run_settings.stall_epochs or progress.stalled < self.run_settings.stall_epochs
+        )
+        if more_epochs or waits_longer or over_fits_longer:
             progress.finished = ""
             progress.epoch += 1
+
+
+def order_of_epoch(seed: int, epoch: int) -> int:
+    """The number that decides how an epoch is ordered and cut: see ``Task.batches``."""
+    return seed * 1_000_003 + epoch
 
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:

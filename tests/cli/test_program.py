@@ -51,6 +51,12 @@ class OutOfMemoryError(RuntimeError):
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "no such file or directory: x.txt"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
         (MemoryError(), 1, "out of memory"),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+            1,
+            "out of memory; use a smaller",
+        ),
+        (RuntimeError("Storage size calculation overflowed with sizes=[8000000000, 2000000000]"), 1, "out of memory; use a"),
         (OutOfMemoryError("CUDA out of memory"), 1, "--device cpu"),
         (ZeroDivisionError("division by zero"), 1, "this is a bug; run again with --debug"),
         (typer.BadParameter("give either this or that"), 2, "give either this or that"),

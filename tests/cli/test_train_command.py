@@ -94,3 +94,14 @@ def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(place: Path, tmp_pa
     result = runner.invoke(app, ["train", "--out", str(out), "--resume", "--set", f"schedule.epochs={epochs + 1}", "--json"])
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["epochs"] == epochs + 1
+
+
+def test_what_changes_nothing_is_remarked_on(place: Path, tmp_path: Path) -> None:
+    wanted = "encoder.sememe_dropout=0.3 changes nothing: it is read with injection other than none only"
+    train = ["train", "--data", str(place / "data"), *settings(schedule__epochs=1, encoder__sememe_dropout=0.3)]
+    result = runner.invoke(app, [*train, "--out", str(tmp_path / "one")])
+    assert (result.exit_code, wanted in result.stderr) == (0, True)
+    assert wanted in " ".join(result.stdout.split()), "the report has it, too"
+    result = runner.invoke(app, [*train, "--out", str(tmp_path / "two"), "--quiet", "--json"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert wanted in json.loads(result.stdout)["remarks"][0]

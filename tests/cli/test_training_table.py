@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.cli import app
+from sememekit.cli.attacking import attack_table
 from sememekit.cli.training import training_table
 
 RECIPE = """# A recipe.
@@ -90,3 +91,17 @@ def test_a_wrong_setting_gives_one_clear_line(arguments: list[str], fragments: l
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
     assert all(fragment in result.stderr for fragment in fragments), result.stderr
+
+
+def test_a_variant_chosen_with_set_keeps_what_the_flags_say() -> None:
+    """The file of --vectors goes into the slot whose variant --set chooses; one must not erase the other."""
+    table = training_table(
+        None,
+        {"encoder": "gru"},
+        {"vectors": Path("glove.txt")},
+        ["task.name=nli", "encoder.dropout=0.5", "encoder.name=bilstm"],
+    )
+    assert table["task"] == {"name": "nli", "vectors": "glove.txt"}
+    assert table["encoder"] == {"name": "bilstm", "dropout": 0.5}
+    table = attack_table(None, {}, {"vectors": Path("glove.txt")}, None, ["candidates.delta=0.4", "candidates.name=embedding"])
+    assert table["candidates"] == {"name": "embedding", "path": "glove.txt", "delta": 0.4}

@@ -11,14 +11,19 @@ import pytest
 import torch
 
 from sememekit.build import load_run
+from sememekit.commands.augment import FILE as AUGMENT_FILE
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.clusters import clusters
 from sememekit.commands.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.train import train
+from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.sememes.clusters import read_clusters
-from sememekit.training import RunFolder
+from sememekit.text.batching import evaluation_columns
+from sememekit.training import EpochReport, RunFolder
+from sememekit.training.checkpoint import step_of, write_run_manifest
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -39,7 +44,7 @@ def copy(organized: Path, tmp_path: Path) -> Path:
 def test_an_update_in_place_is_the_run_with_other_clusters(copy: Path) -> None:
     before = load_run(copy)
     pointer = RunFolder.open(copy).pointer()
-    report = cluster_update(copy, passes=2)
+    report = cluster_update(copy, running_passes=2)
     after = load_run(copy)
     assert report.before.perplexity == pytest.approx(
         report.before.cluster_perplexity * report.before.in_cluster_perplexity, rel=1e-6
@@ -49,6 +54,7 @@ def test_an_update_in_place_is_the_run_with_other_clusters(copy: Path) -> None:
     moved = (before.task.decoder.clusters() != after.task.decoder.clusters()).double().mean().item()
     assert report.moved_words == pytest.approx(moved)
     assert moved > 0
+    assert report.statistics == "running"
     for name, value in before.task.named_parameters():
         assert torch.equal(value, dict(after.task.named_parameters())[name]), name
     folder = RunFolder.open(copy)
@@ -64,29 +70,163 @@ def training_tokens(loaded: object) -> np.ndarray:
     return PreparedData.open(Path(loaded.plan.data.path)).tokens("train")  # type: ignore[attr-defined]
 
 
-def test_statistics_are_those_of_the_training_text(copy: Path) -> None:
-    """q after one pass, token by token."""
-    loaded = load_run(copy)
+def bits_of(run: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Words of the training text (n,) in the order of reading and log2 p(c | h) before each (n, C), written out."""
+    loaded = load_run(run)
     decoder = loaded.task.decoder
     assert isinstance(decoder, SelfOrganized)
-    expected = decoder.scores.double()
-    counts = loaded.vocabulary.counts
-    tokens = training_tokens(loaded)
-    from sememekit.text.batching import evaluation_columns
-
-    inputs, targets, mask = evaluation_columns(tokens, loaded.task.evaluation_batch_size)
+    inputs, targets, mask = evaluation_columns(training_tokens(loaded), loaded.task.evaluation_batch_size)
     with torch.no_grad():
         hidden, _ = loaded.task.contexts(torch.from_numpy(inputs), loaded.task.encoder.start(inputs.shape[1]))
         first = (hidden @ decoder.projection.weight.T).relu().chunk(2, dim=-1)[0]
-        bits = decoder.cluster_vectors(first).log_softmax(dim=-1).double() / np.log(2)
-    for row in range(len(inputs)):
-        for column in np.flatnonzero(mask[row]).tolist():
-            word = int(targets[row, column])
-            new = 1.0 / counts[word]
-            expected[word] = (1 - new) * expected[word] + new * bits[row, column]
-    cluster_update(copy)
+        bits = decoder.cluster_vectors(first).log_softmax(dim=-1).double().numpy() / np.log(2)
+    return targets[mask], bits[mask]
+
+
+def test_statistics_are_the_mean_over_the_training_text(copy: Path) -> None:
+    """Eq. (8), Eq. (7) and Algorithm 1 against numpy; words that the training text lacks keep the q that they had."""
+    loaded = load_run(copy)
+    decoder = loaded.task.decoder
+    words, bits = bits_of(copy)
+    expected = decoder.scores.double().numpy().copy()
+    for word in set(words.tolist()):
+        expected[word] = bits[words == word].mean(axis=0)
+    old = decoder.clusters().numpy().copy()
+    size = len(loaded.vocabulary)
+    settings, clusters_ = decoder.settings, decoder.num_clusters
+    largest = settings.gamma * max(size**0.5, size / clusters_)
+    new = assign_greedily(
+        expected, decoder.frequencies, largest=largest, budget=settings.frequency_budget, present=old
+    ).cluster_of
+    report = cluster_update(copy)
+    after = load_run(copy).task.decoder
+    np.testing.assert_allclose(after.scores.double().numpy(), expected, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(after.clusters().numpy(), new)
+    rows = np.arange(len(words))
+    assert report.objective_before == pytest.approx(bits[rows, old[words]].mean(), abs=1e-5)
+    assert report.objective_after == pytest.approx(bits[rows, new[words]].mean(), abs=1e-5)
+    assert report.statistics == "exact"
+    assert report.tokens_read == len(words)
+
+
+def test_the_exact_mean_is_a_fixed_point_and_words_never_seen_keep_their_statistics(copy: Path) -> None:
+    first = cluster_update(copy)
+    second = cluster_update(copy)
+    assert second.moved_words == 0
+    assert second.objective_before == second.objective_after == pytest.approx(first.objective_after, abs=1e-9)
+    assert second.before == first.after == second.after
+    decoder = load_run(copy).task.decoder
+    assert isinstance(decoder, SelfOrganized)
+    scores = decoder.scores.clone()
+    decoder.know(torch.full_like(scores, -7.0), torch.arange(len(scores)) == 2)
+    assert (decoder.scores[2] == -7).all()
+    assert torch.equal(decoder.scores[3:], scores[3:])
+
+
+def test_running_statistics_are_those_of_the_training_text(copy: Path) -> None:
+    """q after one running pass, token by token."""
+    loaded = load_run(copy)
+    expected = loaded.task.decoder.scores.double().numpy().copy()
+    counts = loaded.vocabulary.counts
+    for word, row in zip(*bits_of(copy), strict=True):
+        new = 1.0 / counts[word]
+        expected[word] = (1 - new) * expected[word] + new * row
+    cluster_update(copy, running_passes=1)
     scores = load_run(copy).task.decoder.scores
-    torch.testing.assert_close(scores.double(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores.double().numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_m_step_trains_with_the_clusters_held(copy: Path, tmp_path: Path) -> None:
+    """Its epochs are those of the run's training with ``hold``; afterwards clusters are assigned in training again."""
+    decoder = {"decoder": {"update_every": 7}}
+    folder = RunFolder.open(copy)
+    folder.replace_plan({**folder.plan, "decoder": {**folder.plan["decoder"], **decoder["decoder"]}})
+    report = cluster_update(copy, epochs=2, out=tmp_path / "new")
+    assert report.trained is not None
+    assert report.epochs_trained == 2
+    assert report.trained.perplexity < report.after.perplexity
+    assert report.finished == "4 epochs done"
+    assert report.best_epoch > 2
+    last = load_run(tmp_path / "new", which="last").task.decoder
+    cluster_update(copy, out=tmp_path / "assigned")
+    assigned = load_run(tmp_path / "assigned").task.decoder
+    assert torch.equal(last.clusters(), assigned.clusters()), "held"
+    assert torch.equal(last.scores, assigned.scores), "no statistics either"
+    assert int(last.held_steps) == 0
+    records = RunFolder.open(tmp_path / "new").metrics()
+    begun = [record["kind"] for record in records].index("ClusterUpdate")
+    assert not [record for record in records[begun:] if record["kind"] == "ChangeReport"]
+    assert [record["epoch"] for record in records[begun:] if record["kind"] == "EpochReport"] == [3, 4]
+    train({"schedule": {"epochs": 5}}, tmp_path / "new", resume=True)
+    later = RunFolder.open(tmp_path / "new").metrics()[len(records) :]
+    assert [record for record in later if record["kind"] == "ChangeReport"], "and assigns again"
+
+
+def test_a_stopped_m_step_goes_on_to_the_same_bits(copy: Path, tmp_path: Path) -> None:
+    shutil.copytree(copy, tmp_path / "twin")
+    cluster_update(copy, epochs=2)
+
+    def kill(report: object) -> None:
+        if isinstance(report, EpochReport):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(tmp_path / "twin", epochs=2, on_report=kill)
+    train({}, tmp_path / "twin", resume=True)
+    whole, resumed = (load_run(run, which="last").task.state_dict() for run in (copy, tmp_path / "twin"))
+    assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
+
+
+def test_what_an_update_was_worth_is_what_it_is_worth(copy: Path) -> None:
+    """The best value of the run is that of the new clusters, so that a better epoch after it is kept."""
+    report = cluster_update(copy)
+    state = RunFolder.open(copy).load("best", with_trainer=True).trainer
+    assert state["progress"]["best"] == pytest.approx(report.after.perplexity)
+
+
+def test_an_m_step_never_drops_a_later_snapshot(copy: Path, tmp_path: Path) -> None:
+    folder = RunFolder.open(copy)
+    state = folder.load("best", with_trainer=True)
+    later = folder.save(step_of(state.name) + 1, load_run(copy).task, state.trainer, best=False)
+    with pytest.raises(ConfigError, match=rf"would drop the later {later} .*--out NEW_RUN, or .*--which last"):
+        cluster_update(copy, epochs=1)
+    assert cluster_update(copy, epochs=1, out=tmp_path / "new").trained is not None
+
+
+@pytest.mark.parametrize("moment", ["create", "append_metrics", "save", "rename"])
+def test_a_killed_copy_is_no_run_and_can_be_made_again(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def killed(*anything: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    (copy / AUGMENT_FILE).write_text("{}\n")
+    write_run_manifest(copy)
+    if moment == "rename":
+        monkeypatch.setattr(Path, "replace", killed)
+    else:
+        monkeypatch.setattr(RunFolder, moment, killed)
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(copy, out=tmp_path / "second")
+    monkeypatch.undo()
+    assert not (tmp_path / "second").exists()
+    with pytest.raises(CheckpointError, match="does not exist"):
+        train({}, tmp_path / "second", resume=True)
+    cluster_update(copy, out=tmp_path / "second")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "second"]
+    kept = {path.name for path in copy.iterdir() if path.is_file()} - {"report.html"}
+    assert {path.name for path in (tmp_path / "second").iterdir() if path.is_file()} == kept
+    assert (tmp_path / "second" / AUGMENT_FILE).read_text() == "{}\n"
+
+
+def test_a_snapshot_of_a_former_version_holds_nothing(organized: Path) -> None:
+    """Its clusters are assigned in training as they were."""
+    decoder = load_run(organized).task.decoder
+    state = decoder.state_dict()
+    del state["held_steps"]
+    decoder.hold(3)
+    decoder.load_state_dict(state)
+    assert int(decoder.held_steps) == decoder._held == 0
 
 
 def test_perplexity_is_the_product_of_its_parts(organized: Path, softmax: Path) -> None:
@@ -180,3 +320,18 @@ def test_metrics_tell_the_life_of_the_clusters(place: Place, tmp_path: Path) -> 
         valid = epoch["valid"]
         assert valid["perplexity"] == pytest.approx(valid["cluster_perplexity"] * valid["in_cluster_perplexity"], rel=1e-6)
     assert json.dumps(changes)
+
+
+def test_clusters_of_a_headline_run(tmp_path: Path) -> None:
+    """They are shown, assigned anew by the words of targets and their ends, and trained on."""
+    pairs = PairPlace(tmp_path)
+    train(pairs.table("self_organized", schedule__epochs=2, decoder__update_every=1000), tmp_path / "run")
+    shown = clusters(tmp_path / "run", words=["</s>", "吃"])
+    assert {word for cluster in shown.clusters for word in cluster.asked_for} == {"</s>", "吃"}
+    report = cluster_update(tmp_path / "run", out=tmp_path / "new", epochs=1)
+    examples = pairs.pairs.examples("train")
+    assert report.tokens_read == sum(len(examples.text(number, 1)) + 1 for number in range(len(examples)))
+    assert report.objective_after >= report.objective_before or report.homeless_words
+    assert report.before.perplexity == pytest.approx(evaluate_ppl(tmp_path / "run", split="valid").perplexity)
+    assert report.trained is not None
+    assert report.trained.perplexity == pytest.approx(evaluate_ppl(tmp_path / "new", split="valid").perplexity)

@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from sememekit.commands.train import stop_signals, train
+from sememekit.build import load_run
+from sememekit.commands import signals
+from sememekit.commands.signals import Stopped, stop_signals
+from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.training import Report, RunFolder, StepReport
 from tests.small_run import Place
@@ -87,7 +91,7 @@ def assert_goes_on_as_if_nothing_had_happened(place: Place, out: Path, fresh: Pa
     assert epoch_lines(out) == epoch_lines(fresh), "no epoch is missing from the metrics and none stands there twice"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_stops_with_75_and_a_checkpoint(place: Place, start: Start, tmp_path: Path, number: signal.Signals) -> None:
     process = start(tmp_path / "run")
     wait_for_metrics(process, tmp_path / "run")
@@ -176,15 +180,42 @@ def test_a_stop_in_the_last_step_of_an_epoch_does_not_wait_for_validation(place:
     assert all(torch.equal(one.weights[name], other.weights[name]) for name in other.weights)
 
 
-def test_handlers_are_put_back_and_a_second_signal_acts_as_usual() -> None:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
+def test_handlers_are_put_back_and_a_second_signal_acts_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {number: signal.getsignal(number) for number in signals.STOPPING}
     with stop_signals() as asked:
         assert not asked()
         signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # at once: "timeout" and Slurm send each signal twice
         assert asked()
+        monkeypatch.setattr(signals, "SAME_SIGNAL", -1.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.parametrize("number", signals.STOPPING)
+def test_a_patient_command_takes_any_number_of_signals_for_one(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(signals, "SAME_SIGNAL", -1.0)
+    with stop_signals(patient=True) as asked:
+        for _ in range(3):
+            signal.raise_signal(number)
+        assert asked()
+        with pytest.raises(Stopped), asked.at_once():
+            pytest.fail("a signal that came before is obeyed at once")
+    with stop_signals(patient=True) as asked:
+        with pytest.raises(Stopped), asked.at_once():
+            signal.raise_signal(number)
+        signal.raise_signal(number)
+
+
+def test_nohup_is_obeyed() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_signals() as asked:
+            signal.raise_signal(signal.SIGHUP)
+            assert not asked()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_training_outside_the_main_thread_works_without_signals(place: Place, tmp_path: Path) -> None:
@@ -217,3 +248,17 @@ def test_a_taken_folder_is_refused_before_work_begins(place: Place, tmp_path: Pa
     with pytest.raises(CheckpointError, match="exists already"):
         train(place.table(), tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_word_biases_begin_with_the_frequencies_of_the_training_text_alone(place: Place, tmp_path: Path) -> None:
+    """Counts of the vocabulary hold valid and test; and what another run learnt is never overwritten."""
+    still = {"optimizer__learning_rate": 1e-12, "schedule__epochs": 1}
+    train(place.table("mos", **still), tmp_path / "run")
+    bias = load_run(tmp_path / "run").task.decoder.bias.detach()
+    counts = np.bincount(place.data.tokens("train")[1:], minlength=len(place.data.vocabulary))
+    expected = np.log(counts + 1.0) - np.log(counts + 1.0).mean()
+    np.testing.assert_allclose(bias.numpy(), expected, atol=1e-6)
+    train(place.table("mos", decoder__bias_start="zero", **still), tmp_path / "zero")
+    assert load_run(tmp_path / "zero").task.decoder.bias.abs().max() < 1e-6
+    train(place.table("mos", **still, run__start_from=str(tmp_path / "zero")), tmp_path / "on")
+    assert load_run(tmp_path / "on").task.decoder.bias.abs().max() < 1e-6

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.config import apply_overrides, choose_variant, list_recipes, load_recipe, merge_tables, recipe_names
+from sememekit.config import (
+    USUAL_VARIANTS,
+    apply_overrides,
+    choose_variant,
+    list_recipes,
+    load_recipe,
+    merge_tables,
+    named_variants,
+    recipe_names,
+)
 from sememekit.config.recipes import SLOTS, VARIANT_SLOTS
 from sememekit.errors import ConfigError
 
@@ -190,6 +199,59 @@ def test_choosing_a_variant_keeps_the_keys_only_of_the_same_one(slot: str, keys:
     assert choose_variant({slot: {**keys, "name": name + "x"}}, slot, name) == {slot: {"name": name}}
     with pytest.raises(ConfigError, match="does not choose"):
         choose_variant({}, "data", name)
+
+
+OVERRIDES = (
+    "optimizer.learning_rate=0.001",
+    "optimizer.name=adam",
+    "encoder.hidden_size=77",
+    "encoder.name=lstm",
+    "decoder.num_bases=3",
+    "decoder.name=sdlm",
+    "task.vectors=v.txt",
+    "task.name=nli",
+    "constraints.share={most = 0.5}",
+    "constraints.share.least=2",
+    "candidates.name=table",
+    "candidates.path=x.json",
+)
+
+
+@given(
+    st.permutations(OVERRIDES),
+    st.sampled_from([{}, {"encoder": {"dropout": 0.5}}, {"optimizer": {"name": "sgd", "clip": 1.0}}]),
+)
+def test_the_order_of_overrides_changes_nothing_and_none_is_dropped(order: list[str], below: dict) -> None:
+    table = apply_overrides(below, order)
+    assert table == apply_overrides(below, OVERRIDES)
+    assert table["optimizer"] == {"name": "adam", "learning_rate": 0.001}
+    assert table["encoder"] == {**below.get("encoder", {}), "name": "lstm", "hidden_size": 77}
+    assert table["decoder"] == {"name": "sdlm", "num_bases": 3}
+    assert table["task"] == {"name": "nli", "vectors": "v.txt"}
+    assert table["constraints"] == {"share": {"most": 0.5, "least": 2}}
+    assert table["candidates"] == {"name": "table", "path": "x.json"}
+
+
+def test_the_last_of_several_values_of_one_key_holds() -> None:
+    assert apply_overrides({}, ["encoder.name=gru", "encoder.hidden_size=3", "encoder.name=lstm"])["encoder"] == {
+        "name": "lstm",
+        "hidden_size": 3,
+    }
+    assert named_variants(["encoder.name=gru", "run.seed=1", "encoder.name=lstm", "optimizer.name=3"]) == {"encoder": "lstm"}
+
+
+@pytest.mark.parametrize("slot", USUAL_VARIANTS)
+def test_naming_the_usual_variant_keeps_the_keys_below(slot: str) -> None:
+    name = USUAL_VARIANTS[slot]
+    assert merge_tables({slot: {"x": 1}}, {slot: {"name": name}})[slot] == {"name": name, "x": 1}
+    assert choose_variant({slot: {"x": 1}}, slot, name)[slot] == {"name": name, "x": 1}
+    assert merge_tables({slot: {"x": 1}}, {slot: {"name": "other"}})[slot] == {"name": "other"}
+
+
+def test_a_recipe_that_is_nested_too_deeply_is_no_bug(tmp_path: Path) -> None:
+    path = write(tmp_path, "deep", "[run]\nseed = " + "[" * 5000 + "]" * 5000)
+    with pytest.raises(ConfigError, match=r"deep\.toml: values are nested too deeply"):
+        load_recipe(str(path))
 
 
 def test_every_shipped_recipe_is_found_and_reads() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from sememekit.decoders.base import Resources
+from sememekit.decoders.base import Resources, log_frequencies
 from sememekit.decoders.moc import MoC
 from sememekit.decoders.mos import MoS
+from sememekit.decoders.mos_sdlm import MoSSDLM
+from sememekit.decoders.softmax import Softmax
 from sememekit.layers import linear_cross_entropy
-from tests.small import small_vocabulary
+from tests.small import small_graph, small_vocabulary
 
 WIDTH, SIZE = 6, 4
 
@@ -103,3 +106,47 @@ def test_blocked_cross_entropy_equals_torchs(block: int, with_bias: bool, kept_b
     for _ in range(2):  # the second pass finds what was kept as the first found it
         for one, other in zip(torch.autograd.grad((ours * weight).sum(), inputs, retain_graph=True), expected, strict=True):
             torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", [MoS, MoC])
+def test_with_biases_from_counts_an_untrained_mixture_is_the_unigram_model(kind: type[MoS] | type[MoC]) -> None:
+    """Contexts of 0 leave the biases alone: log((n + 1) / sum (n + 1)), whatever a vocabulary counted in other splits."""
+    vocabulary = small_vocabulary()
+    counts = np.arange(len(vocabulary)) ** 2
+    resources = Resources(WIDTH, vocabulary, None, torch.nn.Embedding(len(vocabulary), SIZE))
+    expected = np.log((counts + 1.0) / (counts + 1.0).sum())
+    decoder = kind(kind.Settings(num_components=3), resources).double()
+    torch.nn.init.zeros_(decoder.words.weight)
+    decoder.begin(counts)
+    found = decoder.log_probs(torch.randn(4, WIDTH, dtype=torch.float64)).detach().numpy()
+    np.testing.assert_allclose(found, np.tile(expected, (4, 1)), atol=1e-12)
+    assert abs(float(decoder.bias.detach().mean())) < 1e-12
+    zero = kind(kind.Settings(num_components=3, bias_start="zero"), resources)
+    zero.begin(counts)
+    assert not zero.bias.any()
+    kind(kind.Settings(word_bias=False), resources).begin(counts)
+
+
+def test_the_softmax_starts_at_zero_unless_asked() -> None:
+    vocabulary = small_vocabulary()
+    resources = Resources(SIZE, vocabulary, None, torch.nn.Embedding(len(vocabulary), SIZE))
+    counts = np.arange(len(vocabulary))
+    usual, asked = Softmax(Softmax.Settings(), resources), Softmax(Softmax.Settings(bias_start="log_frequency"), resources)
+    for decoder in (usual, asked):
+        decoder.begin(counts)
+    assert not usual.bias.any()
+    torch.testing.assert_close(asked.bias.detach(), log_frequencies(counts).float())
+
+
+def test_senses_share_the_frequency_of_their_word() -> None:
+    vocabulary, graph = small_vocabulary(), small_graph()
+    resources = Resources(SIZE, vocabulary, graph, torch.nn.Embedding(len(vocabulary), SIZE))
+    decoder = MoSSDLM(MoSSDLM.Settings(num_components=2), resources).double()
+    torch.nn.init.zeros_(decoder.senses.words.weight)
+    counts = np.arange(len(vocabulary)) + 3
+    decoder.begin(counts)
+    found = decoder.log_probs(torch.randn(3, SIZE, dtype=torch.float64)).exp().detach().numpy()
+    np.testing.assert_allclose(found, np.tile((counts + 1) / (counts + 1).sum(), (3, 1)), atol=1e-12)
+    paper = MoSSDLM(MoSSDLM.Settings(num_components=2, preset="paper"), resources)
+    paper.begin(counts)
+    assert paper.senses.sense_bias is None

@@ -106,10 +106,12 @@ def test_dropout_of_the_sememe_matrix_is_the_same_for_every_position() -> None:
     assert not torch.equal(pi, everywhere(sums(torch.full((4, 3), pear))))
 
 
-def test_vectors_start_as_the_release_has_them() -> None:
+def test_vectors_start_as_the_text_and_cells_as_the_release_has_them() -> None:
     torch.manual_seed(1)
     encoder = make("lstm", injection="cell", sememe_size=4000, initialisation="kaiming", hidden_size=40)
-    assert encoder.sememes.vectors.detach().std() == pytest.approx(0.05, rel=0.02)
+    assert encoder.sememes.vectors.detach().var() == pytest.approx(0.05, rel=0.02), "the text has a variance"
+    release = make("lstm", injection="cell", sememe_size=4000, sememe_deviation=0.05)
+    assert release.sememes.vectors.detach().std() == pytest.approx(0.05, rel=0.02)
     cell = encoder.stack[0]
     assert cell.sememe_cell.weight.detach().std() == pytest.approx((2 / 4000) ** 0.5, rel=0.05)
     assert encoder.stack[1].weight_hh_l0.detach().std() == pytest.approx((2 / 40) ** 0.5, rel=0.05)
@@ -146,3 +148,46 @@ def test_injection_without_a_graph_is_refused() -> None:
 def test_the_plain_output_of_the_gate_wants_equal_sizes() -> None:
     with pytest.raises(ConfigError, match=r"encoder\.sememe_size=4"):
         make("gru", injection="gate", gate_output="plain", sememe_size=3)
+
+
+def test_both_directions_read_one_table_and_one_second_cell() -> None:
+    """One vector a sememe and one second cell, as in the text: BiGRU + cell has K P + 2 H (P + 1) numbers less than two."""
+    for name, gates in (("bilstm", 3), ("bigru", 2)):
+        shared = make(name, injection="cell", num_layers=1)
+        apart = make(name, injection="cell", num_layers=1, shared_sememes=False)
+        own = small_graph().num_sememes * INPUT + gates * 4 * (INPUT + 1)
+        assert numbers(apart) - numbers(shared) == own
+        assert shared.back.sememes is shared.forth.sememes
+        concat, two = make(name, injection="concat"), make(name, injection="concat", shared_sememes=False)
+        assert numbers(two) - numbers(concat) == small_graph().num_sememes * INPUT
+
+
+def numbers(encoder: Encoder) -> int:
+    return sum(parameter.numel() for parameter in encoder.parameters())
+
+
+@pytest.mark.parametrize("injection", ["concat", "gate", "cell"])
+@pytest.mark.parametrize("name", ["bilstm", "bigru"])
+def test_sharing_changes_no_equation(name: str, injection: str) -> None:
+    """With equal weights in both tables, shared and apart give the same contexts; gradients of the shared table are the sum."""
+    shared = make(name, injection=injection, num_layers=1)
+    apart = make(name, injection=injection, num_layers=1, shared_sememes=False)
+    apart.load_state_dict(shared.state_dict())
+    lengths, tokens = torch.tensor([4, TIME, 2]), torch.randint(len(small_vocabulary()), (TIME, BATCH))
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
+    one, other = (encoder(x, tokens, encoder.start(BATCH), lengths).hidden for encoder in (shared, apart))
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+    for hidden in (one, other):
+        hidden.sin().sum().backward()
+    both = apart.forth.sememes.vectors.grad + apart.back.sememes.vectors.grad
+    torch.testing.assert_close(shared.forth.sememes.vectors.grad, both, rtol=0, atol=1e-12)
+
+
+def test_both_directions_drop_the_same_elements_of_a_shared_table() -> None:
+    encoder = make("bigru", injection="gate", num_layers=1, sememe_dropout=0.5).train()
+    seen = []
+    for stack in (encoder.forth, encoder.back):
+        stack.stack[0].register_forward_pre_hook(lambda module, given: seen.append(given[1].rows.detach().clone()))
+    tokens = torch.randint(len(small_vocabulary()), (TIME, BATCH))
+    encoder(torch.randn(TIME, BATCH, INPUT, dtype=torch.float64), tokens, encoder.start(BATCH))
+    assert torch.equal(*seen)

@@ -256,6 +256,16 @@ def test_a_broken_file_of_statistics_is_named(place: Place, make: Make, tmp_path
         kept.ask(make())
 
 
+def test_a_changed_number_in_the_statistics_is_refused(place: Place, make: Make, tmp_path: Path) -> None:
+    kept, task = Kept(place, tmp_path), make()
+    kept.ask(task)
+    content = bytearray(kept.file.read_bytes())
+    content[-10] ^= 4
+    kept.file.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"not those that were written.*delete it"):
+        kept.ask(task)
+
+
 def test_too_little_training_text_is_said(place: Place, make: Make) -> None:
     with pytest.raises(DataError, match="150 tokens fill less than two rows"):
         gather_statistics(make(), place.data.tokens("train")[:150], segment=5)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from torch import Tensor
 from sememekit.encoders.lattice_lstm import LatticeLSTM
 from sememekit.tasks.lattice import Lattice
 from sememekit.tasks.lattice_parts import SubModel
+from sememekit.tasks.lattice_states import GUMBEL, SAMPLED, TREES
 
 Vectors = list[Tensor]
 """One vector for each layer."""
@@ -60,7 +62,7 @@ class Twin:
                 )
                 self.weights.append(weights.detach())
                 states = [(weight, *state) for weight, (_, state) in zip(weights, arriving, strict=True)]
-                bundles.append(states if self.rule == "tree" else [self.merged(states)])
+                bundles.append(states if self.rule in TREES else [self.merged(states)])
             output = torch.stack([weight * hidden[-1] for weight, hidden, _ in bundles[node]]).sum(0)
             main = model.decoder.log_probs(torch.tanh(model.output.weight @ output + model.output.bias))
             for end in range(node + 1, min(node + longest, length) + 1):
@@ -81,11 +83,11 @@ class Twin:
             return torch.ones_like(log_posterior)
         if not settings.posterior_gradient:
             log_posterior = log_posterior.detach()
-        if self.rule in ("marginal", "tree"):
+        if self.rule not in SAMPLED:
             return log_posterior.exp()
         if self.model.training:
             log_posterior = log_posterior - torch.empty(draws, dtype=log_posterior.dtype).exponential_()[places].log()
-            if self.rule == "gumbel":
+            if self.rule in GUMBEL:
                 return (log_posterior / self.model.temperature).softmax(0)
         return torch.eye(len(log_posterior), dtype=log_posterior.dtype)[log_posterior.argmax()]
 
@@ -120,21 +122,23 @@ class Twin:
     def look_up(self, tokens: Sequence[int], longest: int) -> None:
         """The vectors of all words, each the mean of its copies, and those of the rows that this sentence needs."""
         weight, of_words = self.model.embedding.weight, [self.rows[word,] for word in range(len(self.model.vocabulary))]
-        if all(len(rows) == 1 for rows in of_words):
+        if self.model.token_embedding is not None:
+            self.token_vectors = self.model.token_embedding.weight
+        elif all(len(rows) == 1 for rows in of_words):
             self.token_vectors = weight[[rows[0] for rows in of_words]]
         else:
             self.token_vectors = torch.stack(
                 [copies.mean(0) for copies in weight[list(chain.from_iterable(of_words))].split(list(map(len, of_words)))]
             )
         windows = [tokens[begin:end] for begin in range(len(tokens)) for end in range(begin + 1, begin + longest + 1)]
-        needed = sorted({row for window in [*windows, [self.model.end]] for row in self.rows_of(window)})
+        needed = sorted({row for window in [*windows, [self.model.opening]] for row in self.rows_of(window)})
         if self.model.entries.sentinel is not None:
             needed.append(self.model.entries.sentinel)
         self.own = dict(zip(needed, weight[needed].unbind(0), strict=True))
 
     def start_vector(self) -> Tensor:
         model = self.model
-        return self.token_vectors[model.end] if self.rule == "segmental" else self.chunk_vector([model.end], 0)
+        return self.token_vectors[model.opening] if self.rule == "segmental" else self.chunk_vector([model.opening], 0)
 
     def rows_of(self, tokens: Sequence[int]) -> list[int]:
         """Rows of the copies of a chunk; none for one outside the vocabulary."""
@@ -149,18 +153,26 @@ class Twin:
         if composition is None:
             return own
         ends = [own]
-        for order, from_input, from_output in (
-            (tokens, composition.forward_input, composition.forward_recurrent),
-            (tokens[::-1], composition.backward_input, composition.backward_recurrent),
-        ):
-            state = torch.zeros_like(own[:1]).expand(composition.size), torch.zeros_like(own[:1]).expand(composition.size)
-            for token in order:
-                ready = from_input.weight @ self.token_vectors[token] + from_input.bias
-                if from_output is not None:
-                    ready = ready + from_output.weight @ state[0]
-                state = plain_cell(ready, state[1])
-            ends.append(state[0])
+        for order, direction in ((tokens, "forward"), (tokens[::-1], "backward")):
+            above = [(layer.input, layer.recurrent) for layer in getattr(composition, f"{direction}_above")]
+            first = getattr(composition, f"{direction}_input"), getattr(composition, f"{direction}_recurrent")
+            ready = [first[0].weight @ self.token_vectors[token] + first[0].bias for token in order]
+            ends.append(self.inner(ready, [first, *above], composition.size)[-1])
         return torch.cat(ends)
+
+    def inner(self, ready: list[Tensor], layers: list[tuple[Any, Any]], size: int) -> list[Tensor]:
+        """Outputs of the top layer of a stack of LSTMs inside a chunk, from what the first reads, a step at a time."""
+        coupled = self.model.settings.inner_coupled
+        states = [(torch.zeros(size, dtype=ready[0].dtype), torch.zeros(size, dtype=ready[0].dtype)) for _ in layers]
+        outputs = []
+        for read in ready:
+            for number, (into, recurrent) in enumerate(layers):
+                gates = read if number == 0 else into.weight @ states[number - 1][0] + into.bias
+                if recurrent is not None:
+                    gates = gates + recurrent.weight @ states[number][0]
+                states[number] = plain_cell(gates, states[number][1], coupled)
+            outputs.append(states[-1][0])
+        return outputs
 
     def edge_scores(self, main: Tensor, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> list[Tensor]:
         """log p(chunk, copy | state), one for each copy, from the main softmax; none for a chunk that has no edge."""
@@ -175,14 +187,18 @@ class Twin:
         return [torch.logaddexp(main[row], below - share) for row in rows]
 
     def sub_score(self, sub: SubModel, output: Tensor, tokens: Sequence[int], at_the_end: bool) -> Tensor:
-        ready = sub.begin.weight @ output + sub.begin.bias
-        hidden, cell = plain_cell(ready, torch.zeros_like(ready[: sub.size]))
-        total = torch.zeros((), dtype=ready.dtype)
         words = self.token_vectors
-        for depth in range(len(tokens) + 1):
+        ready = [sub.begin.weight @ output + sub.begin.bias]
+        if self.model.settings.longest_chunk > 1:
+            ready += [sub.input.weight @ words[token] + sub.input.bias for token in tokens]
+        layers = [(None, getattr(sub, "recurrent", None)), *((layer.input, layer.recurrent) for layer in sub.above)]
+        total = torch.zeros((), dtype=output.dtype)
+        for depth, hidden in enumerate(self.inner(ready, layers, sub.size)):
             context = torch.tanh(sub.output.weight @ hidden + sub.output.bias)
             logits = words @ context + sub.bias
-            if depth:
+            if sub.released_marks:
+                logits = torch.cat([logits, sub.start(context)])
+            if depth or sub.released_marks:
                 logits = torch.cat([logits, sub.end(context)])
             choices = logits.log_softmax(0)
             if depth == len(tokens):
@@ -190,12 +206,14 @@ class Twin:
             total = total + choices[tokens[depth]]
             if depth + 1 == len(tokens) and (at_the_end or len(tokens) == self.model.settings.longest_chunk):
                 return total
-            ready = sub.input.weight @ words[tokens[depth]] + sub.input.bias + sub.recurrent.weight @ hidden
-            hidden, cell = plain_cell(ready, cell)
         raise AssertionError
 
 
-def plain_cell(ready: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    u, f, i, o = ready.chunk(4)
+def plain_cell(ready: Tensor, cell: Tensor, coupled: bool) -> tuple[Tensor, Tensor]:
+    if coupled:
+        u, f, o = ready.chunk(3)
+        i = -f
+    else:
+        u, f, i, o = ready.chunk(4)
     new = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(u)
     return torch.sigmoid(o) * torch.tanh(new), new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import math
 from pathlib import Path
@@ -33,6 +34,20 @@ def model(place: ExamplePlace, task: str = "nli", encoder: str = "bilstm", **cha
     assert isinstance(built, TextClassifier)
     built.initialise()
     return built
+
+
+def test_classifier_dropout_thins_the_features_and_every_layer_above(place: ExamplePlace) -> None:
+    task = model(place, task__classifier_dropout=0.5)
+    zeros: list[float] = []
+    for layer in (*task.hidden, task.choice):
+        layer.register_forward_pre_hook(lambda _, inputs: zeros.append(float((inputs[0] == 0).double().mean())))
+    batch = next(task.batches(place.pairs, 5, 0))
+    task.train().loss(batch, ())
+    assert len(zeros) == 1 + len(task.hidden) >= 2
+    assert all(0.25 < share < 0.75 for share in zeros), zeros
+    zeros.clear()
+    task.eval().loss(batch, ())
+    assert zeros == [0.0] * (1 + len(task.hidden))
 
 
 def test_the_loss_is_that_of_the_equations(place: ExamplePlace) -> None:
@@ -153,6 +168,59 @@ def test_words_without_a_vector(place: ExamplePlace, tmp_path: Path) -> None:
     assert words["random"][1:-1] == ["man", "runs", "sleeps"]
     assert words["unknown"][1:-1] == ["man", "<unk>", "sleeps"]
     assert words["drop"][1:-1] == ["man", "sleeps"]
+
+
+@pytest.mark.parametrize("outside", ["random", "unknown", "drop"])
+def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_path: Path, outside: str) -> None:
+    from sememekit.commands.evaluate import evaluate
+
+    file = write_vectors(tmp_path / "v.txt", ["man", "sleeps", "rain", "elsewhere"])
+    said: list[str] = []
+    table = place.table(task__vectors=str(file), task__outside=outside, schedule__epochs=1)
+    report = train(table, tmp_path / "run", on_remark=said.append)
+    for split, found in (
+        ("train", report.vectors),
+        ("test", load_run(tmp_path / "run").task.vector_coverage(place.pairs, "test")),
+    ):
+        ids = place.pairs.tokens(split)
+        words = [word for word in place.pairs.vocabulary.decode(ids.tolist()) if word not in ("<s>", "</s>")]
+        assert found is not None
+        assert (found.tokens, found.words, found.outside) == (len(words), len(set(words)), outside)
+        assert found.tokens_with_vector == sum(word in ("man", "sleeps", "rain") for word in words)
+        assert found.words_with_vector == len({"man", "sleeps", "rain"} & set(words))
+        assert 0 < found.tokens_with_vector < found.tokens
+    assert said == [f"vectors: {report.vectors.sentence()}"]
+    assert evaluate(tmp_path / "run").vectors["tokens_with_vector"] == found.tokens_with_vector
+    kept = [record for record in metrics_of(tmp_path / "run") if record["kind"] == "VectorCoverage"]
+    assert [record["tokens"] for record in kept] == [report.vectors.tokens]
+
+
+def metrics_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_weights_that_do_not_tell_who_had_a_vector_are_loaded(place: ExamplePlace, tmp_path: Path) -> None:
+    file = write_vectors(tmp_path / "v.txt", ["man", "sleeps"])
+    task = model(place, task__vectors=str(file))
+    weights = {name: value for name, value in task.state_dict().items() if name != "has_vector"}
+    other = model(place, task__vectors=str(file))
+    other.load_state_dict(weights)
+    assert other.vector_coverage(place.pairs, "test") is None
+    assert model(place).vector_coverage(place.pairs, "test") is None
+
+
+def test_a_model_in_double_precision_has_a_loss_in_double_precision(place: ExamplePlace) -> None:
+    task = model(place).double()
+    assert task.loss(next(task.batches(place.pairs, 5, 0)), ()).nats.dtype == torch.float64
+
+
+@pytest.mark.parametrize("task", ["nli", "classification"])
+@pytest.mark.parametrize(("key", "value"), [("classifier_layers", -1), ("classifier_size", 0), ("max_length", -1)])
+def test_bounds_hold_in_every_task(place: ExamplePlace, task: str, key: str, value: int) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"\[task\] of task '{task}': key '{key}': input should be greater than.* given {value}"
+    ):
+        read_plan(place.table(task, **{f"task__{key}": value}), "test")
 
 
 def test_a_text_that_is_dropped_whole_is_its_marks(place: ExamplePlace, tmp_path: Path) -> None:

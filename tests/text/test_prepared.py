@@ -82,7 +82,7 @@ def test_everything_that_is_no_whole_folder_is_refused_with_the_next_command(fol
     cases.append((escape, "cannot be the name of a split"))
     array = broken("array")
     (array / "signature.json").write_text("[]")
-    cases.append((array, "version None"))
+    cases.append((array, "holds no JSON object"))
     for path, message in cases:
         with pytest.raises(DataError, match=message) as caught:
             PreparedData.open(path)

@@ -17,7 +17,7 @@ from sememekit.build import load_run
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.training import RunFolder, files
-from sememekit.training.checkpoint import FORMAT
+from sememekit.training.checkpoint import FORMAT, write_run_manifest
 from tests.small_run import Place
 
 
@@ -306,7 +306,7 @@ def test_a_pointer_leads_nowhere_else(copy: Path, target: object) -> None:
 
 def test_a_checkpoint_that_is_pointed_to_and_gone_is_named(copy: Path) -> None:
     shutil.rmtree(snapshot_of(copy))
-    with pytest.raises(CheckpointError, match=r"manifest\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"manifest\.json is missing"):
         load_run(copy, device="cpu")
 
 
@@ -329,6 +329,9 @@ def test_a_newer_format_and_a_changed_plan_say_so(copy: Path) -> None:
     (copy / "versions.json").write_text(json.dumps(versions))
     plan = json.loads((copy / "plan.json").read_text())
     (copy / "plan.json").write_text(json.dumps({**plan, "encoder": {**plan["encoder"], "hiden_size": 3}}))
+    with pytest.raises(CheckpointError, match=r"plan\.json does not match its checksum in manifest\.json.*write_run_manifest"):
+        load_run(copy, device="cpu")
+    write_run_manifest(copy)
     with pytest.raises(CheckpointError, match=r"plan\.json.*hiden_size.*did you mean 'hidden_size'.*changed by hand"):
         load_run(copy, device="cpu")
 

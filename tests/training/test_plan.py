@@ -117,3 +117,26 @@ def test_the_seed_decides_the_start(place: Place) -> None:
     ]
     assert all(torch.equal(start[0][name], start[1][name]) for name in start[0])
     assert not torch.equal(start[0]["embedding.weight"], start[2]["embedding.weight"])
+
+
+@pytest.mark.parametrize(
+    ("table", "pattern"),
+    [
+        ({"run": {"seed": 99999999999999999999}}, r"\[run\]: key 'seed': .*8796093022207, given 99999999999999999999"),
+        ({"run": {"threads": 1_000_000}}, r"\[run\]: key 'threads': .* 1024, given 1000000"),
+        ({"optimizer": {"weight_decay": 1e308}}, r"\[optimizer\]: key 'weight_decay': .*1, given 1e\+308"),
+        ({"optimizer": {"learning_rate": 1e308}}, r"\[optimizer\]: key 'learning_rate': input should be 3.4e38 at most"),
+        ({"encoder": {"hidden_size": 10**26}}, r"'hidden_size': input should be 2,147,483,647 at most, given 1000"),
+        ({"schedule": {"epochs": 10**4000}}, r"'epochs': input should be 2,147,483,647 at most, given 1000.*\.\.\.0000"),
+        ({"decoder": {"name": "adaptive", "shrink": 1e308}}, r"'shrink': .*1000000, given 1e\+308"),
+        (
+            {"task": {"name": "headline", "search": {"length_penalty": 1e308}}},
+            r"'search\.length_penalty': .*100, given 1e",
+        ),
+        ({"task": {"name": "headline", "search": {"beam_size": 10_000_000}}}, r"'search\.beam_size': .*1000, given 10000000"),
+    ],
+)
+def test_numbers_that_no_computation_can_use_are_refused_in_one_short_line(table: dict[str, Any], pattern: str) -> None:
+    with pytest.raises(ConfigError, match=pattern) as error:
+        read_plan(table, "test")
+    assert len(str(error.value)) < 500

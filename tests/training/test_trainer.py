@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from sememekit.build import build_task, data_of, graph_of, load_run, read_plan
 from sememekit.commands.train import TrainReport, train
 from sememekit.decoders import DECODERS
-from sememekit.errors import TrainingError
+from sememekit.errors import CheckpointError, TrainingError
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place
@@ -29,6 +30,7 @@ def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> N
     """Let validation give these perplexities, one an epoch, whatever the model is."""
     coming: Iterator[float] = iter(values)
     monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"perplexity": next(coming)})
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1e9)
 
 
 def epochs(reports: list[Report]) -> list[EpochReport]:
@@ -131,6 +133,15 @@ def test_a_factor_of_one_never_cuts(place: Place, tmp_path: Path, monkeypatch: p
     script_validation(monkeypatch, [50.0, 51.0, 52.0])
     _, reports = trained(place, tmp_path / "run", schedule__epochs=3, schedule__factor=1.0, schedule__minimum_rate=9.0)
     assert [(report.rate, report.rate_cut) for report in epochs(reports)] == [(4.0, False)] * 3
+
+
+def test_the_rate_decays_after_every_epoch_beside_the_cuts(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_validation(monkeypatch, [50.0, 40.0, 41.0, 39.0])
+    own = {"schedule__epochs": 4, "schedule__factor": 0.5, "schedule__decay": 0.9}
+    _, reports = trained(place, tmp_path / "run", **own)
+    assert [report.rate for report in epochs(reports)] == pytest.approx([4.0, 3.6, 3.24, 1.458])
 
 
 def test_a_creeping_improvement_is_none_by_the_threshold(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,12 +273,114 @@ def test_a_run_that_once_learnt_is_never_called_stuck(place: Place, tmp_path: Pa
     assert report.epochs == 5
 
 
-def test_a_validation_that_is_no_number_is_never_the_best(
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_validation_that_is_no_number_ends_the_run_and_the_last_good_checkpoint_stays(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: float
+) -> None:
+    script_validation(monkeypatch, [50.0, bad])
+    message = (
+        rf"^training diverged: validation perplexity is {bad} after epoch 2; start again .* and the best is that of epoch 1$"
+    )
+    with pytest.raises(TrainingError, match=message):
+        trained(place, tmp_path / "run", schedule__epochs=3)
+    folder = RunFolder.open(tmp_path / "run")
+    pointer = folder.pointer()
+    assert pointer["last"] == pointer["best"] == "step-00000030"
+    assert load_run(tmp_path / "run", which="last", device="cpu").snapshot == pointer["last"]
+    script_validation(monkeypatch, [bad])
+    with pytest.raises(TrainingError, match="no checkpoint was written"):
+        trained(place, tmp_path / "first", schedule__epochs=3)
+    assert RunFolder.open(tmp_path / "first").pointer() == {}
+
+
+def test_worse_than_guessing_all_words_alike_is_divergence(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script_validation(monkeypatch, [float("nan"), 50.0, float("nan")])
-    report, _ = trained(place, tmp_path / "run", schedule__epochs=3, schedule__reload_best=True)
-    assert (report.best_valid, report.best_epoch) == (50.0, 2)
+    script_validation(monkeypatch, [2.3e123])
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1000.0)
+    with pytest.raises(
+        TrainingError, match=r"diverged: validation perplexity is 2\.3e\+123 after epoch 1, .* 1,000 words"
+    ) as error:
+        trained(place, tmp_path / "run")
+    assert len(str(error.value)) < 400
+
+
+def test_an_over_fitted_model_may_be_worse_than_guessing_on_new_text(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was better before, and it is better on the text that it learns."""
+    script_validation(monkeypatch, [50.0, 2000.0])
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1000.0)
+    report, _ = trained(place, tmp_path / "run")
+    assert (report.best_valid, report.finished) == (50.0, "2 epochs done")
+    script_validation(monkeypatch, [0.5, 2000.0])
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1.5)  # now the training loss is worse than that, too
+    with pytest.raises(TrainingError, match="diverged: validation perplexity is 2000 after epoch 2"):
+        trained(place, tmp_path / "other")
+
+
+@pytest.mark.parametrize("which", ["epoch", "checkpoint", "signal"])
+def test_weights_that_are_not_finite_are_never_written(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    """The loss of a step is finite, and what the step leaves is not: seen before the snapshot, not at the next loss."""
+    original = Trainer._step
+    last = {"epoch": 60, "checkpoint": 36, "signal": 41}[which]
+
+    def spoiled(self: Any, batch: Any, window: Any) -> None:
+        original(self, batch, window)
+        if self.progress.step == last:
+            with torch.no_grad():
+                self.task.decoder.bias[2] = float("nan")
+
+    monkeypatch.setattr(Trainer, "_step", spoiled)
+    plan = read_plan(place.table(run__checkpoint_every=12), "test")
+    folder = RunFolder.create(tmp_path / "run", plan.table(), {}, {})
+    trainer = Trainer(
+        build_task(plan, place.data.vocabulary, None), place.data, folder, plan.optimizer, plan.schedule, plan.run
+    )
+    message = f"'decoder\\.bias' holds values that are not finite after step {last}, in epoch 2; .* best is that of epoch 1$"
+    with pytest.raises(TrainingError, match=message):
+        list(trainer.run(lambda: which == "signal" and trainer.progress.step == last))
+    assert folder.pointer()["best"] == "step-00000030"
+    weights = folder.load("last", with_trainer=False).weights
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+def test_a_model_whose_weights_are_not_finite_is_refused(place: Place, tmp_path: Path) -> None:
+    trained(place, tmp_path / "run", schedule__epochs=1)
+    run = load_run(tmp_path / "run", device="cpu")
+    with torch.no_grad():
+        run.task.get_parameter("decoder.bias")[1] = float("inf")
+    run.folder.revise(run.snapshot, run.task)
+    with pytest.raises(CheckpointError, match=r"run: its best checkpoint .* diverged: 'decoder\.bias' holds values"):
+        load_run(tmp_path / "run", device="cpu")
+
+
+def test_a_run_that_over_fits_ends_in_peace(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation near frequencies, worse than before, while the training text is learnt: the best weights stand."""
+    script_validation(monkeypatch, [50.0, 51.0, 52.0, 53.0, 54.0])
+    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"perplexity": 50.5})
+    changes = {"schedule__epochs": 9, "run__stall_epochs": 3}
+    report, _ = trained(place, tmp_path / "run", **changes)
+    assert (report.epochs, report.best_epoch) == (3, 1)
+    assert report.finished.startswith("the model over-fits: since epoch 1 validation got worse")
+    report = train({"run": {"stall_epochs": 5}}, tmp_path / "run", resume=True)
+    assert report.epochs == 5
+
+
+def test_the_advice_of_a_stuck_run_starts_from_its_first_rate(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_validation(monkeypatch, [1.0, 1.1, 1.2, 1.3])
+    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"perplexity": 1.01})
+    changes = {"schedule__epochs": 9, "run__stall_epochs": 4, "optimizer__learning_rate": 0.003}
+    with pytest.raises(TrainingError, match="stuck") as error:
+        trained(place, tmp_path / "run", **changes)
+    rates = [float(rate) for rate in re.findall(r"optimizer\.learning_rate=([0-9.e-]+)", str(error.value))]
+    assert rates, str(error.value)
+    assert min(rates) >= 0.003
+    assert "cut from 0.003 to 4.6875e-05" in str(error.value)
 
 
 def test_bfloat16_trains_near_single_precision(place: Place, tmp_path: Path) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.text.prepared import ExamplesSummary
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segment import Segmenter
+from sememekit.text.segment import PieceModel, Segmenter
+from sememekit.text.shards import ShardResult, Unit
 from sememekit.text.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.text.vocabulary import UNKNOWN
-
-if TYPE_CHECKING:
-    from sememekit.text.shards import ShardResult
 
 
 class CorpusOptions(Settings):
@@ -26,9 +24,14 @@ class CorpusOptions(Settings):
         segmenter: ``characters``, ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
         hmm: let jieba guess words outside its dictionary.
         pieces: size of a SentencePiece model.
-        min_count: words that occur less often, over all splits, become ``<unk>``.
+        piece_model: ``unigram`` or ``bpe``.
+        lower: bring the text into lower case.
+        numbers_to: what stands in the place of every number, such as ``N``; None for the numbers themselves.
+        max_length: sentences of more words are left out of all splits (with a SentencePiece model: words between white space);
+            None for none.
+        min_count: words that occur less often, in the splits that the vocabulary is counted on, become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
-        end_of_sentence: whether a sentence ends with ``<eos>``.
+        end_of_sentence: whether a sentence ends with ``<eos>`` (with the words of pairs: with ``</s>``).
         chunks: how many of the most frequent n-grams of train the chunk vocabulary takes; 0 for no chunk vocabulary.
         chunk_length: L, words of such an n-gram at most; None without chunks.
         seed: of the shuffle and the division into splits.
@@ -37,6 +40,10 @@ class CorpusOptions(Settings):
     segmenter: str | None = None
     hmm: bool = False
     pieces: int = 8000
+    piece_model: PieceModel = "unigram"
+    lower: bool = False
+    numbers_to: str | None = None
+    max_length: int | None = None
     min_count: int | None = None
     max_vocabulary: int | None = None
     end_of_sentence: bool | None = None
@@ -45,12 +52,12 @@ class CorpusOptions(Settings):
     seed: int = 1
 
 
-class Unit(NamedTuple):
-    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space."""
+class Predicted(NamedTuple):
+    """What models of examples predict: of every ``texts`` texts the one at place ``text``, and then the word ``end``."""
 
-    words: list[str]
-    characters: int
-    bytes: int
+    texts: int
+    text: int
+    end: str
 
 
 class Corpus(ABC):
@@ -63,11 +70,13 @@ class Corpus(ABC):
         segmenters: the segmenters that make sense; the first is the default.
         size_of: ``source`` or ``tokens``, as in the signature.
         min_count, max_vocabulary, end_of_sentence: the customs of the data set.
+        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
         keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
         default_lexicon: the lexicon when none is named; None for no lexicon.
         proportions: of train, valid and test, for text that comes undivided.
         shuffle: whether undivided text is shuffled, or divided in its order.
-        vocabulary_splits: the splits whose words are counted for the vocabulary; text that comes undivided always is.
+        vocabulary_splits: the splits whose words are counted for the vocabulary.
+        predicted: which texts of examples models predict; their words alone are counted. None where all are predicted.
         specials: words that the vocabulary holds whether they occur or not; ``<eos>`` comes by ``end_of_sentence``.
     """
 
@@ -77,12 +86,14 @@ class Corpus(ABC):
     min_count: ClassVar[int] = 1
     max_vocabulary: ClassVar[int | None] = None
     end_of_sentence: ClassVar[bool] = False
+    cuts_latin: bool = False
     keeps_blank_lines: ClassVar[bool] = False
     default_lexicon: str | None = None
     proportions: tuple[int, int, int] = (90, 5, 5)
     shuffle: ClassVar[bool] = False
     specials: tuple[str, ...] = (UNKNOWN,)
     vocabulary_splits: tuple[str, ...] = SPLITS
+    predicted: Predicted | None = None
 
     @classmethod
     @abstractmethod
@@ -112,6 +123,10 @@ class Corpus(ABC):
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
         """Write what the finished folder has beside ids, from the (split, shard) in order; None where that is nothing."""
         return None
+
+    def sentence(self, text: str) -> str | None:
+        """A line as a segmenter that learns from the text is to read it; None for one that it is not to read."""
+        return " ".join(text.split()) or None
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:

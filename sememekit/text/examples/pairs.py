@@ -29,6 +29,7 @@ class PairSet(ExampleSet):
     label_headers: ClassVar = ()
     columns: ClassVar = ("source", "target")
     keeps_text: ClassVar = True
+    predicted: ClassVar = 1
     vocabulary_of_train: ClassVar = True
     held_out_stays_out: ClassVar = True
 

@@ -1,0 +1,238 @@
+"""What moved the decision of a classifier: its words and their sememes, taken away one at a time, and by the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sememekit.encoders.sememe_sum import Pi, SememeSum, further_words
+from sememekit.errors import ConfigError
+from sememekit.tasks.classifier import TextClassifier
+from sememekit.tasks.language_model import evaluating
+
+Ids = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class SememeInfluence:
+    """A sememe of one word of one text.
+
+    Attributes:
+        sememe: its id in the graph.
+        effect: log p(label) minus log p(label) without it; above 0 it speaks for the label.
+        gradient: the derivative of log p(label) along its vector, times the vector: the same to first order.
+    """
+
+    sememe: int
+    effect: float
+    gradient: float
+
+
+@dataclass(frozen=True)
+class PlaceInfluence:
+    """A word of one text.
+
+    Attributes:
+        effect: log p(label) minus log p(label) where the model reads the unknown word in its place.
+        gradient: the derivative of log p(label) along the word's vector, times the vector.
+        without_sememes: log p(label) minus log p(label) where the word has none of its sememes; None where it has none.
+        sememes: each of them taken away alone.
+    """
+
+    effect: float
+    gradient: float
+    without_sememes: float | None
+    sememes: tuple[SememeInfluence, ...]
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What moved one decision.
+
+    Attributes:
+        log_probs: (C,) of the labels.
+        label: the id of the label that is explained.
+        texts: for each text a place for each of its words; None for words that the model does not read.
+    """
+
+    log_probs: npt.NDArray[np.float64]
+    label: int
+    texts: tuple[tuple[PlaceInfluence | None, ...], ...]
+
+
+@dataclass
+class _Variant:
+    """A text that differs in one place: the ids of its words, and the ids that the encoder looks sememes up by."""
+
+    text: int
+    words: Ids
+    seen: Ids
+
+
+def reads_sememes(task: TextClassifier) -> bool:
+    """Whether the encoder of a model takes sememes in."""
+    return any(isinstance(part, SememeSum) for part in task.encoder.modules())
+
+
+def sememes_of(task: TextClassifier, word: int) -> list[int]:
+    """Ids of the sememes that the encoder has for a word; none where it takes none in."""
+    return next((part.sememes_of(word) for part in task.encoder.modules() if isinstance(part, SememeSum)), [])
+
+
+def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = None) -> Influence:
+    """Take every word and every sememe of every word away, one at a time, and see what becomes of a label.
+
+    A word that is taken away is read as the model reads words that it does not know: as ``<unk>``, or not at all where such
+    words are left out. A sememe is taken away from one word in one place: pi lacks its vector there, all else stays.
+
+    Args:
+        task: a model; it is put into evaluation mode inside.
+        texts: N arrays of word ids.
+        label: the id of the label to explain; the likeliest unless given.
+
+    Raises:
+        ConfigError: the vocabulary has no unknown word.
+    """
+    unknown = task.vocabulary.unknown_id
+    if unknown is None:
+        raise ConfigError("the vocabulary has no <unk>, which words are read as that are taken away; prepare the data again")
+    places = [task.places_read(text) for text in texts]
+    reading = [_reading(task, text) for text in texts]
+    sets: list[list[int]] = []
+    variants: list[_Variant] = []
+    plan: list[tuple[int, int, str, int]] = []
+    first_new = len(task.vocabulary)
+    for number, text in enumerate(texts):
+        for row, place in enumerate(places[number].tolist()):
+            changed = np.array(text, dtype=np.int64)
+            changed[place] = unknown
+            words = _reading(task, changed)
+            variants.append(_Variant(number, words, words))
+            same = np.array_equal(words, reading[number])  # an unknown word is one already
+            plan.append((number, place, "same" if same else "word", -1))
+            own = sememes_of(task, int(reading[number][row]))
+            for taken in [*own, -1] if own else []:
+                seen = reading[number].copy()
+                seen[row] = first_new + len(sets)
+                sets.append([sememe for sememe in own if taken >= 0 and sememe != taken])
+                variants.append(_Variant(number, reading[number], seen))
+                plan.append((number, place, "sememe" if taken >= 0 else "all", taken))
+    with evaluating(task), torch.no_grad(), further_words(task.encoder, sets):
+        whole = torch.stack([_vectors(task, [_Variant(n, words, words)])[0] for n, words in enumerate(reading)])
+        log_probs = _log_probs(task, [vector[None] for vector in whole])[0]
+        chosen = int(log_probs.argmax()) if label is None else label
+        changed_log_probs = np.empty(len(variants))
+        size = task.settings.evaluation_batch_size
+        for begin in range(0, len(variants), size):
+            block = variants[begin : begin + size]
+            found = _vectors(task, block)
+            rows = whole[:, None].expand(-1, len(block), -1).clone()
+            for column, variant in enumerate(block):
+                rows[variant.text, column] = found[column]
+            changed_log_probs[begin : begin + len(block)] = _log_probs(task, list(rows))[:, chosen].cpu().numpy()
+    effects = float(log_probs[chosen]) - changed_log_probs
+    by_word, by_sememe = _gradients(task, reading, chosen)
+    found_at: dict[tuple[int, int], dict[str, Any]] = {}
+    for (number, place, kind, sememe), effect in zip(plan, effects.tolist(), strict=True):
+        here = found_at.setdefault((number, place), {"sememes": [], "all": None})
+        if kind == "sememe":
+            row = int(np.searchsorted(places[number], place))
+            here["sememes"].append(SememeInfluence(sememe, effect, by_sememe[number, row, sememe]))
+        else:
+            here["word" if kind == "same" else kind] = 0.0 if kind == "same" else effect
+    return Influence(
+        log_probs=log_probs.cpu().numpy(),
+        label=chosen,
+        texts=tuple(
+            tuple(
+                _place(found_at[number, place], by_word[number][int(np.searchsorted(places[number], place))])
+                if (number, place) in found_at
+                else None
+                for place in range(len(text))
+            )
+            for number, text in enumerate(texts)
+        ),
+    )
+
+
+def _place(found: dict[str, Any], gradient: float) -> PlaceInfluence:
+    return PlaceInfluence(found["word"], gradient, found["all"], tuple(found["sememes"]))
+
+
+def _reading(task: TextClassifier, text: Ids) -> Ids:
+    """The ids that the model reads of a text."""
+    return np.array([task.word_read(int(text[place])) for place in task.places_read(text)], dtype=np.int64)
+
+
+def _vectors(task: TextClassifier, variants: Sequence[_Variant]) -> Tensor:
+    """(n, H) the vectors of texts whose words may have other sememes than the vocabulary says."""
+    tokens, lengths = task.padded([variant.words for variant in variants])
+    seen, _ = task.padded([variant.seen for variant in variants])
+    return task.text_vectors(seen, lengths, task.embedding(tokens))
+
+
+def _log_probs(task: TextClassifier, vectors: Sequence[Tensor]) -> Tensor:
+    """(n, C) log-probabilities in float64, from the vectors (n, H) of each text."""
+    return task.choose(vectors).double().log_softmax(-1)
+
+
+def _gradients(
+    task: TextClassifier, reading: Sequence[Ids], label: int
+) -> tuple[list[list[float]], dict[tuple[int, int, int], float]]:
+    """Gradient times input of log p(label): for each word that is read, and for each (text, its number, sememe)."""
+    sets: list[list[int]] = []
+    numbers: list[Ids] = []
+    for words in reading:
+        numbers.append(np.arange(len(sets), len(sets) + len(words)) + len(task.vocabulary))
+        sets += [sememes_of(task, int(word)) for word in words]
+    kept: list[tuple[SememeSum, Tensor, Pi]] = []
+
+    def keep(module: SememeSum, given: tuple[Tensor], pi: Pi) -> None:
+        kept.append((module, given[0], pi))
+
+    sums = {part for part in task.encoder.modules() if isinstance(part, SememeSum)}
+    hooks = [part.register_forward_hook(keep) for part in sums]
+    by_word: list[list[float]] = []
+    by_sememe: dict[tuple[int, int, int], float] = {}
+    try:
+        # The fused kernels of a GPU have no backward pass in evaluation mode.
+        with (
+            evaluating(task),
+            further_words(task.encoder, sets),
+            torch.backends.cudnn.flags(enabled=False),
+            torch.enable_grad(),
+        ):
+            inputs, vectors = [], []
+            for words, seen in zip(reading, numbers, strict=True):
+                tokens, lengths = task.padded([words])
+                x = task.embedding(tokens).detach().requires_grad_()
+                inputs.append(x)
+                vectors.append(task.text_vectors(task.padded([seen if sums else words])[0], lengths, x))
+            target = task.choose(vectors).double().log_softmax(-1)[0, label]
+            rows = [pi.rows for _, _, pi in kept]
+            found = torch.autograd.grad(target, [*inputs, *rows], allow_unused=True)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for x, gradient in zip(inputs, found, strict=False):
+        each = torch.zeros(len(x)) if gradient is None else (gradient * x).sum(-1)[:, 0]
+        by_word.append(each[1:-1].tolist())
+    for (module, tokens, pi), gradient in zip(kept, found[len(inputs) :], strict=True):
+        if gradient is None:
+            continue
+        along = gradient @ module.vectors.detach().T
+        for token, row in zip(tokens.flatten().tolist(), pi.where.flatten().tolist(), strict=True):
+            if token < len(task.vocabulary):
+                continue
+            text = next(n for n, own in enumerate(numbers) if len(own) and own[0] <= token <= own[-1])
+            place = token - int(numbers[text][0])
+            for sememe in sets[token - len(task.vocabulary)]:
+                key = (text, place, sememe)
+                by_sememe[key] = by_sememe.get(key, 0.0) + float(along[row, sememe])
+    return by_word, by_sememe

@@ -1,0 +1,105 @@
+"""The manifest of a run folder: the SHA-256 of every file that does not change while the run is trained.
+
+Snapshots have manifests of their own. This one ties vocabulary, graph, clusters, chunks, plan and signature of the data to each
+other: a file of another run that fits in form would give other numbers without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.errors import CheckpointError
+from sememekit.files import has_sha256, read_object, replace_file, to_json
+
+MANIFEST: Final = "manifest.json"
+FIXED: Final = (
+    "vocabulary.tsv",
+    "graph.json",
+    "clusters.json",
+    "chunks.tsv",
+    "sentencepiece.model",
+    "augment.jsonl",
+    "data.json",
+    "plan.json",
+    "versions.json",
+)
+"""Files that a run of today's commands may have beside its snapshots and its metrics; ``create`` may be given others."""
+
+
+def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """name -> SHA-256."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def write_manifest(folder: Path, files: Mapping[str, str]) -> None:
+    """Put a manifest of ``files``, name -> SHA-256, in the place of the one that is there."""
+    replace_file(folder / MANIFEST, to_json({"files": dict(files)}))
+
+
+def read_manifest(folder: Path) -> dict[str, str]:
+    """name -> SHA-256, or two with a blank between while a file is being replaced.
+
+    Raises:
+        CheckpointError: it is torn.
+    """
+    path = folder / MANIFEST
+    found = read_object(path, lambda why: CheckpointError(f"{why}; {remedy(folder)}")).get("files")
+    if not isinstance(found, dict) or not all(isinstance(one, str) and _is_name(name) for name, one in found.items()):
+        raise CheckpointError(f"{path} lists no files; it was changed after writing; {remedy(folder)}")
+    return found
+
+
+def check_manifest(folder: Path) -> None:
+    """Compare every fixed file of a run with the manifest.
+
+    Raises:
+        CheckpointError: a file is missing, was changed, or was not there when the run was written; it is named.
+    """
+    if not (folder / MANIFEST).is_file():
+        raise CheckpointError(f"{folder / MANIFEST} is missing, and the run was written with one; {remedy(folder)}")
+    listed = read_manifest(folder)
+    for name, expected in listed.items():
+        path = folder / name
+        if not path.is_file():
+            raise CheckpointError(f"{path} is missing, and {MANIFEST} lists it; {remedy(folder)}")
+        try:
+            good = any(has_sha256([path], one) for one in expected.split())
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+        if not good:
+            raise CheckpointError(
+                f"{path} does not match its checksum in {MANIFEST}; it was changed, damaged or taken from another run after "
+                f"writing; {remedy(folder)}"
+            )
+    for name in FIXED:
+        if name not in listed and (folder / name).exists():
+            raise CheckpointError(f"{folder / name} is no file of this run: {MANIFEST} does not list it; take it away")
+
+
+def replace_listed(folder: Path, name: str, content: bytes) -> None:
+    """Replace a fixed file and renew the manifest; killed at any moment, the folder has the old file or the new, and agrees."""
+    listed = read_manifest(folder)
+    new = hashlib.sha256(content).hexdigest()
+    write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, "").split(), new]))})
+    replace_file(folder / name, content)
+    write_manifest(folder, {**listed, name: new})
+
+
+def remedy(folder: Path) -> str:
+    """What to do about a run folder whose files do not belong together."""
+    return (
+        "copy the folder again from where it came from; or, if you changed it on purpose, write the manifest anew: "
+        f"python -c \"from sememekit.training.checkpoint import write_run_manifest as w; w('{folder}')\""
+    )
+
+
+def present(folder: Path) -> dict[str, Any]:
+    """name -> SHA-256 of the fixed files that lie in a run folder."""
+    return hashes({name: (folder / name).read_bytes() for name in FIXED if (folder / name).is_file()})
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name

@@ -1,0 +1,99 @@
+"""The lines of ``metrics.jsonl``: written so that a power cut loses none that a checkpoint knows of, and checked on reading."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.errors import CheckpointError
+from sememekit.files import RunWarning, naming, replace_file
+from sememekit.training.reports import ChangeReport, EpochReport, StepReport
+
+_KINDS: Final = {kind.__name__: kind for kind in (StepReport, EpochReport, ChangeReport)}
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+    "dict[str, float]": (dict,),
+}
+
+
+def append(path: Path, record: Mapping[str, Any]) -> None:
+    """Add one line. What stands for an epoch, a change or a stop reaches the disk before this returns; progress need not."""
+    with naming(path), path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        stream.flush()
+        if record.get("kind") != StepReport.__name__:
+            os.fsync(stream.fileno())
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """All records; a last line cut short by a kill, and NUL bytes that a power cut left, are left out.
+
+    Raises:
+        CheckpointError: a line that is no report; it is named.
+    """
+    if not path.exists():
+        return []
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+    if b"\0" in raw:
+        message = f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing"
+        warnings.warn(message, RunWarning, stacklevel=3)
+    records = []
+    for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
+        if line := line.strip(b"\0"):
+            records.append(_record(path, number, line))
+    return records
+
+
+def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Put these records in the place of all."""
+    replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
+
+
+def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
+    """Say it where the checkpoint of a run is after ``done`` epochs and the report of one is not there."""
+    there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
+    lost = [number for number in range(1, done + 1) if number not in there]
+    if lost:
+        named = ", ".join(map(str, lost[:10])) + (" and more" if len(lost) > 10 else "")
+        warnings.warn(
+            f"{path} has lost its line of epoch {named}, though the checkpoint is after epoch {done}; training goes on as if "
+            "nothing had happened, and the report lacks them",
+            RunWarning,
+            stacklevel=3,
+        )
+
+
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line.decode())
+        if not isinstance(record, dict):
+            raise ValueError("no JSON object")
+        kind = record.get("kind")
+        if not isinstance(kind, str) or type(record.get("step")) is not int:
+            raise ValueError("no kind or no step")
+        for field in fields(_KINDS[kind]) if kind in _KINDS else ():
+            if field.name not in record and field.default is not MISSING:
+                continue
+            value = record.get(field.name)
+            good = isinstance(value, _TYPES[str(field.type)]) and isinstance(value, bool) == (field.type == "bool")
+            if good and isinstance(value, dict):
+                good = all(isinstance(one, int | float) for one in value.values())
+            if not good:
+                raise ValueError(f"key {field.name!r} of {kind} is {value!r:.60}")
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path}:{number}: not a report as sememekit wrote it ({error!s:.200}); take the line out, or put the file "
+            f"aside (mv {path} {path}.damaged): training and evaluation do not need it, and the report then begins later"
+        ) from None
+    return record

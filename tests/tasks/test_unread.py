@@ -1,0 +1,125 @@
+"""What is given and read by nothing is remarked on, and what old plans lack is what their models did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from sememekit.build import completed, load_run, read_plan, remarks_on
+from sememekit.commands.train import table_of_run, train
+from sememekit.config import load_recipe, recipe_names
+from sememekit.sememes import build_graph
+from tests.small import small_lexicon
+from tests.small_examples import ExamplePlace
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("unread"))
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> ExamplePlace:
+    return ExamplePlace(tmp_path_factory.mktemp("unread_examples"))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "keys", "named"),
+    [
+        (
+            "lstm",
+            {"sememe_dropout": 0.2},
+            "encoder.sememe_dropout=0.2 changes nothing: it is read with injection other than none",
+        ),
+        ("lstm", {"sememe_size": 5}, "encoder.injection is none"),
+        (
+            "gru",
+            {"candidate": "release", "injection": "gate"},
+            "encoder.candidate=release changes nothing: it is read with inj",
+        ),
+        ("gru", {"gate_output": "plain"}, "it is read with injection=gate only, and encoder.injection is none"),
+        ("bilstm", {"shared_sememes": False}, "encoder.shared_sememes=False changes nothing"),
+        (
+            "lstm",
+            {"num_layers": 1, "dropout": 0.5},
+            "it is read with num_layers other than 1 only, and encoder.num_layers is 1",
+        ),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_remarked_on(encoder: str, keys: dict[str, object], named: str) -> None:
+    plan = read_plan({"encoder": {"name": encoder, "hidden_size": 4, **keys}}, "test")
+    (remark,) = remarks_on(plan)
+    assert named in remark
+
+
+def test_a_setting_that_is_read_or_is_the_default_is_not() -> None:
+    read = {"name": "gru", "injection": "cell", "candidate": "release", "sememe_dropout": 0.2, "sememe_size": 5}
+    assert remarks_on(read_plan({"encoder": read}, "test")) == ()
+    assert remarks_on(read_plan({"encoder": {"name": "gru", "candidate": "paper", "sememe_dropout": 0.0}}, "test")) == ()
+
+
+def test_settings_of_vectors_without_vectors() -> None:
+    task = {"name": "nli", "outside": "drop", "tune_vectors": True, "classifier_layers": 0, "classifier_size": 7}
+    found = remarks_on(read_plan({"task": task}, "test"))
+    assert [text.split(" ")[0] for text in found] == ["task.tune_vectors=True", "task.outside=drop", "task.classifier_size=7"]
+    assert "it is read with a vectors only, and task.vectors is empty" in found[0]
+
+
+def test_no_shipped_recipe_has_a_setting_that_nothing_reads() -> None:
+    for name in recipe_names():
+        if name.startswith("attack/"):
+            continue
+        assert remarks_on(read_plan(load_recipe(name), name)) == (), name
+
+
+def test_a_graph_that_no_part_reads_is_remarked_on_and_kept(place: Place, tmp_path: Path) -> None:
+    said: list[str] = []
+    table = place.table(graph__path=str(place.graph), schedule__epochs=1)
+    report = train(table, tmp_path / "run", on_remark=said.append)
+    assert list(report.remarks) == said
+    assert "changes nothing: task 'language_model' and encoder 'lstm' and decoder 'softmax'" in said[0]
+    assert (tmp_path / "run" / "graph.json").exists(), "evaluate-ppl --by reads it"
+    assert remarks_on(read_plan(place.table("sdlm"), "test")) == ()
+    assert remarks_on(read_plan(place.table(encoder__injection="cell", graph__path=str(place.graph)), "test")) == ()
+
+
+def test_a_run_with_two_tables_opens_and_goes_on_as_it_was(examples: ExamplePlace, tmp_path: Path) -> None:
+    """Plans of earlier versions lack the key: their weights hold a table and a second cell for each direction."""
+    graph = tmp_path / "graph.json"
+    build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
+    own = {"encoder__injection": "cell", "graph__path": str(graph)}
+    train(examples.table(encoder="bigru", encoder__shared_sememes=False, **own), tmp_path / "old")
+    before = load_run(tmp_path / "old", device="cpu").task
+    plan = json.loads((tmp_path / "old" / "plan.json").read_text())
+    del plan["encoder"]["shared_sememes"]
+    (tmp_path / "old" / "plan.json").write_text(json.dumps(plan))
+    after = load_run(tmp_path / "old", device="cpu")
+    assert not after.plan.encoder.settings.shared_sememes
+    for one, other in zip(before.parameters(), after.task.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert table_of_run(tmp_path / "old")["encoder"]["shared_sememes"] is False
+    report = train({"schedule": {"epochs": 3}}, tmp_path / "old", resume=True)
+    assert report.epochs == 3
+    assert json.loads((tmp_path / "old" / "plan.json").read_text())["encoder"]["shared_sememes"] is False
+
+
+def test_a_run_that_shares_is_stored_once_and_loaded(examples: ExamplePlace, tmp_path: Path) -> None:
+    graph = tmp_path / "graph.json"
+    build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
+    table = examples.table(encoder="bilstm", encoder__injection="cell", graph__path=str(graph))
+    report = train(table, tmp_path / "run")
+    loaded = load_run(tmp_path / "run", device="cpu")
+    encoder = loaded.task.encoder
+    assert encoder.back.sememes is encoder.forth.sememes
+    assert encoder.back.stack[0].sememe_cell is encoder.forth.stack[0].sememe_cell
+    assert loaded.task.evaluate(examples.pairs, "valid")["accuracy"] == pytest.approx(report.best_valid)
+
+
+def test_what_a_plan_has_is_left_alone() -> None:
+    table = {"encoder": {"name": "bilstm", "shared_sememes": True}, "task": {"name": "nli"}}
+    assert completed(table) == table
+    assert completed({"encoder": {"name": "lstm"}}) == {"encoder": {"name": "lstm"}}

@@ -1,0 +1,179 @@
+"""Files on the ground floor: whole or not at all, replaced by their own kind alone, hashed once, one writer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit import files
+from sememekit.commands import page
+from sememekit.errors import ConfigError
+from sememekit.files import (
+    CLUSTERS,
+    GRAPH,
+    PAGE,
+    TEXTS,
+    Kind,
+    has_sha256,
+    remove_leftovers,
+    replace_file,
+    sole_writer,
+    sync_folder,
+    write_output,
+)
+
+OWN: dict[str, tuple[Kind, bytes]] = {
+    "page": (PAGE, page.document("a title", "<p>text</p>").encode()),
+    "texts": (TEXTS, b'{"source": "a b", "texts": ["a"], "references": ["b"]}\n'),
+    "graph": (GRAPH, b'{"format": "sememekit sememe graph", "version": 1,\n'),
+    "clusters": (CLUSTERS, b'{"format": "sememekit word clusters", "version": 1,\n'),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_output_replaces_its_own_kind_and_nothing_else(tmp_path: Path, name: str) -> None:
+    kind, content = OWN[name]
+    path = tmp_path / "out"
+    write_output(path, content, kind)
+    write_output(path, content + b"more", kind)
+    assert path.read_bytes() == content + b"more"
+    path.write_bytes(b"")
+    write_output(path, content, kind)
+    foreign = [b"my thesis\n", b"<!DOCTYPE html>\n<html><body>mine</body></html>", b'{"format": "other"}', b"\x7fELF"]
+    foreign += [other for key, (_, other) in OWN.items() if key != name]
+    for other in foreign:
+        path.write_bytes(other)
+        with pytest.raises(ConfigError, match="is not replaced"):
+            write_output(path, content, kind)
+        assert path.read_bytes() == other
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+def test_folders_devices_and_no_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a folder"):
+        write_output(tmp_path, b"x", PAGE)
+    with pytest.raises(ConfigError, match="no regular file"):
+        write_output("/dev/null", b"x", PAGE)
+    with pytest.raises(ConfigError, match="give the name of a file"):
+        write_output("", b"x", PAGE)
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "page.html"
+    content = OWN["page"][1]
+    write_output(path, content, PAGE)
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "fsync", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            write_output(path, content + b"later", PAGE)
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == content
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_link_is_followed_and_rights_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.html", tmp_path / "link.html"
+    write_output(real, OWN["page"][1], PAGE)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_output(link, OWN["page"][1] + b"2", PAGE)
+    assert link.is_symlink()
+    assert real.read_bytes().endswith(b"2")
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    dead, living = tmp_path / f".g.graph.{child.pid}.partial", tmp_path / f".g.graph.{os.getppid()}.partial"
+    mine = tmp_path / ".g.graph.notes.partial"
+    for path in (dead, living, mine):
+        path.write_text("half")
+    remove_leftovers(tmp_path, ".g.graph.", ".partial")
+    assert {entry.name for entry in tmp_path.iterdir()} == {living.name, mine.name}
+
+
+def test_a_system_that_opens_no_folders_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def as_windows(path: Any, *rest: Any, **more: Any) -> int:
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr(files.os, "open", as_windows)
+    replace_file(tmp_path / "a", b"1")
+    sync_folder(tmp_path)
+    assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMEMEKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(files, "REMEMBERED", 1)
+    path = tmp_path / "big"
+    path.write_bytes(b"x" * 1000)
+    old = time.time_ns() - 60 * 10**9
+    os.utime(path, ns=(old, old))
+    right = hashlib.sha256(b"x" * 1000).hexdigest()
+    assert has_sha256([path], right)
+    assert (tmp_path / "cache" / "hashes.json").is_file()
+    monkeypatch.setattr(files, "_hashes", {})  # another process
+    with monkeypatch.context() as patch:
+        patch.setattr(hashlib, "sha256", _counting(hashlib.sha256, calls := []))
+        assert has_sha256([path], right)
+        assert all(len(content) < 1000 for content in calls), "the file itself was not hashed again"
+    path.write_bytes(b"x" * 999 + b"y")
+    os.utime(path, ns=(old + 1, old + 1))
+    assert not has_sha256([path], right), "the time differs"
+    (tmp_path / "cache" / "hashes.json").write_bytes(b"{torn")
+    assert has_sha256([path], hashlib.sha256(b"x" * 999 + b"y").hexdigest()), "a torn cache is none"
+    monkeypatch.setenv("SEMEMEKIT_CACHE", "/dev/null/none")
+    monkeypatch.setattr(files, "_hashes", {})
+    assert has_sha256([path], hashlib.sha256(b"x" * 999 + b"y").hexdigest()), "no cache can be written"
+
+
+def _counting(real: Any, calls: list[bytes]) -> Any:
+    def made(content: bytes = b"", **more: Any) -> Any:
+        calls.append(content)
+        return real(content, **more)
+
+    return made
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from sememekit.files import sole_writer
+with sole_writer(Path(sys.argv[1]), RuntimeError):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_lock_names_its_holder_and_a_kill_frees_it(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    child = subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    with pytest.raises(RuntimeError, match=f"process {child.pid} on "), sole_writer(lock, RuntimeError):
+        pass
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    here = f"process {os.getpid()} on "
+    with sole_writer(lock, RuntimeError), pytest.raises(RuntimeError, match=here), sole_writer(lock, RuntimeError):
+        pass
+    with sole_writer(lock, RuntimeError):
+        pass

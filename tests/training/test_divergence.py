@@ -1,0 +1,99 @@
+"""Runs whose rate is absurd: whatever becomes of them, no snapshot holds a number that is not finite, and none is a bug."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sememekit.build import load_run
+from sememekit.commands.evaluate import evaluate
+from sememekit.commands.train import train
+from sememekit.errors import SememekitError, TrainingError
+from sememekit.training import RunFolder
+from tests.small_examples import ExamplePlace
+from tests.small_pairs import PairPlace
+from tests.small_run import Place
+
+LATTICE: dict[str, dict[str, Any]] = {
+    "task": {"name": "lattice", "embedding_size": 6, "sub_size": 5, "longest_chunk": 3, "batch_size": 8},
+    "encoder": {"name": "lattice_lstm", "hidden_size": 6},
+    "decoder": {"name": "softmax"},
+    "run": {"threads": 1, "device": "cpu"},
+}
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Plans of nine kinds of run."""
+    folder = tmp_path_factory.mktemp("divergence")
+    words, pairs, examples = Place(folder / "words"), PairPlace(folder / "pairs"), ExamplePlace(folder / "examples")
+    chunks = Place(folder / "chunks", end_of_sentence=True, chunks=8, chunk_length=3)
+    models = {name: words.table(name) for name in ("softmax", "sdlm", "mos", "self_organized", "class_hsm")}
+    return models | {
+        "nli": examples.table("nli"),
+        "classification": examples.table("classification"),
+        "headline": pairs.table("softmax"),
+        "lattice": {"data": {"path": str(chunks.data.folder)}, **LATTICE},
+    }
+
+
+def runaway(table: dict[str, Any], out: Path, optimizer: str, rate: float) -> str:
+    """Train with that rate and no clip worth the name, and hold what is left to what is promised; how it ended."""
+    plan = {
+        **table,
+        "optimizer": {"name": optimizer, "learning_rate": rate, "clip": 1e30},
+        "schedule": {"epochs": 3},
+        "run": {**table["run"], "stall_epochs": 0, "checkpoint_every": 4},
+    }
+    try:
+        report = train(plan, out)
+        assert report.best_valid is None or math.isfinite(report.best_valid)
+        report.model_dump_json()
+        ended = "finished"
+    except TrainingError as error:
+        ended = str(error)
+    assert len(ended) < 600
+    assert "\n" not in ended
+    folder = RunFolder.open(out)
+    pointer = folder.pointer()
+    assert ("no checkpoint was written" in ended) == (not pointer)
+    for which in ("last", "best"):
+        if which not in pointer:
+            continue
+        snapshot = folder.load(which, with_trainer=True)  # type: ignore[call-overload]
+        floats = [tensor for tensor in snapshot.weights.values() if tensor.is_floating_point()]
+        assert all(bool(torch.isfinite(tensor).all()) for tensor in floats), which
+        best = snapshot.trainer["progress"]["best"]
+        assert best is None or math.isfinite(best)
+        load_run(out, which=which, device="cpu")  # type: ignore[arg-type]
+    for record in folder.metrics():
+        if record["kind"] == "EpochReport":
+            assert all(math.isfinite(value) for value in record["valid"].values())
+    if "best" in pointer:
+        with suppress(SememekitError):
+            evaluate(out, device="cpu").model_dump_json()
+    return ended
+
+
+@pytest.mark.parametrize(("kind", "optimizer", "rate"), [("softmax", "adam", 3e38), ("nli", "adam", 3e38), ("nli", "sgd", 1e6)])
+def test_a_run_that_diverges_leaves_only_whole_checkpoints(
+    tables: dict[str, dict[str, Any]], tmp_path: Path, kind: str, optimizer: str, rate: float
+) -> None:
+    runaway(tables[kind], tmp_path / "run", optimizer, rate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [1e6, 3e38])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(
+    "kind", ["softmax", "sdlm", "mos", "self_organized", "class_hsm", "nli", "classification", "headline", "lattice"]
+)
+def test_every_kind_of_run_diverges_well(
+    tables: dict[str, dict[str, Any]], tmp_path: Path, kind: str, optimizer: str, rate: float
+) -> None:
+    runaway(tables[kind], tmp_path / "run", optimizer, rate)
