@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(BIN)/python -m pip install --quiet
 
-.PHONY: help quickstart test lint bench clean
+.PHONY: help quickstart test lint bench faults mutate clean
 
 help:
 	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about six minutes)"
 	@echo "make test         set up .venv, then check style, types and behaviour"
 	@echo "make lint         style and types alone"
+	@echo "make faults       kill, damage and mislead every command, and print what came of it (half an hour)"
+	@echo "make mutate       change the code in small ways, and print which changes no test sees"
 	@echo "make bench        the speed claims, one JSON object a line"
 	@echo "make clean        remove caches and build products; .venv and your runs stay"
 
@@ -29,6 +31,12 @@ lint: $(VENV)/.dev-installed
 
 bench: $(VENV)/.dev-installed
 	@set -e; for script in $$(ls benchmarks/*.py | grep -v measuring.py); do $(BIN)/python "$$script"; done
+
+faults: $(VENV)/.dev-installed
+	$(BIN)/python -m tests.faults
+
+mutate: $(VENV)/.dev-installed
+	$(BIN)/python -m tests.mutate
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""A room imports only from rooms with a lower number, never from its own number, not even inside a function."""
+"""A room imports only from rooms with a lower number, not even inside a function; in a room no two files import each other."""
 
 from __future__ import annotations
 
@@ -95,6 +95,45 @@ def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
     return ""
 
 
+def imports_of(package: Path) -> dict[str, set[str]]:
+    """file -> the files of the package that it imports, anywhere in it: types alone and inside functions, too.
+
+    What a name stands for in a package is what its ``__init__`` imports; a package itself is the file ``__init__``.
+    """
+    files = {}
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package).with_suffix("").parts
+        files[".".join([package.name, *(part for part in parts if part != "__init__")])] = path
+    return {
+        module: {
+            found for _, target in imported_modules(path, module) if (found := _file_of(target, files)) not in ("", module)
+        }
+        for module, path in files.items()
+    }
+
+
+def _file_of(target: str, files: dict[str, Path]) -> str:
+    """The longest beginning of a dotted name that is a file of the package, or nothing; the root's version is no file."""
+    while target and target not in files:
+        target = target.rpartition(".")[0]
+    return target if "." in target else ""
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of files of which each imports, over others, itself."""
+    reached = {module: set(targets) for module, targets in imports.items()}
+    for middle in imports:
+        for module in imports:
+            if middle in reached[module]:
+                reached[module] |= reached[middle]
+    found = {frozenset(other for other in reached[module] if module in reached[other]) for module in imports}
+    return sorted(sorted(circle) for circle in found if len(circle) > 1)
+
+
+def test_no_file_imports_itself_over_others() -> None:
+    assert circles(imports_of(PACKAGE)) == []
+
+
 def test_the_rooms_of_the_package() -> None:
     assert breaches(PACKAGE) == []
 
@@ -131,6 +170,23 @@ def make_tree(root: Path, files: dict[str, str]) -> Path:
 )
 def test_a_wrong_import_is_found(tmp_path: Path, name: str, text: str) -> None:
     assert len(breaches(make_tree(tmp_path, {name: text}))) == 1
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from kit.text.a import A\n",
+        "from . import a\n",
+        "def f():\n    from kit.text import a\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from kit.text.a import A\n",
+        "from kit.text import A\n",
+    ],
+)
+def test_a_circle_inside_a_room_is_found(tmp_path: Path, back: str) -> None:
+    files = {"text/__init__.py": "from kit.text.a import A\n", "text/a.py": "from kit.text.b import B\n", "text/c.py": ""}
+    (found,) = circles(imports_of(make_tree(tmp_path, {**files, "text/b.py": back})))
+    assert set(found) - {"kit.text"} == {"kit.text.a", "kit.text.b"}
+    assert circles(imports_of(make_tree(tmp_path, {**files, "text/b.py": "from kit.text import c\n"}))) == []
 
 
 def test_right_imports_pass(tmp_path: Path) -> None:

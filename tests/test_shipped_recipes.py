@@ -14,11 +14,14 @@ from sememekit.build import Plan, build_task, read_plan
 from sememekit.config import resources_folder
 from sememekit.config.recipes import list_recipes, load_recipe
 from sememekit.sememes import build_graph
+from sememekit.tasks.base import Task
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.lattice import Lattice
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.training import Snapshot, Trainer
+from sememekit.training.trainer import _Window
 from tests.small import COUNTS, small_graph, small_lexicon, small_vocabulary
 
 ALL = [recipe.name for recipe in list_recipes()]
@@ -56,6 +59,42 @@ def files_of_recipes() -> list[Any]:
     return list((resources_folder() / "recipes").rglob("*.toml"))
 
 
+class NoFolder:
+    """Where snapshots go that nobody reads."""
+
+    def save(self, step: int, model: object, trainer: object, *, best: bool) -> str:
+        return f"step-{step:08d}"
+
+    def load(self, which: str, *, with_trainer: bool) -> Snapshot:
+        return self.best
+
+    best: Snapshot
+
+
+def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
+    """One step of the trainer by the recipe's optimiser, and two epochs of its schedule, the second a worse one."""
+    folder, schedule = NoFolder(), plan.schedule
+    trainer = Trainer(task, None, folder, plan.optimizer, schedule, plan.run)  # type: ignore[arg-type]
+    trainer.carry = carry
+    before = [parameter.detach().clone() for parameter in trainer.parameters]
+    trainer._step(batch, _Window())
+    assert any(not torch.equal(old, new) for old, new in zip(before, trainer.parameters, strict=True))
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in trainer.parameters)
+    assert trainer.average.count == (plan.optimizer.averaging == "from_start")
+    folder.best = Snapshot("best", {name: value.clone() for name, value in task.state_dict().items()}, {})
+    values = [50.0, 60.0] if task.headline.lower_is_better else [0.6, 0.5]
+    rate = plan.optimizer.learning_rate
+    for value in values:
+        trainer.progress.nats, trainer.progress.count, trainer.progress.seconds = 1.0, 1, 1.0
+        trainer._validate = lambda value=value: {task.headline.name: value}  # type: ignore[misc,method-assign]
+        (report,) = trainer._end_epoch(ignorant=1000.0 if task.headline.lower_is_better else 0.01)
+        assert report.rate == pytest.approx(rate)
+        cut = value == values[1] and schedule.grace < 2 and schedule.factor < 1.0
+        assert report.rate_cut == cut
+        rate *= (schedule.factor if cut else 1.0) * schedule.decay
+    assert trainer.progress.rate == pytest.approx(rate)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     plan = read_plan(toy_table(name), name)
@@ -75,6 +114,7 @@ def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     assert mean == pytest.approx(math.log(len(small_vocabulary())), rel=0.35), "an untrained model is about as good as a guess"
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
+    take_a_step(plan, task, tokens, task.encoder.start(3))
 
 
 def check_a_writer(plan: Plan) -> None:
@@ -85,10 +125,12 @@ def check_a_writer(plan: Plan) -> None:
     assert isinstance(task, SequenceToSequence)
     generator = np.random.default_rng(0)
     pairs = [(generator.integers(0, len(vocabulary), size), generator.integers(0, len(vocabulary), 3)) for size in (7, 4)]
-    loss = task.loss(task.batch_of(pairs), ())
+    batch = task.batch_of(pairs)
+    loss = task.loss(batch, ())
     assert float(loss.nats.detach()) / loss.count == pytest.approx(math.log(len(vocabulary)), rel=0.35)
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
+    take_a_step(plan, task, batch)
 
 
 def check_a_lattice(plan: Plan) -> None:
@@ -98,11 +140,13 @@ def check_a_lattice(plan: Plan) -> None:
     chunks = ChunkVocabulary(vocabulary, [tuple(words[:2]), tuple(words[:3])], [2, 2], max_length=4)
     task = build_task(plan, vocabulary, build_graph(vocabulary, [small_lexicon()]), chunks=chunks)
     assert isinstance(task, Lattice)
-    loss = task.loss(task.batch_of([np.array([*words, vocabulary.end_id]), np.array([vocabulary.end_id])]), ())
+    batch = task.batch_of([np.array([*words, vocabulary.end_id]), np.array([vocabulary.end_id])])
+    loss = task.loss(batch, ())
     mean = float(loss.nats.detach()) / loss.count
     assert mean == pytest.approx(math.log(len(vocabulary)), rel=0.35), "an untrained model is about as good as a guess"
     loss.nats.backward()
     assert all(parameter.grad is not None for parameter in task.parameters())
+    take_a_step(plan, task, batch)
 
 
 def check_a_classifier(plan: Plan) -> None:
@@ -112,12 +156,14 @@ def check_a_classifier(plan: Plan) -> None:
     assert isinstance(task, TextClassifier)
     generator = np.random.default_rng(0)
     texts = [[generator.integers(0, len(vocabulary), size) for size in (5, 3)[: task.num_texts]] for _ in range(3)]
-    loss = task.loss(task.batch_of(texts, np.array([0, 1, 0])), ())
+    batch = task.batch_of(texts, np.array([0, 1, 0]))
+    loss = task.loss(batch, ())
     assert float(loss.nats.detach()) / loss.count == pytest.approx(math.log(2), rel=0.35)
     loss.nats.backward()
     learnt = [parameter for parameter in task.parameters() if parameter.requires_grad]
     assert len(learnt) > 4
     assert all(parameter.grad is not None for parameter in learnt)
+    take_a_step(plan, task, batch)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -150,3 +196,12 @@ def test_finetuning_changes_the_training_alone() -> None:
         assert (first.encoder, first.decoder) == (second.encoder, second.decoder)
         assert (second.optimizer.averaging, second.schedule.stop_non_monotone) == ("from_start", 5)
         assert first.optimizer.averaging == "triggered"
+
+
+def test_rows_of_the_sememe_paper_start_as_it_says() -> None:
+    """Sememes with the variance of the text, cells as the released code draws them."""
+    rows = [name for name in ALL if name.startswith("sememe_rnn/")]
+    with_sememes = [load_recipe(name)["encoder"] for name in rows if load_recipe(name)["encoder"].get("injection")]
+    assert len(with_sememes) == 36
+    assert {round(encoder["sememe_deviation"] ** 2, 6) for encoder in with_sememes} == {0.05}
+    assert {load_recipe(name)["encoder"]["initialisation"] for name in rows} == {"kaiming"}

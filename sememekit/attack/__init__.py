@@ -1,8 +1,8 @@
 """A laboratory for attacks: it knows a victim, any callable from texts to probabilities, and no task or model."""
 
-from sememekit.attack.documents import Document, Fields
+from sememekit.attack.documents import Cutter, Document, Fields, long_run
 from sememekit.attack.engine import Attack, words_of
-from sememekit.attack.examples import Example, ExampleFile, ExampleResult, choose_examples, read_examples
+from sememekit.attack.examples import Change, Example, ExampleFile, ExampleResult, choose_examples, read_examples
 from sememekit.attack.plan import (
     GOALS,
     AttackPlan,
@@ -21,6 +21,8 @@ __all__ = [
     "Attack",
     "AttackPlan",
     "AttackResources",
+    "Change",
+    "Cutter",
     "Document",
     "Example",
     "ExampleFile",
@@ -34,6 +36,7 @@ __all__ = [
     "build_search",
     "choose_examples",
     "is_attack",
+    "long_run",
     "read_attack_plan",
     "read_examples",
     "words_of",

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from sememekit.errors import DataError
 
 Fields = tuple[str, ...]
 """One text, or several that are classified together: (premise, hypothesis)."""
 
 _PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w\s]")
 """A token between angle brackets, a clitic that stands alone, a word, or one mark."""
+
+Cutter = Callable[[str], Sequence[str]]
+"""Cuts a text into the words that may be exchanged: the ``segment`` of a segmenter."""
+
+LONGEST_RUN: Final = 6
+"""Characters of Chinese, Japanese or Korean without a blank that may still be one word; words above it are rare names."""
+
+_RUN: Final = re.compile(rf"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{{{LONGEST_RUN + 1},}}")
 
 
 @dataclass(frozen=True)
@@ -37,12 +47,20 @@ class Document:
     words: tuple[Word, ...]
 
     @classmethod
-    def read(cls, fields: Fields) -> Document:
-        """Cut the fields into words. Text without blanks between its words (Chinese) must be segmented first."""
+    def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
+        """Cut the fields into words; the fields themselves stay as they are.
+
+        Args:
+            fields: texts.
+            cut: cuts text without blanks between its words (Chinese); None cuts at white space and marks.
+
+        Raises:
+            DataError: the words of ``cut`` are not the text from left to right, so that none can be exchanged in it.
+        """
         words = (
-            Word(number, match.start(), match.end(), match.group())
+            Word(number, begin, end, field[begin:end])
             for number, field in enumerate(fields)
-            for match in _PIECE.finditer(field)
+            for begin, end in (_spans(field, cut(field)) if cut is not None else _pieces(field))
         )
         return cls(fields, tuple(words))
 
@@ -58,6 +76,34 @@ class Document:
             field = fields[word.field]
             fields[word.field] = field[: word.begin] + changes[number] + field[word.end :]
         return tuple(fields)
+
+
+def long_run(fields: Fields) -> str:
+    """The first stretch of Chinese, Japanese or Korean that is too long for one word, or an empty string."""
+    found = next((match for match in map(_RUN.search, fields) if match is not None), None)
+    return found.group() if found is not None else ""
+
+
+def _pieces(field: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _PIECE.finditer(field))
+
+
+def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where each of the words stands; together they must be the field but for white space."""
+    end = 0
+    for word in words:
+        begin = end
+        while begin < len(field) and field[begin].isspace():
+            begin += 1
+        end = begin + len(word)
+        if field[begin:end] != word:
+            raise DataError(
+                f"the segmenter gave {word!r} where the text has {field[begin : begin + 20]!r}: it changes the text, and an "
+                "attack must know where each word stands; use characters, fmm, jieba or none"
+            )
+        yield begin, end
+    if field[end:].strip():
+        raise DataError(f"the segmenter left {field[end:].strip()[:20]!r} out; use characters, fmm, jieba or none")
 
 
 def match_case(substitute: str, word: str) -> str:

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.attack.constraints.base import Constraint
-from sememekit.attack.documents import Document, Fields
+from sememekit.attack.documents import Cutter, Document, Fields
 from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
 from sememekit.attack.goals import Aim, Goal
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.searches.base import Search
 from sememekit.attack.space import Rows, Space, best_index
 from sememekit.attack.victim import Answer, Victim
+from sememekit.errors import DataError
+from sememekit.measure.attack_coverage import SpaceSize
 
 _Asking = Generator[list[Fields], list[Answer], ExampleResult]
 
@@ -39,6 +41,7 @@ class Attack:
         goal, search, constraints: the parts.
         table: substitutes by word.
         settings: how it is run.
+        cut: cuts texts without blanks between their words; None for white space and marks.
     """
 
     victim: Victim
@@ -47,6 +50,7 @@ class Attack:
     constraints: Sequence[Constraint]
     table: Mapping[str, tuple[str, ...]]
     settings: RunningSettings
+    cut: Cutter | None = None
 
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
         """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
@@ -76,9 +80,14 @@ class Attack:
                     still.append((asking, next_step))
             active = still
 
-    def attack_one(self, example: Example) -> _Asking:
-        """One example, as a coroutine that yields texts to ask and returns the result."""
-        generator = np.random.default_rng([self.settings.seed, example.index])
+    def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
+        """One example, as a coroutine that yields texts to ask and returns the result.
+
+        Args:
+            example: to attack.
+            generator: the source of everything random in it; by default from the seed and the number of the example.
+        """
+        generator = np.random.default_rng([self.settings.seed, example.index]) if generator is None else generator
         labels = self.victim.labels
         known: dict[str, Any] = {"index": example.index, "fields": example.fields, "label": example.label}
 
@@ -103,13 +112,16 @@ class Attack:
         }
         if predicted != label:
             return result("skipped", "classified wrongly without an attack")
-        document = Document.read(example.fields)
-        space = Space.open(document, self.table)
+        try:
+            document = Document.read(example.fields, self.cut)
+        except DataError as error:
+            return result("error", str(error))
+        whole = space = Space.open(document, self.table)
         for constraint in self.constraints:
             space = constraint.narrow(space)
             if space.refusal:
                 break
-        known["num_words"] = space.num_words
+        known |= {"num_words": space.num_words, "space": _size(whole, space)}
         if not space.num_words:
             return result("skipped", "no words that may change")
         if space.refusal:
@@ -119,9 +131,11 @@ class Attack:
         start = float(aim.scores(answer[None])[0])
         known["best_score"] = start
         if not len(space.positions):
-            return result("failed", "no word has a substitute")
+            none = not any(whole.substitutes[number] for number in space.scope)
+            reason = "no word has a substitute" if none else "the constraints leave no word a substitute"
+            return result("no_candidates", reason)
         if space.most < 1:
-            return result("failed", "the constraints allow no change")
+            return result("no_candidates", "the constraints allow no change")
         if refusal := self.search.refusal(space):
             return result("skipped", refusal)
         outcome = yield from _Run(self, space, aim, answer, generator).drive(start)
@@ -195,7 +209,7 @@ class _Run:
                     rows = None
         finally:
             search.close()
-        return _Outcome(self._queries, best, "the search gave up")
+        return _Outcome(self._queries, best, self._attack.search.verdict)
 
     def _count(self, keys: list[bytes]) -> tuple[list[int], int]:
         """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
@@ -231,14 +245,36 @@ def _advance(asking: _Asking, answers: list[Answer] | None) -> list[Fields] | Ex
 def _change(document: Document, number: int, new: str) -> Change:
     word = document.words[number]
     place = sum(other.field == word.field for other in document.words[:number])
-    return Change(field=word.field, place=place, old=word.text, new=new)
+    return Change(field=word.field, place=place, begin=word.begin, old=word.text, new=new)
 
 
-def words_of(examples: Iterable[Example]) -> list[str]:
-    """Every word of the examples as written and in lower case, most frequent first: what candidates are looked up for."""
+def _size(whole: Space, space: Space) -> SpaceSize:
+    """How much there is to try: before (``whole``) and after the constraints."""
+    words = [number for number in space.scope if any(map(str.isalnum, whole.document.words[number].text))]
+    kept = [number for number in words if space.substitutes[number]]
+    return SpaceSize(
+        words=len(words),
+        with_candidates=sum(bool(whole.substitutes[number]) for number in words),
+        changeable=len(kept),
+        substitutes=sum(len(space.substitutes[number]) for number in kept),
+        texts_log10=space.texts_log10(),
+    )
+
+
+def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str]:
+    """Every word of the examples as written and in lower case, most frequent first: what candidates are looked up for.
+
+    Args:
+        examples: texts.
+        cut: see ``Document.read``; an example that it cannot be used on ends in an error of its own later on.
+    """
     counts: dict[str, int] = {}
     for example in examples:
-        for word in Document.read(example.fields).words:
+        try:
+            words = Document.read(example.fields, cut).words
+        except DataError:
+            continue
+        for word in words:
             for form in {word.text, word.text.lower()}:
                 counts[form] = counts.get(form, 0) + 1
     return sorted(counts, key=lambda word: (-counts[word], word))

@@ -14,6 +14,7 @@ import numpy as np
 from sememekit.attack.documents import Fields
 from sememekit.config import Settings
 from sememekit.errors import DataError
+from sememekit.measure.attack_coverage import SpaceSize
 from sememekit.measure.attack_rates import ExampleOutcome
 
 FIELD_NAMES: Final[dict[int, tuple[str, ...]]] = {1: ("text",), 2: ("premise", "hypothesis")}
@@ -49,11 +50,13 @@ class Change(Settings):
     Attributes:
         field: number of the field it is in.
         place: number of the word in that field, from 0.
+        begin: where the word begins in the field, in characters; None in files of earlier versions.
         old, new: before and after.
     """
 
     field: int
     place: int
+    begin: int | None = None
     old: str
     new: str
 
@@ -63,7 +66,8 @@ class ExampleResult(ExampleOutcome):
 
     Attributes:
         index, fields, label: the example.
-        reason: why it was skipped, failed or ended in an error.
+        reason: why it was skipped, failed, had nothing to try or ended in an error.
+        space: how much there was to try; None where it did not come to that.
         prediction: label that the victim gave before the attack; None where it could not be asked.
         probabilities: of each label, before.
         target: label that the attack was after; None for any other.
@@ -77,6 +81,7 @@ class ExampleResult(ExampleOutcome):
     fields: tuple[str, ...]
     label: str
     reason: str = ""
+    space: SpaceSize | None = None
     prediction: str | None = None
     probabilities: tuple[float, ...] | None = None
     target: str | None = None
@@ -194,16 +199,28 @@ def _json_lines(path: Path, text: str) -> Iterable[tuple[Fields, str]]:
             continue
         try:
             record: Any = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}:{number}: not JSON: {error}") from None
         values = []
         for kind in ("text", "hypothesis", "label"):
             found = [record[name] for name in _HEADERS[kind] if isinstance(record, dict) and name in record]
             if found and isinstance(found[0], str | int) and not isinstance(found[0], bool):
-                values.append(str(found[0]))
+                values.append(_writable(str(found[0]), f"{path}:{number}"))
             elif kind != "hypothesis":
                 raise DataError(f"{path}:{number}: no {' or '.join(_HEADERS[kind])} in this line")
         yield tuple(values[:-1]), values[-1]
+
+
+def _writable(text: str, where: str) -> str:
+    """The text, unless it holds half a surrogate pair, which JSON can spell and no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: character {error.start + 1} of a text or label is half a surrogate pair ({text[error.start]!a}), which "
+            "is no character; take it out or write the whole pair"
+        ) from None
+    return text
 
 
 def _three_files(path: Path) -> tuple[list[tuple[Fields, str]], str]:

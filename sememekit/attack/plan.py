@@ -9,7 +9,7 @@ from pydantic import Field, SerializeAsAny
 
 from sememekit.attack.candidates import CANDIDATES
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.constraints import CONSTRAINTS
+from sememekit.attack.constraints import CONSTRAINTS, STANDARD
 from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
@@ -38,6 +38,14 @@ class RunningSettings(Settings):
     """Queries an example at most; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
     """Whether a text that an example asks for again counts once or every time. The victim is asked once either way."""
+    protect: Literal["standard", "nothing"] = "standard"
+    """``standard`` adds the constraints stop_words, protected (marks, numbers, negations) and opposites with their usual
+    settings to those that are named; ``nothing`` takes those that are named alone."""
+    segmenter: str = ""
+    """Cuts texts without blanks between their words (Chinese) where the victim is a function, which is given them without
+    blanks all the same; empty for white space and marks. A run has its own."""
+    lexicon: str = ""
+    """``FORMAT:PATH`` of the words that this segmenter knows."""
     known_words: bool = True
     """Take substitutes from the words that the victim knows, where it tells which."""
     together: int = Field(default=256, ge=1)
@@ -100,12 +108,19 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
             raise ConfigError(
                 f"{where}: [{slot}] has no place in an attack{nearest(slot, ATTACK_SLOTS)}; allowed: {_list(ATTACK_SLOTS)}"
             )
+        if table[slot] is not None and not isinstance(table[slot], Mapping):
+            raise ConfigError(f"{where}: [{slot}] is a table of settings, given {table[slot]!r}")
     parts: dict[str, Any] = {}
     for slot, (variants, usual) in _PARTS.items():
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
+        if not isinstance(name, str):
+            raise ConfigError(f"{where} [{slot}]: name is one of {_list(list(variants))}, given {name!r}")
         parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}")
     wanted = dict(table.get("constraints") or {})
+    running = read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]")
+    if running.protect == "standard":
+        wanted = {name: {} for name in STANDARD} | wanted
     order = [*(name for name in CONSTRAINTS if name in wanted), *(name for name in wanted if name not in CONSTRAINTS)]
     constraints = []
     for name in order:
@@ -118,7 +133,7 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
     return AttackPlan(
         claim=None if claim is None else read_settings(Claim, claim, f"{where} [claim]"),
         constraints=tuple(constraints),
-        attack=read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]"),
+        attack=running,
         **parts,
     )
 

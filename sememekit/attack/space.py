@@ -96,6 +96,16 @@ class Space:
                 sums[changed] += sums[changed - 1] * size
         return sum(sums[1:])
 
+    def texts_log10(self) -> float | None:
+        """log10 of ``num_points``, without its long integers; None for an empty space."""
+        if self.most < 1:
+            return None
+        logs = np.full(self.most + 1, -np.inf)
+        logs[0] = 0.0
+        for size in self.sizes.tolist():
+            logs[1:] = np.logaddexp(logs[1:], logs[:-1] + np.log(size))
+        return round(float(np.logaddexp.reduce(logs[1:]) / np.log(10.0)), 4)
+
     def within_limit(self, rows: Rows, generator: np.random.Generator) -> Rows:
         """The rows with random changes taken back where there are more than ``max_changes``. Draws once a row that has."""
         rows = rows.copy()

@@ -13,6 +13,8 @@ from sememekit.attack.documents import Fields
 Answer = NDArray[np.float64] | str
 """(C,) probabilities of one text, or what was wrong with them."""
 
+DECIMALS: Final = 9
+"""Digits of a probability that decide and are stored: the last bits depend on what else is in the batch."""
 _TOLERANCE: Final = 1e-3
 """How far from 1 a row may sum: half precision is not exact."""
 
@@ -23,7 +25,8 @@ class Victim:
 
     The function gets a list of texts (strings, or tuples of strings where an example has several fields) and gives an array
     (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of like length. Where a batch raises
-    or has the wrong shape, its examples are asked apart, so that one bad example costs no other its answer.
+    or has the wrong shape, its examples are asked apart, so that one bad example costs no other its answer. Answers are rounded
+    to ``DECIMALS``: where the function's own numbers vary by much less with the rest of the batch, company decides nothing.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class Victim:
         self.texts_asked += len(batch)
         try:
             found = self._predict([text[0] if len(text) == 1 else text for text in batch])
-        except Exception as error:  # whatever a stranger's function raises must not end the attack on the others
+        except (Exception, SystemExit) as error:  # whatever a stranger's function raises must not end the attack on the others
             return f"the victim raised {type(error).__name__}: {error}"
         try:
             array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found)
@@ -95,7 +98,7 @@ class Victim:
         if array.shape != (len(batch), len(self.labels)):
             return f"the victim must give an array of shape {(len(batch), len(self.labels))}, and gave {array.shape}"
         rows = array.astype(np.float64)
-        return [_checked(row) for row in rows]
+        return [_checked(row) for row in rows.round(DECIMALS)]
 
 
 def _checked(row: NDArray[np.float64]) -> Answer:

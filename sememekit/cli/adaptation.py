@@ -61,7 +61,7 @@ DynamicPreset = Annotated[
     str | None,
     typer.Option(
         "--dynamic-preset",
-        help="Published: awd-ptb, mos-ptb, mos-wikitext-2 and others.",
+        help="Published: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2.",
         rich_help_panel=_DYNAMIC,
         autocompletion=complete_dynamic_preset,
     ),

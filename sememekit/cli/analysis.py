@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,12 +20,15 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_json, print_table, progress_bars, remark, say
+from sememekit.cli.writing import refuse
 
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand to the program."""
-    app.command(epilog=example("sememekit analyze runs/softmax runs/mos --out analysis.html"))(analyze)
+    app.command(epilog=example("sememekit analyze runs/softmax runs/mos --out analysis.html", "sememekit analyze runs/nli"))(
+        analyze
+    )
 
 
 def analyze(
@@ -38,13 +41,18 @@ def analyze(
     split: Split = None,
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, typer.Option("--contexts", min=2, help="Rows of the matrix; as many as fit unless given.")
+        int | None,
+        typer.Option(
+            "--contexts", min=2, help="Rows of the matrix, drawn by --seed; all unless given. Of classifiers, examples; 200."
+        ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", min=0.0, help="GiB that the matrix and its decomposition may take; 1.")
+        float | None, typer.Option("--memory", min=0.0, help="GiB for the matrix, or for its decomposition by blocks; 2.")
     ] = None,
     cases: Annotated[int | None, typer.Option("--cases", min=1, help="Predictions shown where each does better; 6.")] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Likeliest words shown of each; 4.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Likeliest words shown of each; 4, of classifiers 12.")
+    ] = None,
     which: Annotated[
         Literal["best", "last"] | None, typer.Option("--which", help="The best weights by validation, or the last.")
     ] = None,
@@ -55,7 +63,18 @@ def analyze(
     trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
-    """Rank of the log-probabilities, spread of the predictions, and where two models differ."""
+    """Rank of the log-probabilities, spread of the predictions, and where two models differ.
+
+    Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
+    away one at a time in --contexts examples (200 unless given).
+    """
+    from sememekit.commands.explain_label import is_label_run
+
+    if is_label_run(run):
+        refuse({"memory": memory, "cases": cases}, "this is for models that predict words; leave it out")
+        options = given(other=other, split=split, data=data, contexts=contexts, top=top, which=which, seed=seed, device=device)
+        _analyze_labels(run, out, json=json, quiet=quiet, options=options)
+        return
     from sememekit.commands.analysis_page import COLUMNS, rows, write_analysis_page
     from sememekit.commands.analysis_page import remark as which_text
     from sememekit.commands.analyze import analyze as command
@@ -77,12 +96,34 @@ def analyze(
     print_table(which_text(report), COLUMNS, rows(report), numeric=2)
     if report.comparison is not None:
         names = [run.run for run in report.runs]
-        print(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
+        say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            print(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
             for case in found:
-                print(f"\n  {' '.join(case.context)} __{case.reference}__")
+                say(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):
                     words = "  ".join(f"{word} {probability:.2f}" for word, probability in prediction.words)
-                    print(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
-    print(f"\nsignature: {report.signature}")
+                    say(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
+    say(f"\nsignature: {report.signature}")
+
+
+def _analyze_labels(run: Path, out: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
+    """Accuracy by kinds of examples, and what moves decisions, on stdout and as a page."""
+    from sememekit.commands.analyze_labels import analyze_labels as command
+    from sememekit.commands.label_page import overview, remarks, tables, write_label_page
+
+    with progress_bars(quiet) as show:
+        report = command(run, progress=show, **options)
+    if out is not None:
+        write_label_page(report, out)
+        remark(f"page: {out}", quiet)
+    if json:
+        print_json(report)
+        return
+    for number, found in enumerate((None, *report.runs)):
+        if number and len(report.runs) > 1:
+            say(f"\n{report.runs[number - 1].run}\n")
+        for table in [overview(report)] if found is None else tables(report, found):
+            print_table(table.title, table.columns, table.rows, numeric=table.numeric)
+    for line in remarks(report):
+        say(line)

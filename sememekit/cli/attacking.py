@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, Which, example, given
+from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Recipe, Seed, TrustCode, Which, example, given
 from sememekit.cli.program import STOPPED, fail_usage
-from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import hint, print_json, print_table, progress_bars, remark, say
 
 
 def complete_goal(incomplete: str) -> list[str]:
@@ -73,11 +73,27 @@ def attack(
     lm: Annotated[
         Path | None, typer.Option("--lm", help="Run of a language model: it ranks substitutes and judges the changes.")
     ] = None,
+    opposites: Annotated[
+        list[Path] | None,
+        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not stand for each other; may be repeated."),
+    ] = None,
+    paraphrases: Annotated[
+        list[Path] | None,
+        typer.Option("--paraphrases", metavar="FILE", help="Pairs of words that alone may stand for each other; likewise."),
+    ] = None,
+    segmenter: Annotated[
+        str | None,
+        typer.Option("--segmenter", help="Cuts the Chinese texts of a function: characters, fmm, jieba; a run has its own."),
+    ] = None,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows.")
+    ] = None,
     labels: Annotated[
         str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
     ] = None,
     overrides: Overrides = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the attack in --out where it stopped.")] = False,
+    trust_code: TrustCode = False,
     compare: Annotated[
         tuple[Path, Path] | None,
         typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
@@ -105,24 +121,39 @@ def attack(
         fail_usage("missing option '--out': a folder for the results")
     if not resume and (victim is None or data is None):
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
+    from sememekit.config import apply_overrides
+
     named = given(goal=goal, search=search, candidates=candidates)
     things = given(sources=sources, lemmas=lemmas, vectors=vectors)
-    table = attack_table(recipe, named, things, seed, overrides or [])
+    table = attack_table(recipe, named, things, seed, [])
+    for name, files in given(opposites=opposites, paraphrases=paraphrases).items():
+        lists = {**table.get("constraints", {}).get(name, {}), "files": [str(file) for file in files]}
+        table["constraints"] = {**table.get("constraints", {}), name: lists}
+    cutting = given(segmenter=segmenter, lexicon=lexicon)
+    if cutting:
+        table["attack"] = {**table.get("attack", {}), **cutting}
+    table = apply_overrides(table, overrides or [])
     from sememekit.commands.attack import attack as run
     from sememekit.commands.attack_page import rate_rows
 
     options = given(language_model=lm, which=which, device=device)
     names = [name.strip() for name in labels.split(",")] if labels else []
     with progress_bars(quiet) as show:
-        report = run(victim, data, out, table=table, labels=names, resume=resume, progress=show, **options)
+        report = run(
+            victim, data, out, table=table, labels=names, resume=resume, trust_code=trust_code, progress=show, **options
+        )
+    for warning in report.warnings:
+        remark(f"warning: {warning}", quiet=False)
     if json:
         print_json(report)
     else:
         print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
         how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
         remark(f"{report.preset}; {how}" if report.preset else how, quiet)
+        for note in report.notes:
+            remark(note, quiet)
     if report.stopped:
-        remark(f"stopped by a signal; go on with: sememekit attack --out {out} --resume", quiet=False)
+        remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
         raise typer.Exit(STOPPED)
     hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
 
@@ -163,6 +194,6 @@ def _compare(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
     print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
     if found.only_one:
-        print(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
+        say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
     rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
     print_table("What differs", ("setting", "first", "second"), rows, numeric=3)

@@ -159,6 +159,7 @@ def report(
         Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
@@ -167,5 +168,5 @@ def report(
     result = command(run, **given(html=html))
     if json:
         print_json(result)
-    else:
+    elif not quiet:
         print_fields(f"Report of {run}", result, skip=("run",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,7 +23,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import format_value, hint, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import format_value, hint, per_cent, print_json, print_table, progress_bars, remark, say
 from sememekit.cli.segmentation import Decode
 from sememekit.errors import ConfigError, DataError
 
@@ -44,8 +44,13 @@ def complete_segmenter(incomplete: str) -> list[str]:
 
 
 Lexicon = Annotated[
-    str | None,
-    typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter knows; none, or as --source."),
+    list[str] | None,
+    typer.Option(
+        "--lexicon",
+        metavar="FORMAT:PATH",
+        help="Words that the segmenter knows; none, or as --source. May be repeated: all words.",
+        show_default=False,
+    ),
 ]
 SEGMENTER_HELP = "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
@@ -97,6 +102,16 @@ def preprocess(
     segmenter: Segmenter = None,
     hmm: Annotated[bool | None, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")] = None,
     pieces: Annotated[int | None, typer.Option("--pieces", min=1, help="Size of a SentencePiece model.")] = None,
+    piece_model: Annotated[
+        Literal["unigram", "bpe"] | None, typer.Option("--piece-model", help="Kind of a SentencePiece model; usually unigram.")
+    ] = None,
+    lower: Annotated[bool, typer.Option("--lower", help="plain: bring the text into lower case.")] = False,
+    numbers_to: Annotated[
+        str | None, typer.Option("--numbers-to", metavar="WORD", help="plain: a word in the place of every number, such as N.")
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", min=1, help="plain: leave longer sentences out, of all splits; in words.")
+    ] = None,
     min_count: Annotated[int | None, typer.Option("--min-count", min=1, help="Rarer words become <unk>.")] = None,
     max_vocabulary: Annotated[
         int | None, typer.Option("--max-vocabulary", min=3, help="Keep the commonest words; the others become <unk>.")
@@ -135,6 +150,9 @@ def preprocess(
         segmenter=segmenter,
         hmm=hmm,
         pieces=pieces,
+        piece_model=piece_model,
+        numbers_to=numbers_to,
+        max_length=max_length,
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
@@ -149,7 +167,7 @@ def preprocess(
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:
-            report = run(dataset, source, out, files=files, force=force, progress=show, **options)
+            report = run(dataset, source, out, files=files, lower=lower, force=force, progress=show, **options)
     except KeyboardInterrupt:
         remark(f"stopped; the same command goes on from its last finished part; {out} is as it was", quiet)
         raise
@@ -198,14 +216,14 @@ def baseline(
         print_json(report)
         return
     rows = [
-        (f"{metric} ({scores.name})", *(format(value, ".4f") for value in (found.value, found.low, found.high)))
+        (f"{metric} ({scores.name})", *map(per_cent, (found.value, found.low, found.high)))
         for scores in report.scores
         for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
     ]
-    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split})"
-    print_table(title, ("", "mean", "from", "to"), rows)
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split}), in per cent"
+    print_table(title, ("", "score", "from", "to"), rows)
     for scores in report.scores:
-        print(scores.signature)
+        say(scores.signature)
 
 
 def compare(
@@ -224,12 +242,11 @@ def compare(
         print_json(report)
         return
     rows = [
-        (row.name, *(format(value, ".4f") for value in (row.first, row.second, *row.difference.model_dump().values())))
-        for row in report.differences
+        (row.name, *map(per_cent, (row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
     ]
     columns = ("", "first", "second", "difference", "from", "to")
-    print_table(f"{first} minus {second}, {report.examples:,} texts", columns, rows)
-    print(report.signature)
+    print_table(f"{first} minus {second}, {report.examples:,} texts, in per cent", columns, rows)
+    say(report.signature)
 
 
 def segment(
@@ -296,5 +313,8 @@ def _print_examples(examples: Any, quiet: bool) -> None:
 def _remark_faults(report: dict[str, Any], quiet: bool) -> None:
     """Say what was wrong with the text and how it was handled; nothing when nothing was."""
     faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    too_long = faults.pop("long_sentences", 0)
+    if too_long:
+        remark(f"left out: {too_long:,} sentences above --max-length", quiet)
     if faults:
         remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

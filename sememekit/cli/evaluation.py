@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -46,7 +49,7 @@ from sememekit.cli.options import (
     example,
     given,
 )
-from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.cli.segmentation import (
     Decode,
     Embeddings,
@@ -59,7 +62,12 @@ from sememekit.cli.segmentation import (
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, explain_text, print_written_scores, refuse
 from sememekit.errors import ConfigError
 
-Grouping = Literal["senses", "sememes"]
+
+class Grouping(StrEnum):
+    """What ``--by`` takes."""
+
+    senses = "senses"
+    sememes = "sememes"
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +98,10 @@ def register(app: typer.Typer) -> None:
 def evaluate_ppl(
     run: Run,
     split: Split = None,
-    by: Annotated[Grouping | None, typer.Option("--by", help="Also by the number of senses or of sememes of a word.")] = None,
+    by: Annotated[
+        list[Grouping] | None,
+        typer.Option("--by", help="Also by the number of senses or of sememes of a word; may be repeated."),
+    ] = None,
     data: EvaluationData = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
     batch_size: Annotated[
@@ -142,21 +153,24 @@ def evaluate_ppl(
         tune_tokens=tune_tokens,
         statistics_tokens=statistics_tokens,
     )
-    options = given(split=split, by=by, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype)
+    groupings = list(dict.fromkeys(one.value for one in by)) if by else None
+    options = given(
+        split=split, by=groupings, data=data, graph=graph, batch_size=batch_size, which=which, device=device, dtype=dtype
+    )
     options |= given(adaptation=adaptation)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options)
     if json:
         print_json(report)
         return
-    skipped = ("run", "split", "graph", "signature", "grouping", "groups", "adaptation")
+    skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
     print_fields(f"Perplexity of {run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
         print_adaptation(report.adaptation)
-    if report.groups is not None:
-        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in report.groups]
-        print_table(f"By {report.grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
-    print(f"signature: {report.signature}")
+    for grouping, groups in (report.groups or {}).items():
+        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in groups]
+        print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
+    say(f"signature: {report.signature}")
 
 
 def evaluate(
@@ -202,7 +216,7 @@ def evaluate(
         if "vectors" in metrics:
             from sememekit.tasks.base import VectorCoverage
 
-            print(VectorCoverage.model_validate(metrics["vectors"]).sentence())
+            print(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
         if "confusion" in metrics:
             _print_classes(metrics)
 
@@ -213,7 +227,7 @@ _TABLES = ("classes", "confusion", "labels", "interval", "accuracy_low", "accura
 def _print_classes(metrics: dict[str, Any]) -> None:
     """The interval, the scores of each class and the confusion matrix."""
     low, high = metrics["accuracy_low"], metrics["accuracy_high"]
-    print(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
+    say(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
     rows = [tuple(scores[key] for key in ("label", "precision", "recall", "f1", "support")) for scores in metrics["classes"]]
     print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
     rows = [(label, *row) for label, row in zip(metrics["labels"], metrics["confusion"], strict=True)]
@@ -232,19 +246,34 @@ def predict(
     trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
-    """The label of each line and the probability of every label, TAB between; a header names the columns."""
+    """The label of each line and the probability of every label, TAB between; a header names the columns.
+
+    A blank line of the input is a blank line of the output, so that line N of the file is line N + 1 of the table.
+    """
     from sememekit.commands.predict import PredictionReport
     from sememekit.commands.predict import predict as command
 
-    lines = lines_of(file, errors or "strict")
-    classifier, predictions = command(run, lines, **given(which=which, device=device))
+    read = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for line in lines_of(file, errors or "strict"):
+            read += 1
+            yield line
+
+    classifier, predictions = command(run, counted(), **given(which=which, device=device))
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
         return
-    print("label", *classifier.labels, sep="\t")
-    for row in predictions:
-        print(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+    first = next(predictions, None)  # the first lines are read before anything is written
+    say("label", *classifier.labels, sep="\t")
+    written = 0
+    for row in predictions if first is None else chain([first], predictions):
+        print("\n" * (row.line - written - 1), end="")
+        say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        written = row.line
+    print("\n" * (read - written), end="")
 
 
 def explain(
@@ -332,7 +361,11 @@ def explain(
 def score(
     run: Run,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Sentences, one a line, words apart; stdin unless given.")
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Sentences, one a line, words apart; for headline, dialogue: source TAB target. Stdin unless given.",
+        ),
     ] = None,
     carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
@@ -347,11 +380,12 @@ def score(
 ) -> None:
     """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
 
-    Nats are empty where there is nothing to predict the word from.
+    Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
+    target and its end, given the source.
     """
     from sememekit.commands.score import score as command
 
     lines = lines_of(file, errors or "strict")
     for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
-        print(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
+        say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")

@@ -19,7 +19,7 @@ from sememekit.cli.options import (
     Which,
     given,
 )
-from sememekit.cli.render import print_json
+from sememekit.cli.render import print_json, say
 from sememekit.cli.writing import Apart, Lexicon, SearchOverrides, generate_texts, refuse
 from sememekit.errors import ConfigError
 
@@ -72,4 +72,4 @@ def generate(
     if json:
         print_json(report)
     else:
-        print(report.text)
+        say(report.text)

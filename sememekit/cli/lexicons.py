@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.options import Debug, Json, Quiet, Seed, example, given
 from sememekit.cli.program import fail_usage
-from sememekit.cli.render import hint, print_fields, print_json, remark, result_console
+from sememekit.cli.render import hint, print_fields, print_json, remark, result_console, say
 from sememekit.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Sources = Annotated[
     ),
 ]
 NUM_WORDS_SHOWN = 10
-"""Words without annotation that are named; --json names all."""
+"""Words without annotation that are named; --unannotated names all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         "build-sememe-graph",
         epilog=example("sememekit build-sememe-graph --source open --data data/pd --out pd.graph"),
     )(build_sememe_graph)
-    app.command(epilog=example("sememekit lookup 逆差", "sememekit lookup --check"))(lookup)
+    app.command(epilog=example("sememekit lookup 希望", "sememekit lookup --check"))(lookup)
 
 
 def build_sememe_graph(
@@ -59,6 +59,7 @@ def build_sememe_graph(
         float | None, typer.Option("--drop-edges", min=0.0, max=1.0, help="Share of annotations to remove at random.")
     ] = None,
     yes_download: Annotated[bool, typer.Option("--yes-download", help="Let openhownet fetch what it lacks.")] = False,
+    unannotated: Annotated[bool, typer.Option("--unannotated", help="Name every word that no source knows.")] = False,
     seed: Seed = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -72,19 +73,19 @@ def build_sememe_graph(
     options = given(side=side, lemmas=lemmas, defining_words=defining_words, drop_edges=drop_edges, seed=seed)
     report = run(sources, data, out, yes_download=yes_download, **options)
     if json:
-        print_json(report)
+        print_json(report, without=None if unannotated else {"statistics": {"words_without_annotation"}})
         return
     fields = report.statistics.model_dump()
-    unannotated = fields.pop("words_without_annotation")
+    without = fields.pop("words_without_annotation")
     print_fields(f"Sememe graph in {out}", fields)
     for use in report.lexicons:
         remark(f"{use.source}: {use.words_used:,} words, {use.tokens_used:,} running tokens", quiet)
     for line in report.history:
         remark(line, quiet)
-    if unannotated:
-        shown = " ".join(unannotated[:NUM_WORDS_SHOWN])
-        rest = len(unannotated) - NUM_WORDS_SHOWN
-        more = f", and {rest:,} more (--json names all)" if rest > 0 else ""
+    if without:
+        named = without if unannotated else without[:NUM_WORDS_SHOWN]
+        shown, rest = " ".join(named), len(without) - len(named)
+        more = f", and {rest:,} more (--unannotated names all)" if rest else ""
         remark(f"words without annotation: {shown}{more}", quiet)
     hint(f"next: sememekit train --decoder sdlm --data {data} --graph {out} --out runs/sdlm", quiet)
 
@@ -125,7 +126,7 @@ def _check_open_lexicon(json: bool) -> None:
         print_json(report)
     else:
         for fault in report.faults:
-            print(f"{fault.place}: {fault.message}")
+            say(f"{fault.place}: {fault.message}")
         print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
     if not report.ok:
         raise DataError(f"{report.folder}: {len(report.faults)} places to mend in the open lexicon")

@@ -49,7 +49,7 @@ Dtype = Annotated[DtypeName | None, typer.Option("--dtype", help="Numbers in mat
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 TrustCode = Annotated[
-    bool, typer.Option("--trust-code", help="Load code that RUN or prepared data name; only where you trust their maker.")
+    bool, typer.Option("--trust-code", help="Load code that RUN or other folders name; only where you trust their maker.")
 ]
 """Read in ``program.py``; a name that is typed on the command line is trusted without it."""
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

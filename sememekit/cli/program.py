@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from sememekit.cli.render import shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning
 
@@ -60,6 +61,10 @@ class Program(TyperGroup):
 
     def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
+        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+            from sememekit.cli.help import keep_names_whole
+
+            keep_names_whole()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)
@@ -70,6 +75,8 @@ class Program(TyperGroup):
         except BrokenPipeError:
             return leave_the_pipe()
         except KeyboardInterrupt:
+            goes_on = "; the same command goes on where it stopped" if arguments[:1] == ["preprocess"] else ""
+            print(f"sememekit: interrupted{goes_on}", file=sys.stderr)
             return INTERRUPTED
         except typer.TyperException as error:
             return _complain(_usage_message(error), USAGE, debug=False)
@@ -149,7 +156,7 @@ def _complain(message: str, code: int, debug: bool) -> int:
     line = " ".join(message.split())
     if len(line) > LONGEST_MESSAGE:  # a message that quotes a broken file can be as long as the file
         line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
-    print("sememekit: error:", line, file=sys.stderr)
+    print("sememekit: error:", shown(line), file=sys.stderr)
     return code
 
 

@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.options import Debug, Json, complete_recipe, example
 from sememekit.cli.program import FAILED
-from sememekit.cli.render import print_json, print_table, toml_text
+from sememekit.cli.render import print_json, print_table, say, toml_text
 
 Name = Annotated[
     str,
@@ -25,7 +25,7 @@ Names = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
-    group = typer.Typer(help="List, show and check the recipes.", epilog=example("sememekit recipes list"))
+    group = typer.Typer(help="List, show and validate the recipes.", epilog=example("sememekit recipes list"))
     group.command("list", epilog=example("sememekit recipes list"))(list_all)
     group.command("show", epilog=example("sememekit recipes show ours/pd-softmax"))(show)
     group.command("validate", epilog=example("sememekit recipes validate", "sememekit recipes validate mine.toml"))(validate)
@@ -38,7 +38,7 @@ def list_all(json: Json = False, debug: Debug = False) -> None:
 
     recipes = list_recipes()
     if json:
-        print(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
+        say(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
         return
     rows = [
         (
@@ -56,7 +56,7 @@ def show(name: Name, json: Json = False, debug: Debug = False) -> None:
     from sememekit.config import load_recipe
 
     table = load_recipe(name)
-    print(json_module.dumps(table, ensure_ascii=False) if json else toml_text(table))
+    say(json_module.dumps(table, ensure_ascii=False) if json else toml_text(table))
 
 
 def validate(names: Names = None, json: Json = False, debug: Debug = False) -> None:
@@ -68,6 +68,6 @@ def validate(names: Names = None, json: Json = False, debug: Debug = False) -> N
         print_json(report)
     else:
         for check in report.checks:
-            print(f"{'ok  ' if check.valid else 'fail'} {check.recipe}{': ' if check.problem else ''}{check.problem}")
+            say(f"{'ok  ' if check.valid else 'fail'} {check.recipe}{': ' if check.problem else ''}{check.problem}")
     if report.num_invalid:
         raise typer.Exit(FAILED)

@@ -20,23 +20,49 @@ PIPE_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
 
 
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+
+
+def shown(text: str) -> str:
+    """The text with control characters as signs (ESC as ``␛``): a terminal shows what is in a word and obeys none of it.
+
+    Line ends and tabs stay. C1 controls and the marks that turn the direction of writing become ``\N{REPLACEMENT CHARACTER}``.
+    """
+    return text.translate(_CONTROLS)
+
+
+def say(*values: object, sep: str = " ") -> None:
+    """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
+    line = sep.join(map(str, values))
+    print(shown(line) if sys.stdout.isatty() else line)
+
+
 def result_console() -> Console:
     """The console for results. Made when it is needed, since tests and shells exchange ``sys.stdout``."""
     from rich.console import Console
+    from rich.segment import Segment
+
+    class Shown(Console):
+        """Colours and boxes are ours; whatever controls a text brings along are shown."""
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(shown(segment.text), segment.style)
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False)
+    return Shown(file=sys.stdout, width=width, highlight=False)
 
 
-def print_json(report: BaseModel) -> None:
-    """One JSON object on one line."""
-    print(report.model_dump_json())
+def print_json(report: BaseModel, without: Any = None) -> None:
+    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does."""
+    print(report.model_dump_json(exclude=without))
 
 
 def remark(text: str, quiet: bool) -> None:
     """One line for the human, on stderr."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(shown(text), file=sys.stderr)
 
 
 def hint(text: str, quiet: bool) -> None:
@@ -51,12 +77,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title) or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    title = escape(shown(title))
+    console = result_console()
+    if title:  # above the table and not in it, where it would be folded to the width of the columns
+        console.print(title, style="italic", soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index >= numeric else "left", overflow="fold")
+        table.add_column(escape(shown(column)), justify="right" if index >= numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(escape(format_value(value)) for value in row))
-    result_console().print(table)
+        table.add_row(*(escape(shown(format_value(value))) for value in row))
+    console.print(table)
 
 
 def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[str] = ()) -> None:
@@ -73,12 +103,17 @@ def format_value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.2f}" if abs(value) >= 100 else f"{value:.4g}"
+        return f"{value:,.2f}" if 100 <= abs(value) < 1e9 else f"{value:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(format_value(item) for item in value)
     return str(value)
+
+
+def per_cent(share: float | None) -> str:
+    """A share as people read scores of texts, in per cent with two places, "–" for none; JSON has the share itself."""
+    return "–" if share is None else f"{100 * share:.2f}"
 
 
 @contextmanager
@@ -137,7 +172,7 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
                 case StepReport():
                     if report.epoch not in bars:
                         bars[report.epoch] = progress.add_task("", total=report.num_batches, epoch=report.epoch, state="")
-                    state = f"{report.nats:.3f} nats, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
+                    state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
                     progress.update(bars[report.epoch], completed=report.batch, state=state)
                 case EpochReport():
                     if report.epoch in bars:
@@ -153,17 +188,23 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
 
 def epoch_line(report: Any) -> str:
     """One finished epoch in one line."""
-    valid = ", ".join(f"{name} {format_value(value)}" for name, value in report.valid.items())
+    # How many nats and tokens a split has in all is the same in every line, or follows from what is shown.
+    figures = {name: value for name, value in report.valid.items() if name not in ("nats", "tokens", "examples")}
+    valid = ", ".join(
+        f"{name} {per_cent(value)} %" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
+        for name, value in figures.items()
+    )
     signs = (
         ("of averaged weights", report.averaged),
         ("best so far", report.best),
         ("rate cut", report.rate_cut),
         ("averaging begins", report.averaging_begins),
     )
+    unit = "" if "accuracy" in report.valid else "/token"
     marks = [text for text, holds in signs if holds]
     return "; ".join(
         [
-            f"epoch {report.epoch}: train {report.train_nats:.3f} nats, valid {valid}",
+            f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{unit}, valid {valid}",
             f"{report.tokens_per_second:,.0f} {'examples' if 'accuracy' in report.valid else 'tokens'} a second",
             *marks,
             *([report.finished] if report.finished else []),
@@ -202,5 +243,5 @@ def print_checks(report: Any) -> None:
     console = result_console()
     for check in report.checks:
         fix = f"; fix: {check.fix}" if check.fix else ""
-        line = f"[{colours[check.status]}]{check.status:<4}[/] {escape(check.name)}: {escape(check.detail)}{escape(fix)}"
+        line = f"[{colours[check.status]}]{check.status:<4}[/] {escape(check.name)}: {escape(shown(check.detail + fix))}"
         console.print(line, soft_wrap=True)

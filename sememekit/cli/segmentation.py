@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sememekit.cli.render import print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_json, print_table, progress_bars, remark, say
 from sememekit.cli.writing import refuse
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def print_segmentation(report: SegmentationReport) -> None:
     first = report.rows[0]
     title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal})"
     print_table(title, [*columns, "recall of new words"] if with_new else columns, rows)
-    print(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; intervals: bootstrap over sentences")
+    say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; intervals: bootstrap over sentences")
 
 
 def explain_lattice(

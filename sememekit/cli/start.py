@@ -9,7 +9,7 @@ import typer
 
 from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Seed, example, given
 from sememekit.cli.program import FAILED, STOPPED
-from sememekit.cli.render import print_checks, print_json, print_table, progress_bars, remark
+from sememekit.cli.render import print_checks, print_json, print_table, progress_bars, remark, say
 
 
 def register(app: typer.Typer) -> None:
@@ -35,16 +35,24 @@ def quickstart(
 
     Called again it shows what is finished, and goes on with what is not. --set changes both models alike.
     """
-    from sememekit.commands.quickstart import quickstart as run
-    from sememekit.commands.quickstart_page import columns, how_it_was_made, rows, verdict
+    from sememekit.commands.signals import Stopped, stop_signals
 
     options = given(share=share, overrides=overrides, seed=seed, device=device)
-    with progress_bars(quiet) as show:
-        report = run(out, fresh=fresh, progress=show, **options)
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+        try:
+            with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
+                from sememekit.commands.quickstart import quickstart as run
+                from sememekit.commands.quickstart_page import columns, how_it_was_made, rows, verdict
+
+                with progress_bars(quiet) as show:
+                    report = run(out, fresh=fresh, progress=show, **options)
+        except Stopped:
+            remark("stopped by a signal before anything was begun; type the same command again", quiet=False)
+            raise typer.Exit(STOPPED) from None
     if json:
         print_json(report)
     if report.stopped:
-        remark(f"stopped by a signal; go on with: sememekit quickstart --out {out}", quiet=False)
+        remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
         raise typer.Exit(STOPPED)
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
@@ -52,10 +60,10 @@ def quickstart(
         return
     print_table("Test perplexity with and without sememes", columns(report.models), rows(report.models))
     for line in (verdict(report.models), *how_it_was_made(report)):
-        print(line)
-    print(f"\nSee {report.page} for learning curves and three predictions explained. Type next:\n")
+        say(line)
+    say(f"\nSee {report.page} for learning curves and three predictions explained. Type next:\n")
     for command in report.next_commands:
-        print(f"  {command}")
+        say(f"  {command}")
 
 
 def doctor(

@@ -25,7 +25,7 @@ from sememekit.cli.options import (
     given,
 )
 from sememekit.cli.program import STOPPED, fail_usage
-from sememekit.cli.render import hint, print_fields, print_json, remark, training_progress
+from sememekit.cli.render import hint, print_fields, print_json, remark, say, training_progress
 
 
 def register(app: typer.Typer) -> None:
@@ -89,7 +89,7 @@ def train(
     if print_plan:
         from sememekit.build import read_plan
 
-        print(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
@@ -101,8 +101,11 @@ def train(
     if json:
         print_json(report)
     else:
-        told = report.vectors.sentence() if report.vectors is not None else None
-        print_fields(f"Trained: {out}", {**dict(report), "vectors": told, "remarks": "; ".join(report.remarks) or None})
+        unit = "examples" if report.metric == "accuracy" else "tokens"
+        shown = {f"{unit}_per_second" if name == "tokens_per_second" else name: value for name, value in dict(report).items()}
+        shown["vectors"] = report.vectors.sentence() if report.vectors is not None else None
+        shown["remarks"] = "; ".join(report.remarks) or None
+        print_fields(f"Trained: {out}", shown)
     if report.stopped:
         remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
         raise typer.Exit(STOPPED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.cli.render import print_fields, print_json, print_table, remark, result_console
+from sememekit.cli.render import per_cent, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def generate_texts(
         if json:
             print_json(written)
         else:
-            print(written.best.text)
+            say(written.best.text)
 
 
 def print_written_scores(metrics: dict[str, Any]) -> None:
@@ -64,11 +64,11 @@ def print_written_scores(metrics: dict[str, Any]) -> None:
     names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")
     fields = {name: metrics[name] for name in names} | parts
     print_fields(f"Metrics of {metrics['run']} on {metrics['split']}", fields)
-    print(f"signature: {metrics['perplexity_signature']}\n")
+    say(f"signature: {metrics['perplexity_signature']}\n")
     for scores in metrics["scores"]:
-        rows = [(item["name"], *(f"{100 * item[key]:.2f}" for key in ("value", "low", "high"))) for item in scores["values"]]
+        rows = [(item["name"], *(per_cent(item[key]) for key in ("value", "low", "high"))) for item in scores["values"]]
         print_table(f"{scores['preset']}, in per cent", ("", "score", "from", "to"), rows)
-        print(f"signature: {scores['signature']}\n")
+        say(f"signature: {scores['signature']}\n")
 
 
 def explain_text(run: Path, text: str, html: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:

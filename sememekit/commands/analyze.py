@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.evaluate import data_of_run, perplexity_signature
+from sememekit.commands.evaluate import PAIRS, data_of_run, perplexity_signature
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure import Tally, mean_pairwise_divergence, rows_that_fit, spectrum_of
-from sememekit.tasks.base import WordPredictor, word_predictor
+from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
+from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.tasks.writing import Predictor, TextWriter, predictor
 from sememekit.text import PreparedData
 
 Progress = Callable[[str, int, int | None], None]
@@ -103,9 +104,10 @@ class Analysis(Settings):
     Attributes:
         split, words: text and vocabulary.
         contexts: N, rows of the matrix.
-        predictions: of the split, n - 1.
+        predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
         sampled: whether the rows are a sample, and not the whole split.
         why_sampled: in words, or None.
+        decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
         seed: of the sample.
         signature: of the perplexities.
         runs: one or two.
@@ -118,6 +120,7 @@ class Analysis(Settings):
     predictions: int
     sampled: bool
     why_sampled: str | None
+    decomposition: Literal["whole", "blocks"]
     seed: int
     signature: str
     runs: tuple[RunAnalysis, ...]
@@ -129,7 +132,7 @@ class _Model:
     """A loaded run that predicts words."""
 
     loaded: LoadedRun
-    task: WordPredictor
+    task: Predictor
     path: Path
 
 
@@ -140,7 +143,7 @@ def analyze(
     split: str = "test",
     data: Path | None = None,
     contexts: int | None = None,
-    memory: float = 1.0,
+    memory: float = 2.0,
     cases: int = 6,
     top: int = 4,
     seed: int = 1,
@@ -151,16 +154,19 @@ def analyze(
     """Rank and spread of a model's predictions, and the predictions in which two models differ most.
 
     The matrix has a row of log-probabilities over the vocabulary for each context. Its rows are computed in float64 from
-    contexts that are computed as in evaluation. Where the whole split does not fit, they are a sample drawn without
-    replacement, the same for both runs.
+    contexts that are computed as in evaluation. Where the matrix does not fit into ``memory`` it is decomposed by blocks of
+    rows (``measure.rank.TriangularFactor``), which takes memory for V x V numbers, however many rows there are. Where
+    not even these fit, the rows are a sample drawn without replacement, the same for both runs.
+
+    Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
 
     Args:
         run: a run folder.
         other: another one, of the same vocabulary, to compare with.
         split: of the prepared data.
         data: prepared data in place of that of the first run's training.
-        contexts: how many rows; None for as many as fit.
-        memory: GiB that the matrix and its decomposition may take.
+        contexts: how many rows; None for all, or for as many as fit where not even V x V numbers do.
+        memory: GiB that the matrix and its decomposition may take, or their blocks.
         cases: predictions that are shown for each of two runs.
         top: likeliest words that are shown of each.
         seed: of the sample.
@@ -177,21 +183,21 @@ def analyze(
     models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
     prepared = data_of_run(models[0].loaded, data)
     _check_vocabularies(models)
-    tokens = prepared.tokens(split)
-    predictions, num_words = len(tokens) - 1, len(prepared.vocabulary)
-    rows, reason = _rows(predictions, num_words, contexts, memory)
+    if len({isinstance(model.task, TextWriter) for model in models}) > 1:
+        raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
+    text = _Text(models[0].task, prepared, split)
+    predictions, num_words = len(text.words), len(prepared.vocabulary)
+    rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
-    columns = min(models[0].task.evaluation_batch_size, predictions)
     nats, analyses = [], []
     for number, model in enumerate(models, start=1):
-        each, hidden = _read(model.task, tokens, columns, chosen, partial(show, f"reading with run {number}"))
-        show(f"decomposing run {number}", 0, None)
-        analyses.append(_analysis(model, each, _log_probs(model.task, hidden)))
+        each, hidden = _read(model.task, text, chosen, partial(show, f"reading with run {number}"))
+        analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(show, f"decomposing run {number}")))
         nats.append(each)
     comparison = None
     if len(models) == 2:
-        comparison = _comparison(models, nats, tokens, columns, prepared, cases, top, show)
+        comparison = _comparison(models, nats, text, cases, top, show)
     return Analysis(
         split=split,
         words=num_words,
@@ -199,8 +205,9 @@ def analyze(
         predictions=predictions,
         sampled=rows < predictions,
         why_sampled=reason,
+        decomposition="blocks" if by_blocks else "whole",
         seed=seed,
-        signature=perplexity_signature(prepared, split, predictions, columns),
+        signature=perplexity_signature(prepared, split, predictions, text.columns, PAIRS if text.is_pairs else None),
         runs=tuple(analyses),
         comparison=comparison,
     )
@@ -209,7 +216,7 @@ def analyze(
 def _load(path: Path, which: Literal["best", "last"], device: str) -> _Model:
     loaded = load_run(path, which=which, device=device)
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    return _Model(loaded, word_predictor(loaded.task, "analyze"), path)
+    return _Model(loaded, predictor(loaded.task, "analyze"), path)
 
 
 def _check_vocabularies(models: list[_Model]) -> None:
@@ -221,65 +228,130 @@ def _check_vocabularies(models: list[_Model]) -> None:
         )
 
 
-def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, str | None]:
-    """How many contexts the matrix has, and why not all."""
-    fitting = rows_that_fit(num_words, memory * 2**30)
+def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:
+    """How many contexts the matrix has, whether it is decomposed by blocks, and why these are not all."""
+    fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
+    asked = min(predictions, wanted or predictions)
+    if asked <= fitting or blocks <= memory:
+        reason = None if asked == predictions else f"{asked:,} of {predictions:,} contexts were asked for"
+        return asked, asked > fitting, reason
+    all_take = f"all take --memory {math.ceil(10 * blocks) / 10:g}"
     if fitting < 2:
-        raise ConfigError(
-            f"--memory {memory:g}: not even two contexts of {num_words:,} words fit; give more GiB, such as --memory 1"
-        )
-    rows = min(predictions, fitting, wanted or predictions)
-    if rows == predictions:
-        return rows, None
-    if wanted is not None and rows == wanted:
-        return rows, f"{rows:,} of {predictions:,} contexts were asked for"
-    return rows, f"{rows:,} of {predictions:,} contexts of {num_words:,} words fit into {memory:g} GiB (--memory)"
+        raise ConfigError(f"--memory {memory:g}: not even two contexts of {num_words:,} words fit; give more GiB: {all_take}")
+    fit = f"{fitting:,} of {predictions:,} contexts of {num_words:,} words fit into {memory:g} GiB"
+    return fitting, False, f"{fit} ({all_take})"
+
+
+class _Text:
+    """What is predicted: a stream, or the targets of pairs one after the other, each with its end.
+
+    Attributes:
+        words: (P,) the word of each prediction, in the order of the text.
+        columns: that a stream is read in; 1 for pairs.
+    """
+
+    def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
+        self.data, self._split, self.is_pairs = data, split, isinstance(task, TextWriter)
+        if isinstance(task, TextWriter):
+            examples = data.examples(split)
+            targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
+            self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
+            self.words = np.concatenate([part for target in targets for part in (target, [task.end])]).astype(np.int64)
+            self.columns = 1
+        else:
+            self._stream = data.tokens(split)
+            self.words = np.asarray(self._stream[1:], dtype=np.int64)
+            self.columns = min(task.evaluation_batch_size, len(self.words))
+
+    def read(
+        self, task: Predictor, progress: Callable[[int, int], None]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
+        """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
+        begin, length = 0, -(-len(self.words) // self.columns)
+        if isinstance(task, TextWriter):
+            chunks = task.score_pairs(self.data, self._split, progress)
+        else:
+            chunks = task.score(self._stream, batch_size=self.columns, progress=progress)
+        for chunk in chunks:
+            if chunk.hidden is None:
+                raise ConfigError("analyze needs one context for each predicted word, and this task has none")
+            mask = chunk.mask.cpu()
+            if chunk.places is not None:
+                position = self._begins[chunk.places[:, 0]] + chunk.places[:, 1]
+            else:
+                rows = torch.arange(begin, begin + len(mask))[:, None] + torch.arange(self.columns) * length
+                position = rows[mask].numpy()
+                begin += len(mask)
+            yield position, chunk.nats.cpu()[mask].double().numpy(), chunk.hidden.cpu()[mask]
+
+    def context(self, position: int) -> tuple[str, ...]:
+        """Words before a prediction: the sentence before and this one, or the last words of a text without ends of sentences;
+        of a pair the first words of its source, an arrow, and the target up to there."""
+        token = self.data.vocabulary.token
+        if self.is_pairs:
+            example = int(np.searchsorted(self._begins, position, side="right")) - 1
+            source = self.data.examples(self._split).text(example, 0)
+            cut = ("...",) if len(source) > CONTEXT_WORDS else ()
+            written = self.words[self._begins[example] : position]
+            return (*map(token, source[:CONTEXT_WORDS].tolist()), *cut, "->", *map(token, written.tolist()))
+        begin = max(0, position + 1 - CONTEXT_WORDS)
+        end = self.data.vocabulary.end_id if self.data.signature.end_of_sentence else None
+        if end is not None:
+            ends = np.flatnonzero(self._stream[: position + 1] == end)
+            begin = int(ends[-2]) + 1 if len(ends) > 1 else 0
+        return tuple(token(int(index)) for index in self._stream[begin : position + 1])
 
 
 def _read(
-    task: WordPredictor, tokens: np.ndarray, columns: int, chosen: npt.NDArray[np.int64], progress: Callable[[int, int], None]
+    task: Predictor, text: _Text, chosen: npt.NDArray[np.int64], progress: Callable[[int, int], None]
 ) -> tuple[npt.NDArray[np.float64], Tensor]:
-    """Nats (n - 1,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
-    predictions = len(tokens) - 1
-    length = -(-predictions // columns)
-    nats = np.zeros(predictions)
-    wanted = torch.full((predictions,), -1, dtype=torch.long)
-    wanted[torch.from_numpy(chosen)] = torch.arange(len(chosen))
+    """Nats (P,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
+    nats = np.zeros(len(text.words))
+    wanted = np.full(len(text.words), -1)
+    wanted[chosen] = np.arange(len(chosen))
     kept: Tensor | None = None
-    begin = 0
-    for chunk in task.score(tokens, batch_size=columns, progress=progress):
-        if chunk.hidden is None:
-            raise ConfigError("analyze needs one context for each predicted word, and this task has none")
-        mask = chunk.mask.cpu()
-        rows = torch.arange(begin, begin + len(mask))[:, None] + torch.arange(columns) * length
-        position = rows[mask]
-        nats[position.numpy()] = chunk.nats.cpu()[mask].double().numpy()
-        place = wanted[position]
-        hidden = chunk.hidden.cpu()[mask][place >= 0]
+    for position, each, hidden in text.read(task, progress):
+        nats[position] = each
+        place = torch.from_numpy(wanted[position])
         kept = hidden.new_empty(len(chosen), hidden.shape[-1]) if kept is None else kept
-        kept[place[place >= 0]] = hidden
-        begin += len(mask)
+        kept[place[place >= 0]] = hidden[place >= 0]
     assert kept is not None
     return nats, kept
 
 
-def _log_probs(task: WordPredictor, hidden: Tensor, block: int = 64) -> npt.NDArray[np.float64]:
-    """(N, V) log-probabilities in float64. The weights are those of the run, the arithmetic is double."""
+def _log_probs(task: Predictor, hidden: Tensor, block: int = 64) -> Iterator[npt.NDArray[np.float64]]:
+    """Rows (b, V) of log-probabilities in float64, in order. The weights are those of the run, the arithmetic is double."""
     single = next(task.parameters()).dtype
     task.double()
     try:
-        parts = []
         with torch.no_grad():
             for begin in range(0, len(hidden), block):
                 part = hidden[begin : begin + block].to(task.device, torch.float64)
-                parts.append(task.decoder.log_probs(part).cpu().numpy())
-        return np.concatenate(parts)
+                yield task.decoder.log_probs(part).cpu().numpy()
     finally:
         task.to(single)
 
 
-def _analysis(model: _Model, nats: npt.NDArray[np.float64], log_probs: npt.NDArray[np.float64]) -> RunAnalysis:
-    spectrum = spectrum_of(log_probs)
+def _analysis(
+    model: _Model,
+    nats: npt.NDArray[np.float64],
+    hidden: Tensor,
+    num_words: int,
+    by_blocks: bool,
+    progress: Callable[[int, int], None],
+) -> RunAnalysis:
+    divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
+    done, waiting = 0, 0
+    progress(0, len(hidden))
+    for block in _log_probs(model.task, hidden):
+        divergence.add(block)
+        rows.append(block)
+        done, waiting = done + len(block), waiting + len(block)
+        if by_blocks and (waiting >= BLOCK_ROWS or done == len(hidden)):
+            factor.add(np.concatenate(rows))
+            rows, waiting = [], 0
+        progress(done, len(hidden))
+    spectrum = factor.spectrum() if by_blocks else spectrum_of(np.concatenate(rows))
     thresholds = np.logspace(-12, 0, CURVE_POINTS)
     slot = model.loaded.plan.decoder
     return RunAnalysis(
@@ -293,16 +365,14 @@ def _analysis(model: _Model, nats: npt.NDArray[np.float64], log_probs: npt.NDArr
         largest=float(spectrum.values[0]),
         smallest=float(spectrum.values[-1]),
         curve=tuple(zip(thresholds.tolist(), spectrum.cumulative(thresholds).tolist(), strict=True)),
-        divergence=mean_pairwise_divergence(log_probs),
+        divergence=divergence.mean(),
     )
 
 
 def _comparison(
     models: list[_Model],
     nats: list[npt.NDArray[np.float64]],
-    tokens: np.ndarray,
-    columns: int,
-    data: PreparedData,
+    text: _Text,
     cases: int,
     top: int,
     show: Progress,
@@ -312,10 +382,9 @@ def _comparison(
     Those count in which the better run has the word that came among its ``top`` likeliest, so that the difference is one of
     expecting it or not; each word is shown once, the unknown word never.
     """
-    gain = nats[1] - nats[0]
-    known = (
-        tokens[1:] != data.vocabulary.unknown_id if data.vocabulary.unknown_id is not None else np.ones(len(gain), dtype=bool)
-    )
+    gain, data = nats[1] - nats[0], text.data
+    unknown = data.vocabulary.unknown_id
+    known = text.words != unknown if unknown is not None else np.ones(len(gain), dtype=bool)
     candidates = []
     for order in (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable")):
         order = order[known[order]]
@@ -323,14 +392,14 @@ def _comparison(
     looked_at = np.unique(np.concatenate(candidates))
     distributions = []
     for number, model in enumerate(models, start=1):
-        _, hidden = _read(model.task, tokens, columns, looked_at, partial(show, f"comparing run {number}"))
-        distributions.append(_log_probs(model.task, hidden))
+        _, hidden = _read(model.task, text, looked_at, partial(show, f"comparing run {number}"))
+        distributions.append(np.concatenate([*_log_probs(model.task, hidden)]))
     found = []
     for winner, order in enumerate(candidates):
         shown: dict[int, Case] = {}
         for position in order.tolist():
             row = int(np.searchsorted(looked_at, position))
-            word = int(tokens[position + 1])
+            word = int(text.words[position])
             difference = float(gain[position]) if winner == 0 else -float(gain[position])
             if len(shown) == cases or difference <= 0.0:
                 break
@@ -340,7 +409,7 @@ def _comparison(
                 continue
             shown[word] = Case(
                 position=position + 1,
-                context=_context(tokens, position, data),
+                context=text.context(position),
                 reference=reference,
                 better=best,
                 worse=_prediction(distributions[1 - winner][row], word, top, data),
@@ -354,13 +423,3 @@ def _prediction(log_probs: npt.NDArray[np.float64], word: int, top: int, data: P
     likeliest = np.argsort(-log_probs, kind="stable")[:top]
     words = tuple((data.vocabulary.token(int(index)), math.exp(float(log_probs[index]))) for index in likeliest)
     return Prediction(words=words, reference=math.exp(float(log_probs[word])))
-
-
-def _context(tokens: np.ndarray, position: int, data: PreparedData) -> tuple[str, ...]:
-    """The sentence before and this one up to ``position`` included, or the last words of a text without ends of sentences."""
-    begin = max(0, position + 1 - CONTEXT_WORDS)
-    end = data.vocabulary.end_id if data.signature.end_of_sentence else None
-    if end is not None:
-        ends = np.flatnonzero(tokens[: position + 1] == end)
-        begin = int(ends[-2]) + 1 if len(ends) > 1 else 0
-    return tuple(data.vocabulary.token(int(index)) for index in tokens[begin : position + 1])

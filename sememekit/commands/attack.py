@@ -11,13 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict
-
 from sememekit import __version__
 from sememekit.attack import (
     Attack,
     AttackPlan,
     AttackResources,
+    Cutter,
     Document,
     Example,
     ExampleFile,
@@ -31,76 +30,20 @@ from sememekit.attack import (
     read_examples,
     words_of,
 )
-from sememekit.commands.attack_folder import AttackFolder
+from sememekit.attack.constraints.opposites import Opposites
+from sememekit.commands.attack_folder import AttackFolder, code_names
+from sememekit.commands.attack_notes import check_cut, notes, warnings
 from sememekit.commands.attack_page import comparison_page, report_page
-from sememekit.commands.train import stop_signals
-from sememekit.commands.victims import NamedVictim, SentenceNats, open_victim
-from sememekit.config import Settings, merge_tables
+from sememekit.commands.attack_report import AttackReport, Comparison
+from sememekit.commands.signals import stop_signals
+from sememekit.commands.victims import NamedVictim, SentenceNats, is_function, open_victim
+from sememekit.config import merge_tables
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import PAGE, write_output
-from sememekit.measure.attack_rates import AttackRates, Difference, attack_rates, paired_differences
+from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_rates import attack_rates, paired_differences
 
 Progress = Callable[[str, int, int | None], None]
-
-
-class AttackReport(Settings):
-    """What an attack came to.
-
-    Attributes:
-        folder: where everything lies.
-        victim, data: as given.
-        preset: what the settings stand for, as the recipe says.
-        goal, search, candidates: names of the parts.
-        counting: the rule by which queries are counted.
-        query_budget: of each example; 0 for none.
-        rates: the numbers, with intervals.
-        perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
-        reasons: why examples were skipped, failed or ended in an error, with how often.
-        queries: counted over all examples.
-        texts_asked, calls: what the victim really saw in this call of the command.
-        seconds: of this call.
-        stopped: whether a signal ended it; ``--resume`` goes on.
-    """
-
-    model_config = ConfigDict(allow_inf_nan=True)
-
-    folder: str
-    victim: str
-    data: str
-    preset: str
-    goal: str
-    search: str
-    candidates: str
-    counting: str
-    query_budget: int
-    rates: AttackRates
-    perplexity_before: float | None
-    perplexity_after: float | None
-    reasons: dict[str, int]
-    queries: int
-    texts_asked: int
-    calls: int
-    seconds: float
-    stopped: bool
-
-
-class Comparison(Settings):
-    """Two attacks on the same examples.
-
-    Attributes:
-        first, second: their folders.
-        common: examples that both finished without an error.
-        only_one: examples that one side alone has, or that ended in an error on a side; they are left out.
-        unlike: what differs between the two, setting by setting: a difference of rates speaks of all of it.
-        rows: the differences, the first minus the second.
-    """
-
-    first: str
-    second: str
-    common: int
-    only_one: int
-    unlike: dict[str, tuple[str, str]]
-    rows: tuple[Difference, ...]
 
 
 def attack(
@@ -112,6 +55,7 @@ def attack(
     labels: Sequence[str] = (),
     language_model: Path | None = None,
     resume: bool = False,
+    trust_code: bool = False,
     which: Literal["best", "last"] = "best",
     device: str = "auto",
     progress: Progress = lambda stage, done, total: None,
@@ -126,6 +70,7 @@ def attack(
         labels: names of the victim's labels, where it does not tell.
         language_model: a run of ours that ranks substitutes, where the constraint asks, and judges what the changes cost.
         resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
+        trust_code: with ``resume``, import and call what ``out`` names although the call does not name it.
         which, device: of the runs.
         progress: called with (stage, done, total).
 
@@ -136,6 +81,10 @@ def attack(
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
     folder = AttackFolder.open(out) if resume else None
+    if folder is not None:
+        folder.check_format()
+        named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
+        folder.refuse_code(named_here.values(), trust=trust_code)
     stored = folder.identity if folder is not None else {}
     victim = victim or stored.get("victim", {}).get("name")
     given_data = str(data) if data is not None else stored.get("data", {}).get("path")
@@ -145,10 +94,12 @@ def attack(
     plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
     named = open_victim(
         victim,
-        labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and ":" in victim else ()),
+        labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ()),
         batch_size=plan.attack.batch_size,
         which=which,
         device=device,
+        segmenter=plan.attack.segmenter,
+        lexicon=plan.attack.lexicon,
     )
     examples = read_examples(Path(given_data))
     if named.num_fields is not None and named.num_fields != len(examples.field_names):
@@ -159,13 +110,17 @@ def attack(
     nats = SentenceNats(Path(model), device) if model else None
     spelled = [replace(example, label=named.spelled.get(example.label, example.label)) for example in examples.examples]
     chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    uncut = check_cut(named, chosen, given_data)
     progress("substitutes", 0, None)
     ready, sources = _prepare(plan, named, examples, chosen, nats)
+    progress("substitutes", len(ready.table), len(ready.table))
     identity = {
         "plan": plan.table(),
         "victim": named.identity,
         "data": {"path": given_data, "sha256": examples.sha256, "fields": list(examples.field_names)},
         "candidates": sources,
+        "constraints": {name: digest for part in ready.constraints for name, digest in part.sources().items()},
+        "segmentation": named.cut_by,
         "language_model": {"run": model, "snapshot": nats.snapshot} if nats is not None else {},
         "sememekit": __version__,
     }
@@ -177,18 +132,18 @@ def attack(
     began = time.perf_counter()
     with stop_signals() as asked_to_stop:
         stopped = _run(ready, chosen, folder, asked_to_stop, progress)
-    return _report(folder, plan, named, nats, given_data, time.perf_counter() - began, stopped)
+    return _report(folder, ready, plan, named, nats, given_data, uncut, time.perf_counter() - began, stopped)
 
 
 def _prepare(
     plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
 ) -> tuple[Attack, dict[str, str]]:
     """All parts of the attack, and the hashes of what the substitutes came from."""
-    victim, words = named.victim, words_of(chosen)
+    victim, words = named.victim, words_of(chosen, named.cut)
     if victim.words is not None:
         frequent = tuple(word for word in victim.words if word[:1].isalnum())
     else:
-        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples) if word[:1].isalnum()))
+        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples, named.cut) if word[:1].isalnum()))
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
     resources = AttackResources(known, frequent, examples.field_names, nats)
     candidates = build_candidates(plan, resources)
@@ -200,6 +155,7 @@ def _prepare(
         build_constraints(plan, resources),
         substitutes,
         plan.attack,
+        named.cut,
     )
     return ready, candidates.sources()
 
@@ -224,15 +180,19 @@ def _run(
 
 def _report(
     folder: AttackFolder,
+    ready: Attack,
     plan: AttackPlan,
     named: NamedVictim,
     nats: SentenceNats | None,
     data: str,
+    uncut: list[str],
     seconds: float,
     stopped: bool,
 ) -> AttackReport:
     results = [result for _, result in sorted(folder.results().items())]
-    before, after = _perplexities(results, nats) if nats is not None else (None, None)
+    before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
+    coverage = coverage_of(result.space for result in results if result.space is not None)
+    opposites = sum(part.num_pairs for part in ready.constraints if isinstance(part, Opposites))
     report = AttackReport(
         folder=str(folder.path),
         victim=named.victim.name,
@@ -243,6 +203,10 @@ def _report(
         candidates=plan.candidates.name,
         counting=plan.attack.counting,
         query_budget=plan.attack.query_budget,
+        segmentation=named.cut_by,
+        notes=tuple(notes(plan, named, opposites)),
+        warnings=(*uncut, *warnings(plan, coverage), *([_unfinished(len(results))] if stopped else [])),
+        coverage=coverage,
         rates=attack_rates(results, query_budget=plan.attack.query_budget),
         perplexity_before=before,
         perplexity_after=after,
@@ -252,6 +216,7 @@ def _report(
         calls=named.victim.calls,
         seconds=seconds,
         stopped=stopped,
+        resume_command=folder.resume_command,
     )
     folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
     if stopped:
@@ -265,13 +230,19 @@ def _report(
     return report
 
 
+def _unfinished(done: int) -> str:
+    return f"unfinished: the {done:,} examples that are done first are the quick ones, so these rates are no estimate"
+
+
 def _reason(result: ExampleResult) -> str:
     """Outcome and reason; a number at the end that belongs to the one example alone is left out."""
     reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
     return f"{result.outcome}: {reason}"
 
 
-def _perplexities(results: Iterable[ExampleResult], nats: SentenceNats) -> tuple[float | None, float | None]:
+def _perplexities(
+    results: Iterable[ExampleResult], nats: SentenceNats, cut: Cutter | None
+) -> tuple[float | None, float | None]:
     """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
     sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
     for result in results:
@@ -279,7 +250,7 @@ def _perplexities(results: Iterable[ExampleResult], nats: SentenceNats) -> tuple
             continue
         for field in sorted({change.field for change in result.changes}):
             for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
-                side.append([word.text for word in Document.read((fields[field],)).words])
+                side.append([word.text for word in Document.read((fields[field],), cut).words])
     totals = [nats.totals(side) for side in sentences]
     before, after = (math.exp(min(total / count, 700)) if count else None for total, count in totals)
     return before, after
@@ -297,7 +268,7 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
         if not folder.finished:
             raise CheckpointError(
                 f"{folder.path} is unfinished, and the examples that are done already are the easy ones; "
-                f"finish it: sememekit attack --out {folder.path} --resume"
+                f"finish it: {folder.resume_command}"
             )
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1]:
@@ -309,7 +280,7 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
     ]
     if not common:
         raise DataError(f"{first} and {second} have no finished example in common")
-    budgets = tuple(int(folder.identity["plan"]["attack"]["query_budget"]) for folder in folders)
+    budgets = tuple(folder.query_budget for folder in folders)
     comparison = Comparison(
         first=str(first),
         second=str(second),

@@ -12,7 +12,7 @@ A line that was cut off by a kill is dropped when the attack goes on; its exampl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -20,7 +20,10 @@ from sememekit.attack import ExampleResult
 from sememekit.errors import CheckpointError, DataError
 from sememekit.training.files import replace_file, to_json
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_READABLE: Final = (1, FORMAT)
+"""Formats that a comparison reads. In 1, examples without anything to try were failures; they are told by their reasons."""
+_NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
 
@@ -60,11 +63,52 @@ class AttackFolder:
         except OSError:
             what = "does not exist" if not path.exists() else "has no attack.json"
             raise CheckpointError(f"{path} {what}; 'sememekit attack VICTIM --data FILE --out {path}' makes one") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
-        if not isinstance(identity, dict) or identity.get("format") != FORMAT:
+        if not isinstance(identity, dict) or identity.get("format") not in _READABLE:
             raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; use the version of sememekit that wrote it")
+        _check_shape(path, identity)
         return cls(path, identity)
+
+    def check_format(self) -> None:
+        """Make sure that this version can go on with the attack.
+
+        Raises:
+            CheckpointError: an earlier version began it.
+        """
+        if self.identity["format"] != FORMAT:
+            victim, data = self.identity["victim"]["name"], self.identity["data"]["path"]
+            raise CheckpointError(
+                f"--resume: {self.path} was begun by an earlier version of sememekit, with other constraints and outcomes; "
+                f"start anew: sememekit attack {victim} --data {data} --out OTHER"
+            )
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to go on: code is named once more, or trusted."""
+        code = code_names(self.identity)
+        victim = f"{code.pop('victim')} " if "victim" in code else ""
+        return f"sememekit attack {victim}--out {self.path} --resume{' --trust-code' if code else ''}"
+
+    def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
+        """Make sure that nothing is imported because this folder says so.
+
+        Args:
+            given: names that the command line repeats.
+            trust: whether the folder is trusted (--trust-code).
+
+        Raises:
+            CheckpointError: attack.json names code that the command line does not name.
+        """
+        if trust:
+            return
+        allowed = set(given)
+        for place, name in code_names(self.identity).items():
+            if name not in allowed:
+                raise CheckpointError(
+                    f"--resume: {self.path}/attack.json names {name!r} as its {place}, which would be imported and run; if you "
+                    "know who wrote the folder, add --trust-code, or repeat the name on the command line"
+                )
 
     def check(self, identity: Mapping[str, Any]) -> None:
         """Make sure that going on means going on with the same.
@@ -85,8 +129,25 @@ class AttackFolder:
     @property
     def finished(self) -> bool:
         """Whether the attack wrote its report over all examples; a stopped one says so in it, a killed one has none."""
-        report = self.path / "report.json"
-        return report.exists() and not json.loads(report.read_bytes())["stopped"]
+        path = self.path / "report.json"
+        if not path.exists():
+            return False
+        try:
+            report = json.loads(path.read_bytes())
+            stopped = report["stopped"]
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{path} is no report of an attack ({type(error).__name__}: {error}); write it anew: {self.resume_command}"
+            ) from None
+        return stopped is False
+
+    @property
+    def query_budget(self) -> int:
+        """Queries of an example at most; 0 for no limit."""
+        try:
+            return int(self.identity["plan"]["attack"]["query_budget"])
+        except (KeyError, TypeError, ValueError):
+            raise CheckpointError(f"{self.path}/attack.json has no query budget; it was changed after writing") from None
 
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number.
@@ -103,6 +164,8 @@ class AttackFolder:
                 result = ExampleResult.model_validate_json(line)
             except ValueError as error:
                 raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+            if self.identity["format"] == 1 and result.outcome == "failed" and result.reason in _NOTHING_TO_TRY:
+                result = result.model_copy(update={"outcome": "no_candidates"})
             found[result.index] = result
         return found
 
@@ -129,6 +192,34 @@ class AttackFolder:
     def write(self, name: str, content: bytes) -> None:
         """Write one of the reports, whole or not at all."""
         replace_file(self.path / name, content)
+
+
+def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Part -> name, of everything in an attack that is code to import and no part of sememekit: names with a colon."""
+    names = {"victim": (identity.get("victim") or {}).get("name")}
+    if isinstance(names["victim"], str) and Path(names["victim"]).exists():
+        names = {}  # a run folder whose path has a colon
+    plan = identity.get("plan") or {}
+    for slot in ("goal", "search", "candidates"):
+        names[slot] = (plan.get(slot) or {}).get("name")
+    names["segmenter"] = (plan.get("attack") or {}).get("segmenter")
+    names |= {f"constraint {name}": name for name in plan.get("constraints") or {}}
+    return {place: name for place, name in names.items() if isinstance(name, str) and ":" in name}
+
+
+def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
+    """Refuse what no version has written."""
+    plan = identity.get("plan")
+    right = (
+        all(isinstance(identity.get(key), Mapping) for key in ("plan", "victim", "data", "candidates", "language_model"))
+        and isinstance(plan, Mapping)
+        and all(isinstance(table, Mapping) for table in plan.values())
+        and all(isinstance(identity["victim"].get(key), str) for key in ("kind", "name"))
+        and isinstance(identity["victim"].get("labels"), list)
+        and all(isinstance(identity["data"].get(key), str) for key in ("path", "sha256"))
+    )
+    if not right:
+        raise CheckpointError(f"{path}/attack.json does not say what was attacked with what; it was changed after writing")
 
 
 def _flat(tree: Any, name: str = "") -> dict[str, Any]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from sememekit.attack import Document, ExampleResult
+from sememekit.attack import Change, Document, ExampleResult
 from sememekit.commands import page
+from sememekit.commands.attack_report import AttackReport, Comparison
 from sememekit.measure.attack_rates import Interval
-
-if TYPE_CHECKING:
-    from sememekit.commands.attack import AttackReport, Comparison
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
@@ -28,10 +25,16 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     rates = report.rates
     rows = [
         ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
+        ("words with candidates", _candidates(report)),
+        ("texts to try, median example", _texts(report)),
         ("accuracy before the attack", percent(rates.accuracy)),
         ("accuracy under attack", percent(rates.accuracy_under_attack)),
-        (f"success rate, of {rates.attacked:,} attacked", percent(rates.success_rate)),
     ]
+    if rates.untried:
+        rows.append((f"the same, if the {rates.untried:,} right but untried survive", percent(rates.accuracy_at_most)))
+    rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
+    if rates.attacked > rates.attackable:
+        rows.append((f"success rate, of {rates.attacked:,} with and without", percent(rates.success_of_attacked)))
     for level, found in rates.success_at.items():
         rows.append((f"success rate at {level:,} queries", percent(found) if found else "beyond the query budget"))
     mean = rates.mean_queries
@@ -50,16 +53,45 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     return rows
 
 
+def _candidates(report: AttackReport) -> str:
+    """Words, those with candidates, and what the constraints leave of them."""
+    found = report.coverage
+    if found.share_with_candidates is None or found.share_changeable is None:
+        return "no words"
+    each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
+    return (
+        f"{100 * found.share_with_candidates:.1f} % of {found.words:,}; under the constraints "
+        f"{100 * found.share_changeable:.1f} %{each}"
+    )
+
+
+def _texts(report: AttackReport) -> str:
+    """The size of the space, as far as a power of ten says it."""
+    found = report.coverage.median_texts_log10
+    if found is None:
+        return "none"
+    return f"{10**found:,.0f}" if found < 6 else f"10^{found:.1f}"
+
+
 def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     """The page of one attack."""
     body = [
         f"<h1>Attack on {page.text(report.victim)}</h1>",
         f'<p class="faint">{page.text(_how(report))}</p>',
         page.table(("", ""), [(page.text(name), page.text(value)) for name, value in rate_rows(report)], compact=True),
-        '<p class="faint">Intervals: 95 %, bootstrap over examples. Success rates divide by the examples that were attacked: '
-        "classified rightly, within the constraints and without an error.</p>",
+        '<p class="faint">Intervals: 95 %, by Wilson for rates, bootstrap over examples for means. Success rates divide by the '
+        "examples on which there was something to try: classified rightly, within the constraints and without an error.</p>",
+        *(f"<p><strong>Warning:</strong> {page.text(warning)}</p>" for warning in report.warnings),
+        *(f'<p class="faint">{page.text(note)}</p>' for note in report.notes),
     ]
-    for outcome, title in (("success", "Fooled"), ("failed", "Not fooled"), ("error", "Errors"), ("skipped", "Skipped")):
+    titles = {
+        "success": "Fooled",
+        "failed": "Not fooled",
+        "no_candidates": "Nothing to try",
+        "error": "Errors",
+        "skipped": "Skipped",
+    }
+    for outcome, title in titles.items():
         chosen = [result for result in results if result.outcome == outcome]
         if chosen:
             rows = [_row(result) for result in chosen[:MOST_SHOWN]]
@@ -77,21 +109,25 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
 
 def marked(result: ExampleResult) -> str:
     """The fields of an example as HTML, each exchanged word struck through with the new one behind it."""
-    document = Document.read(result.fields)
-    changes = {(change.field, change.place): change for change in result.changes}
     parts = []
     for number, field in enumerate(result.fields):
-        words = [word for word in document.words if word.field == number]
         html, end = [], 0
-        for place, word in enumerate(words):
-            change = changes.get((number, place))
-            if change is not None:
-                html.append(page.text(field[end : word.begin]))
+        for begin, change in sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0]):
+            if change.field == number:
+                html.append(page.text(field[end:begin]))
                 html.append(f"<del>{page.text(change.old)}</del> <ins>{page.text(change.new)}</ins>")
-                end = word.end
+                end = begin + len(change.old)
         html.append(page.text(field[end:]))
         parts.append(f"<p>{''.join(html)}</p>")
     return "".join(parts)
+
+
+def _begin(result: ExampleResult, change: Change) -> int:
+    """Where a changed word begins; files of earlier versions count words only, which were cut at white space and marks."""
+    if change.begin is not None:
+        return change.begin
+    words = [word for word in Document.read(result.fields).words if word.field == change.field]
+    return words[change.place].begin
 
 
 def _row(result: ExampleResult) -> tuple[str, ...]:
@@ -108,7 +144,7 @@ def _said(label: str | None, probabilities: Iterable[float] | None) -> str:
 
 def _how(report: AttackReport) -> str:
     parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
-    parts += [f"queries counted: {report.counting}", f"data {report.data}"]
+    parts += [f"queries counted: {report.counting}", f"data {report.data}", f"words cut by {report.segmentation}"]
     parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
     return "; ".join(part for part in parts if part)
 

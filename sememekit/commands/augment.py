@@ -99,7 +99,7 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[str, ...], str, tuple[str, .
             continue
         try:
             result = ExampleResult.model_validate(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"--augment {path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
         if result.adversarial is not None:
             yield number, result.adversarial, result.label, result.fields

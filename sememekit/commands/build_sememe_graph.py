@@ -8,7 +8,15 @@ from pathlib import Path
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.files import GRAPH, check_output
-from sememekit.sememes import GraphStatistics, LexiconReport, Side, build_graph, open_lemmas, open_lexicons
+from sememekit.sememes import (
+    GraphStatistics,
+    LexiconReport,
+    Side,
+    build_graph,
+    graph_statistics,
+    open_lemmas,
+    open_lexicons,
+)
 from sememekit.text.prepared import PreparedData
 
 
@@ -78,7 +86,7 @@ def build_sememe_graph(
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     graph.save(out)
-    statistics = graph.statistics(vocabulary.counts)
+    statistics = graph_statistics(graph, vocabulary.counts)
     uses = tuple(
         LexiconUse(
             source=source,

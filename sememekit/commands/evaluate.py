@@ -60,8 +60,7 @@ class PerplexityReport(Perplexity):
         graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
         dtype: of matrix products.
         signature: one line; numbers whose signatures are equal can be compared.
-        grouping: "senses" or "sememes", where that was asked for.
-        groups: a row for each kind of target word.
+        groups: "senses", "sememes" or both, as far as asked for: a row for each kind of target word.
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
             and the model stays as it was trained; their product is the perplexity.
         adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
@@ -76,8 +75,7 @@ class PerplexityReport(Perplexity):
     graph: str | None
     dtype: str
     signature: str
-    grouping: Grouping | None = None
-    groups: tuple[GroupPerplexity, ...] | None = None
+    groups: dict[Grouping, tuple[GroupPerplexity, ...]] | None = None
     parts: dict[str, float] | None = None
     adaptation: AdaptationReport | None = None
     marginal: str | None = None
@@ -97,7 +95,7 @@ def evaluate_ppl(
     run: Path,
     *,
     split: str = "test",
-    by: Grouping | None = None,
+    by: Sequence[Grouping] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
@@ -115,8 +113,8 @@ def evaluate_ppl(
     Args:
         run: the run folder.
         split: of the prepared data.
-        by: also by the number of senses of the target word (Table 2, Gu et al. 2018) or by the mean number of sememes of its
-            senses (Table 3). Words without annotation have a row of their own.
+        by: also by the number of senses of the target word (Table 2, Gu et al. 2018), by the mean number of sememes of its
+            senses (Table 3), or both. Words without annotation have a row of their own.
         data: prepared data in place of that of the training; it must have the same vocabulary.
         graph: the sememe graph to group by, for runs that have none.
         batch_size: columns; 1 reads the text from end to end. None for what the run was trained with, or 1 for an adaptation.
@@ -135,12 +133,20 @@ def evaluate_ppl(
     """
     loaded = load_run(run, which=which, device=device)
     if isinstance(loaded.task, SentencePredictor):
-        if by is not None or adaptation is not None or batch_size is not None:
+        if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), progress)
+    if isinstance(loaded.task, TextWriter):
+        if adaptation is not None or batch_size is not None:
+            raise ConfigError(
+                f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
+                "--batch-size"
+            )
+        used_graph = _graph_for(loaded, graph, by)
+        return _pair_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), by, used_graph, progress)
     task = word_predictor(loaded.task, "evaluate-ppl")
     dtype = _prepare(loaded, device, dtype)
     prepared = data_of_run(loaded, data)
@@ -178,8 +184,7 @@ def evaluate_ppl(
         graph=used_graph.fingerprint if used_graph is not None else None,
         dtype=dtype,
         signature=perplexity_signature(prepared, split, total.count, columns, reader.signature()),
-        grouping=by,
-        groups=None if by is None or used_graph is None else tuple(_groups(used_graph, by, nats_of, count_of)),
+        groups=_tables(used_graph, by, nats_of, count_of),
         parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()}
         if part_nats and adaptation is None
         else None,
@@ -211,6 +216,48 @@ def _sentence_perplexity(
     )
 
 
+PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
+"""In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
+
+
+def _pair_perplexity(
+    loaded: LoadedRun,
+    task: TextWriter,
+    split: str,
+    data: Path | None,
+    dtype: str,
+    by: Sequence[Grouping],
+    graph: SememeGraph | None,
+    progress: Progress | None,
+) -> PerplexityReport:
+    """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
+    prepared = data_of_run(loaded, data)
+    num_words = len(loaded.vocabulary)
+    nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
+    part_nats: dict[str, float] = {}
+    with autocast(loaded.device, dtype):
+        for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
+            targets = scored.targets.cpu().numpy()
+            nats_of += np.bincount(targets, scored.nats.double().cpu().numpy(), minlength=num_words)
+            count_of += np.bincount(targets, minlength=num_words)
+            for name, part in scored.parts.items():
+                part_nats[name] = part_nats.get(name, 0.0) + float(part.double().sum())
+    total = Tally(float(nats_of.sum()), int(count_of.sum()))
+    return PerplexityReport(
+        **perplexity_of(total).model_dump(),
+        run=str(loaded.folder.path),
+        checkpoint=loaded.snapshot,
+        split=split,
+        data=str(prepared.folder),
+        size_of=prepared.signature.size_of,
+        graph=graph.fingerprint if graph is not None else None,
+        dtype=dtype,
+        signature=perplexity_signature(prepared, split, total.count, 1, PAIRS),
+        groups=_tables(graph, by, nats_of, count_of),
+        parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()} or None,
+    )
+
+
 def evaluate(
     run: Path,
     *,
@@ -239,9 +286,7 @@ def evaluate(
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = {score.name: score.value for score in judged.scores[0].values}
-            # What is predicted are the words of targets and their ends, each from the source and the words before.
-            pairs = {"columns": "pairs", "state": "source", "eos": "predicted"}
-            signature = perplexity_signature(prepared, split, judged.tokens, 1, pairs)
+            signature = perplexity_signature(prepared, split, judged.tokens, 1, PAIRS)
             metrics: dict[str, Any] = {
                 **judged.model_dump(),
                 **main,
@@ -316,14 +361,26 @@ def data_of_run(loaded: LoadedRun, given: Path | None) -> PreparedData:
     return prepared
 
 
-def _graph_for(loaded: LoadedRun, given: Path | None, by: Grouping | None) -> SememeGraph | None:
+def _graph_for(loaded: LoadedRun, given: Path | None, by: Sequence[Grouping]) -> SememeGraph | None:
     graph = loaded.graph
     if given is not None:
         graph = SememeGraph.load(given)
         graph.check_vocabulary(loaded.vocabulary)
-    if by is not None and graph is None:
-        raise GraphError(f"--by {by} needs a sememe graph, and {loaded.folder.path} has none; give one with --graph FILE")
+    if by and graph is None:
+        raise GraphError(f"--by {by[0]} needs a sememe graph, and {loaded.folder.path} has none; give one with --graph FILE")
     return graph
+
+
+def _tables(
+    graph: SememeGraph | None,
+    by: Sequence[Grouping],
+    nats_of: npt.NDArray[np.float64],
+    count_of: npt.NDArray[np.int64],
+) -> dict[Grouping, tuple[GroupPerplexity, ...]] | None:
+    """The table of each grouping that was asked for, in that order."""
+    if graph is None or not by:
+        return None
+    return {one: tuple(_groups(graph, one, nats_of, count_of)) for one in by}
 
 
 def _groups(

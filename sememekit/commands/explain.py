@@ -290,7 +290,7 @@ def _segmenter_of_data(loaded: LoadedRun, signature: Signature) -> Segmenter | N
         return None
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
     try:
-        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model)
+        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model, like=signature.segmenter)
     except (SememekitError, OSError):
         return None
     return segmenter if segmenter.description == signature.segmenter else None

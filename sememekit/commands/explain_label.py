@@ -10,12 +10,12 @@ import numpy as np
 
 from sememekit.build import check_plan_code, predicts_labels
 from sememekit.commands import page
+from sememekit.commands.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, write_output
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.training import RunFolder
 
 

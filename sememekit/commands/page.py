@@ -14,6 +14,8 @@ from typing import Final
 
 _HAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 _STYLE: Final = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1c2024; --faint: #5b636b; --line: #d8dce0; --first: #0b62c4;
   --second: #b1490b; --soft: #dbe9fa; }
@@ -53,8 +55,8 @@ pre { background: var(--soft); padding: .7rem .9rem; border-radius: 4px; overflo
 
 
 def text(value: object) -> str:
-    """Plain text, made harmless."""
-    return html.escape(str(value), quote=True)
+    """Plain text, made harmless: markup is written out, and control characters, which HTML forbids, are replaced."""
+    return html.escape(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", str(value)), quote=True)
 
 
 def word(value: str, kind: str = "") -> str:

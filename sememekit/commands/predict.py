@@ -116,7 +116,7 @@ def load_classifier(
     options = signature.options
     name = recorded_name(signature, loaded.folder.file("data.json"))
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model)
+    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model, like=signature.segmenter)
     if segmenter.description != signature.segmenter:
         raise DataError(
             f"{run} was trained on text cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}; "

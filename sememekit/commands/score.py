@@ -13,8 +13,9 @@ from torch import Tensor
 from sememekit.build import LoadedRun, load_run, prepare_torch
 from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.encoders.base import State
-from sememekit.errors import DataError
-from sememekit.tasks.base import WordPredictor, word_predictor
+from sememekit.errors import ConfigError, DataError
+from sememekit.tasks.base import WordPredictor
+from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text import Signature, Vocabulary
 from sememekit.text.segment import Segmenter
 
@@ -64,7 +65,8 @@ def score(
 
     Args:
         run: the run folder.
-        lines: one sentence each, words apart; empty lines give no rows and are counted.
+        lines: one sentence each, words apart; empty lines give no rows and are counted. For a model of headlines or dialogue a
+            source, a tab and a target: the rows are the words of the target, given the source, and its end.
         carry: read the lines as one text: the state goes on from line to line, and only the very first word lacks a context.
             The nats then add up to those of ``evaluate-ppl --batch-size 1`` on the same text.
         segment: cut each line with the segmenter that the data of the run were cut with, instead of at white space.
@@ -78,13 +80,18 @@ def score(
     Raises:
         CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words.
-        DataError: a word that a vocabulary without ``<unk>`` lacks, or a segmenter that is not that of the run.
+        DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
+            that is not that of the run.
     """
     loaded = load_run(run, which=which, device=device)
-    task = word_predictor(loaded.task, "score")
+    task = predictor(loaded.task, "score")
+    if isinstance(task, TextWriter) and carry:
+        raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
     signature = loaded.folder.data_signature()
     segmenter = recorded_segmenter(loaded, signature, lexicon) if segment else None
+    if isinstance(task, TextWriter):
+        return _score_pairs(task, lines, segmenter)
     end = loaded.vocabulary.end_id if signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end)
     return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
@@ -102,6 +109,30 @@ def _read(lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | N
         if end is not None and ids[-1] != end:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
+
+
+def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | None) -> Iterator[ScoredToken]:
+    """The words of each target and its end, given the source."""
+    vocabulary = task.vocabulary
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        texts = line.rstrip("\r\n").split("\t")
+        if len(texts) != 2:
+            raise DataError(
+                f"line {number}: {len(texts) - 1} tabs, where a line is a source, one tab and a target; a text can be "
+                "written for a source alone by 'sememekit generate RUN --input FILE'"
+            )
+        source, target = (segmenter.segment(text) if segmenter is not None else text.split() for text in texts)
+        task.check_source(len(source), f"line {number}")
+        try:
+            ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
+        except DataError as error:
+            raise DataError(f"line {number}: {error}") from None
+        nats = task.reread(ids, words).nats.tolist()
+        tokens = [*target, vocabulary.token(task.end)]
+        for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
+            yield ScoredToken(number, position, token, vocabulary.token(index), value)
 
 
 def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
@@ -183,7 +214,7 @@ def recorded_segmenter(loaded: LoadedRun, signature: Signature, lexicon: str | N
     name, model = recorded_name(signature, loaded.folder.file("data.json")), None
     if name == "sentencepiece":
         model = loaded.folder.file("sentencepiece.model")
-    segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model)
+    segmenter = segmenter_for(name, lexicon=lexicon, hmm=bool(signature.options["hmm"]), model=model, like=signature.segmenter)
     if segmenter.description != signature.segmenter:
         raise DataError(
             f"{loaded.folder.path} was trained on text cut by: {signature.segmenter}; here it would be cut by: "

@@ -166,5 +166,5 @@ def _rows(
 
 def _match(words: frozenset[str], texts: Sequence[str]) -> list[list[str]]:
     """Forward maximum matching of texts without blanks."""
-    matcher = MaximumMatcher(words)
+    matcher = MaximumMatcher(words, cut_latin=True)  # the baseline as the field has it
     return [matcher.segment(text) for text in texts]

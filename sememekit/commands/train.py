@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +37,7 @@ from sememekit.build import (
 from sememekit.commands.augment import FILE as AUGMENT_FILE
 from sememekit.commands.augment import augmented
 from sememekit.commands.report import report as write_report
+from sememekit.commands.signals import stop_signals
 from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
@@ -51,7 +50,7 @@ from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.tensorboard import TensorBoardLog
 
-_MAY_CHANGE = (
+MAY_CHANGE = (
     "schedule.epochs",
     "schedule.stop_after",
     "run.device",
@@ -61,6 +60,7 @@ _MAY_CHANGE = (
     "run.stall_epochs",
     "data.path",
 )
+"""Settings that a resumed run may have otherwise than it began with."""
 
 _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
@@ -105,6 +105,7 @@ def train(
     resume: bool = False,
     on_report: Callable[[Report], None] = lambda report: None,
     on_remark: Callable[[str], None] = lambda text: None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> TrainReport:
     """Train a model.
 
@@ -115,13 +116,15 @@ def train(
         on_report: called with each report of the trainer.
         on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
             model, and what the task has to say about the data (``Task.remarks``).
+        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the run is going nowhere.
     """
-    with stop_signals() as asked_to_stop, ExitStack() as held:
+    with ExitStack() as held:
+        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
         return _train(table, Path(out), resume, on_report, on_remark, asked_to_stop, held)
 
 
@@ -164,7 +167,7 @@ def _train(
         on_remark(text)
     vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
     if vectors is not None:
-        on_remark(vectors.sentence())
+        on_remark(f"vectors: {vectors.sentence()}")
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
     if folder is None:
         task.num_batches(data, 0)  # data that do not fit this task leave no run behind
@@ -313,7 +316,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"
-            if path in _MAY_CHANGE:
+            if path in MAY_CHANGE:
                 stored.setdefault(slot, {})[key] = value
             elif (
                 path not in _CHECKED_BY_CONTENT
@@ -323,7 +326,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
-                    f"{', '.join(_MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
                 )
     return plan_of_run(folder, stored)
 
@@ -347,26 +350,3 @@ def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
             f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
             f"{error}); begin a new run with its weights: sememekit train --from {out} --out OTHER"
         ) from None
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM, SIGINT and SIGUSR1 set a flag that the given function reads; a second one acts as usual."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-    names = [signal.SIGTERM, signal.SIGINT] + ([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])
-    before = {number: signal.getsignal(number) for number in names}
-
-    def ask(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in names:
-        signal.signal(number, ask)
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -130,7 +130,8 @@ def _segmenter_of(loaded: LoadedRun, lexicon: str | None) -> Segmenter:
     name = recorded_name(signature, loaded.folder.file("data.json"))
     model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
     lexicons = [lexicon] if lexicon or signature.lexicon is None else [None, "open"]
-    found = [segmenter_for(name, lexicon=one, hmm=bool(signature.options["hmm"]), model=model) for one in lexicons]
+    hmm, like = bool(signature.options["hmm"]), signature.segmenter
+    found = [segmenter_for(name, lexicon=one, hmm=hmm, model=model, like=like) for one in lexicons]
     for segmenter in found:
         if segmenter.description == signature.segmenter:
             return segmenter

@@ -57,7 +57,7 @@ class Sampled(Decoder):
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
         counts = torch.from_numpy(resources.vocabulary.counts.copy()).double().clamp(min=1.0)
         log_proposal = (settings.power * counts.log()).log_softmax(dim=0)
-        self.register_buffer("log_proposal", log_proposal.float(), persistent=False)
+        self.register_buffer("log_proposal", log_proposal, persistent=False)
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return functional.linear(hidden, self.words.weight, self.bias)
@@ -81,6 +81,6 @@ class Sampled(Decoder):
         others = functional.linear(rows, vectors[: len(drawn)])
         if self.bias is not None:
             own, others = own + self.bias[target], others + self.bias[drawn]
-        expected = self.log_proposal[drawn] + log(len(drawn))
+        expected = (self.log_proposal[drawn] + log(len(drawn))).to(others.dtype)
         others = (others - expected).masked_fill(drawn == target[:, None], -torch.inf)
         return torch.cat([own[:, None], others], dim=1).logsumexp(dim=1) - own

@@ -105,7 +105,7 @@ class SelfOrganized(ClusterLearner):
         share = 1.0 / occurrences
         self.register_buffer(
             "weight_of_new",
-            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share).to(torch.get_default_dtype()),
+            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share),
             persistent=False,
         )
         self.register_buffer("scores", torch.rand(num_words, num_clusters))

@@ -30,7 +30,10 @@ class AWDLSTM(Encoder):
     """
 
     class Settings(config.Settings):
-        """Settings of the AWD-LSTM; the defaults are those of Penn Treebank in the public code."""
+        """Settings of the AWD-LSTM. Sizes are those of Penn Treebank in the public code; rates are 0 until they are given.
+
+        So are the rates that belong to the task: the published ones go together, and ``mixture/ptb-awd`` has them all.
+        """
 
         hidden_size: int = Field(default=1150, ge=1)
         """Size of each layer but the last."""
@@ -38,10 +41,10 @@ class AWDLSTM(Encoder):
         """How many layers."""
         output_size: int | None = Field(default=None, ge=1)
         """Size of the last layer; None for that of the word vectors, which a tied output layer wants."""
-        dropout: float = Field(default=0.25, ge=0.0, lt=1.0)
-        """Rate between layers (``dropouth`` of the public code), one mask for all steps."""
-        weight_drop: float = Field(default=0.5, ge=0.0, lt=1.0)
-        """Rate on the elements of each hidden-to-hidden matrix (``wdrop``)."""
+        dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate between layers (``dropouth`` of the public code), one mask for all steps; 0.25 there."""
+        weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
+        """Rate on the elements of each hidden-to-hidden matrix (``wdrop``); 0.5 there."""
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
         super().__init__(settings, resources)

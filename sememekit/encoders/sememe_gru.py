@@ -52,6 +52,9 @@ class GRUGate(OwnLayer):
 
     z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
     released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which wants P = H).
+
+    What the gate lets through stays in h, and where z is small nothing takes it out again: in no other cell can |h| grow from
+    step to step. That is the published form, in text and code; a lower rate of learning keeps it in bounds.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:

@@ -50,8 +50,9 @@ class RecurrentStack(Encoder):
         """Size of the sememe vectors; that of the word vectors unless given."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
-        sememe_deviation: float = Field(default=0.05, gt=0.0)
-        """Standard deviation of the sememe vectors at the start. The text says "variance 0.05", which is 0.224 here."""
+        sememe_deviation: float = Field(default=0.2236068, gt=0.0)
+        """Standard deviation of the sememe vectors at the start: the text says "variance 0.05", the square of this default; the
+        released code draws with a deviation of 0.05, from which models learn more slowly."""
 
         only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
             "dropout": config.OnlyWith("num_layers", other_than=(1,)),

@@ -1,15 +1,18 @@
 """Numbers that describe a model: sums of nats, perplexity, rank and divergence of its predictions."""
 
-from sememekit.measure.divergence import mean_pairwise_divergence
+from sememekit.measure.divergence import PairwiseDivergence, mean_pairwise_divergence
 from sememekit.measure.perplexity import PROTOCOL_VERSION, Perplexity, perplexity_of, unigram_tally
-from sememekit.measure.rank import Spectrum, rows_that_fit, spectrum_of
+from sememekit.measure.rank import Spectrum, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.tally import Tally
 
 __all__ = [
     "PROTOCOL_VERSION",
+    "PairwiseDivergence",
     "Perplexity",
     "Spectrum",
     "Tally",
+    "TriangularFactor",
+    "bytes_by_blocks",
     "mean_pairwise_divergence",
     "perplexity_of",
     "rows_that_fit",

@@ -1,11 +1,14 @@
-"""How often an attack succeeds: rates over the examples that were rightly classified, with bootstrap intervals.
+"""How often an attack succeeds: rates over the examples that were rightly classified, with intervals.
 
-An example ends in one of four outcomes, which are never added up into each other:
+An example ends in one of five outcomes, which are never added up into each other:
 
-    success   a text within the constraints that the victim takes for what the goal wants
-    failed    the search gave up, or the query budget was spent
-    skipped   not attacked: classified wrongly without any attack, or the constraints leave it out
-    error     the victim or the example itself is at fault: neither robust nor fooled
+    success        a text within the constraints that the victim takes for what the goal wants
+    failed         the search ended without one, or the query budget was spent
+    no_candidates  there was nothing to try: no word has a substitute, or the constraints leave none
+    skipped        not attacked: classified wrongly without any attack, or the constraints or the search leave it out
+    error          the victim or the example itself is at fault: neither robust nor fooled
+
+Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means and of differences are bootstrap intervals.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from typing import Final, Literal
 import numpy as np
 
 from sememekit.config import Settings
+from sememekit.measure.classes import wilson_interval
 from sememekit.measure.intervals import Estimate, ratio_difference_interval, ratio_interval
 
-Outcome = Literal["success", "failed", "skipped", "error"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "skipped", "error")
+Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
 LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 
@@ -44,7 +48,7 @@ class ExampleOutcome(Settings):
 
 
 class Interval(Settings):
-    """A value and its 95 % bootstrap interval; all None where there is nothing to divide by."""
+    """A value and its 95 % interval; all None where there is nothing to divide by."""
 
     value: float | None
     low: float | None
@@ -52,28 +56,35 @@ class Interval(Settings):
 
 
 class AttackRates(Settings):
-    """What an attack did to a victim; see the module for the four outcomes.
+    """What an attack did to a victim; see the module for the five outcomes.
 
     Attributes:
         examples: in all.
         outcomes: examples by outcome.
-        attacked: success and failed together: what the success rates divide by.
+        attackable: success and failed together, examples on which there was something to try: what the success rates divide by.
+        attacked: these and those of no_candidates.
+        untried: rightly classified and never tried: no_candidates, and those that the constraints or the search left out.
         accuracy: rightly classified before the attack, of all that could be classified.
-        accuracy_under_attack: rightly classified and not fooled, of the same. An example that was right and then skipped counts
-            as not fooled, so that this is an upper bound where the constraints leave much out.
-        success_rate: successes of those attacked.
-        success_at: the same, counting a success only if it took at most so many queries; None above the query budget.
-        mean_queries, median_queries: of those attacked, given up or not.
+        accuracy_under_attack: rightly classified, tried and not fooled, of the same; nothing untried counts as surviving.
+        accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
+        success_rate: successes of those attackable.
+        success_of_attacked: successes of those attacked.
+        success_at: success_rate, counting a success only if it took at most so many queries; None above the query budget.
+        mean_queries, median_queries: of those attackable, given up or not.
         mean_queries_of_successes: of successes alone.
         words_changed: mean share of words changed, over successes.
     """
 
     examples: int
     outcomes: dict[str, int]
+    attackable: int
     attacked: int
+    untried: int
     accuracy: Interval
     accuracy_under_attack: Interval
+    accuracy_at_most: Interval
     success_rate: Interval
+    success_of_attacked: Interval
     success_at: dict[int, Interval | None]
     mean_queries: Interval
     median_queries: float | None
@@ -87,15 +98,25 @@ def interval(estimate: Estimate) -> Interval:
     return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
 
 
+def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
+    """The share sum(hits) / sum(of) of two columns of zeros and ones, with Wilson's interval; hits lie within ``of``."""
+    top, bottom = round(float(hits.sum())), round(float(of.sum()))
+    if not bottom:
+        return Interval(value=None, low=None, high=None)
+    low, high = wilson_interval(top, bottom)
+    return Interval(value=top / bottom, low=low, high=high)
+
+
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, seed: int = 0) -> AttackRates:
     """The rates of one attack.
 
     Args:
         records: one an example, in the order of the data: intervals then repeat exactly.
         query_budget: of each example; 0 for none. A success rate at more queries than that cannot be known.
-        seed: of the bootstrap.
+        seed: of the bootstrap of the mean number of queries.
     """
-    success, attacked = _flags(records, "success"), _flags(records, "success") + _flags(records, "failed")
+    success, failed = _flags(records, "success"), _flags(records, "failed")
+    attackable, attacked = success + failed, success + failed + _flags(records, "no_candidates")
     known, right = _known(records), _right(records)
     queries = np.array([record.queries for record in records], dtype=np.float64)
     shares = [record.words_changed / record.num_words for record in records if record.outcome == "success" and record.num_words]
@@ -103,17 +124,21 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, se
     at: dict[int, Interval | None] = {}
     for level in LEVELS:
         beyond = bool(query_budget) and level > query_budget
-        at[level] = None if beyond else interval(ratio_interval(success * (queries <= level), attacked, seed=seed))
+        at[level] = None if beyond else rate(success * (queries <= level), attackable)
     return AttackRates(
         examples=len(records),
         outcomes={name: int(_flags(records, name).sum()) for name in OUTCOMES},
+        attackable=int(attackable.sum()),
         attacked=int(attacked.sum()),
-        accuracy=interval(ratio_interval(right, known, seed=seed)),
-        accuracy_under_attack=interval(ratio_interval(right - success, known, seed=seed)),
-        success_rate=interval(ratio_interval(success, attacked, seed=seed)),
+        untried=int((right - attackable).sum()),
+        accuracy=rate(right, known),
+        accuracy_under_attack=rate(failed, known),
+        accuracy_at_most=rate(right - success, known),
+        success_rate=rate(success, attackable),
+        success_of_attacked=rate(success, attacked),
         success_at=at,
-        mean_queries=interval(ratio_interval(queries * attacked, attacked, seed=seed)),
-        median_queries=float(np.median(queries[attacked > 0])) if attacked.any() else None,
+        mean_queries=interval(ratio_interval(queries * attackable, attackable, seed=seed)),
+        median_queries=float(np.median(queries[attackable > 0])) if attackable.any() else None,
         mean_queries_of_successes=float(won.mean()) if len(won) else None,
         words_changed=float(np.mean(shares)) if shares else None,
     )
@@ -145,8 +170,8 @@ def paired_differences(
 ) -> list[Difference]:
     """Differences between two attacks on the same examples, resampled together.
 
-    A success rate divides by what its own victim classified rightly, so both sides have their own denominator; the rows
-    "attacked in both" compare like with like.
+    A success rate divides by what was right and could be tried on its own side, so both sides have their own denominator; the
+    rows "attacked in both" compare like with like.
 
     Args:
         first, second: by number of the example; only examples in both count, and those with an error on a side do not.
@@ -158,13 +183,15 @@ def paired_differences(
     ]
     sides = [[side[index] for index in common] for side in (first, second)]
     success = [_flags(side, "success") for side in sides]
-    attacked = [_flags(side, "success") + _flags(side, "failed") for side in sides]
+    failed = [_flags(side, "failed") for side in sides]
+    attacked = [success[k] + failed[k] for k in (0, 1)]
     known, right = [_known(side) for side in sides], [_right(side) for side in sides]
     queries = [np.array([record.queries for record in side], dtype=np.float64) for side in sides]
     both = attacked[0] * attacked[1]
     rows: list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]] = [
         ("accuracy", [(right[k], known[k]) for k in (0, 1)]),
-        ("accuracy under attack", [(right[k] - success[k], known[k]) for k in (0, 1)]),
+        ("accuracy under attack", [(failed[k], known[k]) for k in (0, 1)]),
+        ("accuracy under attack, untried as surviving", [(right[k] - success[k], known[k]) for k in (0, 1)]),
         ("success rate", [(success[k], attacked[k]) for k in (0, 1)]),
     ]
     for level in LEVELS:

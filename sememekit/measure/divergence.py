@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ def mean_pairwise_divergence(log_probs: npt.NDArray[np.float64]) -> float:
 
     All pairs are taken, not a sample of them: the sum over pairs of sum_x p_c(x) (log p_c(x) - log p_d(x)) is
     N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), which costs one pass over the rows.
+    ``PairwiseDivergence`` takes the rows block by block.
 
     Args:
         log_probs: (N, V), natural logarithms of distributions, none of them -inf.
@@ -20,13 +22,35 @@ def mean_pairwise_divergence(log_probs: npt.NDArray[np.float64]) -> float:
     Returns:
         nats; NaN for fewer than two contexts.
     """
-    count = len(log_probs)
-    if count < 2:
-        return math.nan
-    total, total_log, negative_entropy = np.zeros(log_probs.shape[1]), np.zeros(log_probs.shape[1]), 0.0
-    for row in log_probs:
-        probability = np.exp(row)
-        negative_entropy += float(probability @ row)
-        total += probability
-        total_log += row
-    return (count * negative_entropy - float(total @ total_log)) / (count * (count - 1))
+    total = PairwiseDivergence(log_probs.shape[1])
+    total.add(log_probs)
+    return total.mean()
+
+
+@final
+class PairwiseDivergence:
+    """What ``mean_pairwise_divergence`` is made of, for rows that come block by block.
+
+    Args:
+        num_words: V.
+    """
+
+    def __init__(self, num_words: int) -> None:
+        self._count, self._negative_entropy = 0, 0.0
+        self._total, self._total_log = np.zeros(num_words), np.zeros(num_words)
+
+    def add(self, log_probs: npt.NDArray[np.float64]) -> None:
+        """Take in further rows (b, V)."""
+        for row in log_probs:
+            probability = np.exp(row)
+            self._negative_entropy += float(probability @ row)
+            self._total += probability
+            self._total_log += row
+        self._count += len(log_probs)
+
+    def mean(self) -> float:
+        """Nats; NaN for fewer than two contexts."""
+        count = self._count
+        if count < 2:
+            return math.nan
+        return (count * self._negative_entropy - float(self._total @ self._total_log)) / (count * (count - 1))

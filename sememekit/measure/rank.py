@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 COPIES = 3
 """Times the matrix that its decomposition needs in memory, the matrix itself included."""
+BLOCK_ROWS: Final = 2048
+"""Rows of a block that ``TriangularFactor`` takes in at once."""
+_PANEL: Final = 128
+"""Columns whose reflections are applied together; LAPACK applies 64 and fewer one by one."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,55 @@ def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
     return Spectrum(values, (matrix.shape[0], matrix.shape[1]))
 
 
+@final
+class TriangularFactor:
+    """R of A = Q R for a matrix of any number of rows that come block by block; its singular values are those of A.
+
+    A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
+    reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
+    stays triangular, the work is 2 N V^2 whatever the blocks, and memory is that of R and of one block. Orthogonal
+    transformations keep the singular values to round-off; those of the Gram matrix A'A would have lost all below the square
+    root of eps, some 1e-8 of the largest.
+
+    Args:
+        num_columns: V.
+    """
+
+    def __init__(self, num_columns: int) -> None:
+        self._factor = torch.zeros(num_columns, num_columns, dtype=torch.float64)
+        self.num_rows = 0
+
+    def add(self, rows: npt.NDArray[np.float64]) -> None:
+        """Take in further rows (b, V)."""
+        for begin in range(0, len(rows), BLOCK_ROWS):
+            self._add(torch.from_numpy(rows[begin : begin + BLOCK_ROWS].copy()))
+
+    def _add(self, block: torch.Tensor) -> None:
+        size = len(self._factor)
+        self.num_rows += len(block)
+        for begin in range(0, size, _PANEL):
+            end = min(size, begin + _PANEL)
+            panel = torch.cat([self._factor[begin:end, begin:end], block[:, begin:end]])
+            reflections, tau = torch.geqrf(panel)
+            self._factor[begin:end, begin:end] = reflections[: end - begin].triu()
+            if end < size:
+                rest = torch.cat([self._factor[begin:end, end:], block[:, end:]])
+                rest = torch.ormqr(reflections, tau, rest, left=True, transpose=True)
+                self._factor[begin:end, end:] = rest[: end - begin]
+                block[:, end:] = rest[end - begin :]
+
+    def spectrum(self) -> Spectrum:
+        """Singular values of all rows so far, one at least."""
+        size = len(self._factor)
+        values = np.linalg.svd(self._factor.numpy(), compute_uv=False)
+        return Spectrum(values[: min(self.num_rows, size)], (self.num_rows, size))
+
+
 def rows_that_fit(num_words: int, num_bytes: float) -> int:
     """How many rows of V float64 numbers can be decomposed in so much memory."""
     return int(num_bytes // (COPIES * 8 * num_words))
+
+
+def bytes_by_blocks(num_words: int) -> int:
+    """Memory that any number of rows takes by blocks: R and the copy that its singular values take, and three blocks."""
+    return 8 * num_words * (2 * num_words + 3 * BLOCK_ROWS)

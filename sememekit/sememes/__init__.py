@@ -8,9 +8,10 @@ from pathlib import Path
 from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
 from sememekit.sememes.building import build_graph
-from sememekit.sememes.graph import GraphStatistics, SememeGraph
+from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
+from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 
 __all__ = [
     "LEXICON_FORMATS",
@@ -23,6 +24,7 @@ __all__ = [
     "Sense",
     "Side",
     "build_graph",
+    "graph_statistics",
     "lexicon_reader",
     "open_lemmas",
     "open_lexicon",

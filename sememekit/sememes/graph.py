@@ -19,10 +19,9 @@ from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
 from sememekit.sememes.perturbation import drop_annotation_edges
 from sememekit.sememes.special_tokens import UNKNOWN
-from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 
-__all__ = ["GraphStatistics", "LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
+__all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
 Integers = NDArray[np.int64]
 
@@ -152,17 +151,6 @@ class SememeGraph:
         members = [number for ids in sets for number in ids]
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
-    def statistics(self, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
-        """Coverage and averages.
-
-        Args:
-            counts: (V,) occurrences of each word, in the order of ``words``.
-
-        Raises:
-            GraphError: when the counts are not V.
-        """
-        return graph_statistics(self, np.asarray(counts, dtype=np.int64))
-
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph with annotations removed at random, for the robustness test of Sec. 4.1, Gu et al. 2018.
 
@@ -191,7 +179,7 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all.
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all, and on the disk.
 
         Raises:
             GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.config import Settings
 from sememekit.errors import GraphError
+from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
-
-if TYPE_CHECKING:
-    from sememekit.sememes.graph import SememeGraph
 
 
 class GraphStatistics(Settings):
@@ -31,7 +29,9 @@ class GraphStatistics(Settings):
     edges: int
     """Pairs of a sense and a sememe."""
     tokens: int
+    """Running tokens, as the vocabulary counts them: of pairs those that are predicted."""
     annotated_words: int
+    unannotated_words: int
     annotated_tokens: int
     type_coverage: float
     """Share of words that are annotated, 0 to 1."""
@@ -52,8 +52,17 @@ class GraphStatistics(Settings):
     """Most frequent first, then by spelling."""
 
 
-def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStatistics:
-    """See ``SememeGraph.statistics``; ``counts`` is (V,)."""
+def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
+    """Coverage and averages.
+
+    Args:
+        graph: of V words.
+        counts: (V,) occurrences of each word, in the order of ``graph.words``.
+
+    Raises:
+        GraphError: when the counts are not V.
+    """
+    counts = np.asarray(counts, dtype=np.int64)
     if counts.shape != (graph.num_words,):
         raise GraphError(f"statistics need one count for each of the {graph.num_words} words, given shape {counts.shape}")
     annotated = graph.annotated
@@ -78,6 +87,7 @@ def graph_statistics(graph: SememeGraph, counts: NDArray[np.int64]) -> GraphStat
         edges=int(sense_sizes.sum()),
         tokens=int(counts.sum()),
         annotated_words=num_annotated,
+        unannotated_words=graph.num_words - num_annotated,
         annotated_tokens=int(counts[annotated].sum()),
         type_coverage=_ratio(num_annotated, graph.num_words),
         token_coverage=_ratio(counts[annotated].sum(), counts.sum()),

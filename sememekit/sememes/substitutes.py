@@ -6,7 +6,7 @@ sememe set in some sense, of the same part of speech and the same inflection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,15 +23,19 @@ class Substitutes:
     Two senses are equal when their sets of sememes are, and their parts of speech too, unless one of the two is not known.
     """
 
-    def __init__(self, lexicons: Sequence[Lexicon], inflections: Inflections | None = None) -> None:
+    def __init__(
+        self, lexicons: Sequence[Lexicon], inflections: Inflections | None = None, ranks: Mapping[str, int] | None = None
+    ) -> None:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
         Args:
             lexicons: where the sememes come from.
             inflections: where given, a word that no lexicon knows is looked up as its lemma, and its substitutes are put into
                 the same inflection.
+            ranks: of words by frequency, from 0: they decide between substitutes that share as many senses.
         """
         self._inflections = inflections
+        self._ranks = ranks or {}
         self._senses: dict[str, tuple[Sense, ...]] = {}
         self._words_of: dict[tuple[str, ...], dict[str, set[str]]] = {}
         for lexicon in lexicons:
@@ -43,7 +47,7 @@ class Substitutes:
                 self._words_of.setdefault(sense.sememes, {}).setdefault(sense.part_of_speech, set()).add(word)
 
     def of(self, word: str) -> tuple[str, ...]:
-        """Substitutes of a word: those that share most senses first, then by spelling."""
+        """Substitutes of a word: those that share most senses first, of these the more frequent ones, then by spelling."""
         if word in self._senses:
             return self._equal(self._senses[word], word)
         if self._inflections is None:
@@ -67,7 +71,8 @@ class Substitutes:
             for other in {other for part in parts for other in by_part.get(part, ())}:
                 shared[other] = shared.get(other, 0) + 1
         shared.pop(word, None)
-        return tuple(sorted(shared, key=lambda other: (-shared[other], other)))
+        last = len(self._ranks)
+        return tuple(sorted(shared, key=lambda other: (-shared[other], self._ranks.get(other, last), other)))
 
 
 class Inflections:

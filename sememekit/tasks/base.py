@@ -296,7 +296,7 @@ class VectorCoverage(Settings):
         }
         tokens, words = self.tokens_with_vector, self.words_with_vector
         return (
-            f"vectors: {tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
             f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
         )
 

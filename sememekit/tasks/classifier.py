@@ -19,6 +19,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, VectorCoverage
 from sememekit.tasks.language_model import evaluating
@@ -245,11 +246,12 @@ class TextClassifier(LabelPredictor):
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
-        return self._read_as()[text[self.places_read(text)]]
+        ids = np.asarray(text, dtype=np.int64)
+        return self._read_as()[ids[self.places_read(ids)]]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
-        places = np.flatnonzero(self._read_as()[text] >= 0)
+        places = np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)
         return places[: self.settings.max_length] if self.settings.max_length else places
 
     def word_read(self, word: int) -> int:
@@ -272,7 +274,7 @@ class TextClassifier(LabelPredictor):
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
 
-    def _examples(self, data: PreparedData, split: str) -> Examples:
+    def examples(self, data: PreparedData, split: str) -> Examples:
         """The examples of a split, once they fit this model.
 
         Raises:
@@ -296,11 +298,11 @@ class TextClassifier(LabelPredictor):
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
-        return -(-len(self._examples(data, "train")) // self.settings.batch_size)
+        return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
         """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
-        examples = self._examples(data, "train")
+        examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
@@ -310,9 +312,7 @@ class TextClassifier(LabelPredictor):
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
-        logits = self.logits(batch)
-        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
-        nats = functional.cross_entropy(logits, batch.labels, reduction="sum")
+        nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
     @torch.no_grad()
@@ -352,7 +352,7 @@ class TextClassifier(LabelPredictor):
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         """Accuracy and all that belongs to it, and the summed nats of the right labels."""
-        examples = self._examples(data, split)
+        examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
         with evaluating(self):
@@ -370,6 +370,6 @@ class TextClassifier(LabelPredictor):
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
-        train, other = self._examples(data, "train").labels, self._examples(data, split).labels
+        train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}

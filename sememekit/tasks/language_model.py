@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.layers import shared_dropout
+from sememekit.layers import at_least_single, shared_dropout
 from sememekit.measure import unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
 from sememekit.text import PreparedData, Vocabulary
@@ -159,7 +159,7 @@ class LanguageModel(WordPredictor):
         nats = self.decoder.nll(contexts, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
         return BatchLoss(
-            nats.float().sum(),
+            at_least_single(nats).sum(),
             nats.numel(),
             self._penalty(encoded.hidden, contexts),
             tuple(part.detach() for part in encoded.state),
@@ -188,9 +188,9 @@ class LanguageModel(WordPredictor):
         Means of squares, as in the public code, of the last layer only. A chunk of one word has no change.
         """
         activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
-        parts = [activation * dropped.float().square().mean()] if activation else []
+        parts = [activation * at_least_single(dropped).square().mean()] if activation else []
         if temporal and len(hidden) > 1:
-            parts.append(temporal * hidden.float().diff(dim=0).square().mean())
+            parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
     def score(

@@ -417,6 +417,19 @@ class Lattice(SentencePredictor):
             )
         return found
 
+    def begin(self, data: PreparedData) -> None:
+        """See ``Task.begin``.
+
+        Raises:
+            ConfigError: an output layer that saves time in training by estimates, which this task cannot ask for.
+        """
+        if self.decoder.estimates_in_training:
+            name = type(self.decoder).__name__.lower()
+            raise ConfigError(
+                f"a lattice asks for exact probabilities in training, too, where decoder {name!r} is the full "
+                "softmax at its full price; take --decoder softmax, which is the same model"
+            )
+
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""
         return len(self._batches(data, order)[2])

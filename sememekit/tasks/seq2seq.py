@@ -15,6 +15,7 @@ from sememekit import config
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.layers import at_least_single
 from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
@@ -246,7 +247,7 @@ class SequenceToSequence(TextWriter):
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
         """See ``Task.loss``."""
         nats = self.decoder.nll(self._contexts(batch), batch.words)
-        return BatchLoss(nats.float().sum(), nats.numel(), None, ())
+        return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
         """See ``Task.after_step``: the decoder's turn."""

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
-from sememekit.text.vocabulary import Vocabulary
+from sememekit.text.vocabulary import LARGEST_COUNT, Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
+LONGEST: Final = 1000
+"""Words of an n-gram at most: every place of a text gets a table entry for each length."""
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 
@@ -68,7 +70,10 @@ class ChunkVocabulary:
         self.num_tokens = len(vocabulary)
         self.max_length = max_length
         self.vocabulary_fingerprint = vocabulary.fingerprint
-        self.counts = np.fromiter(counts, dtype=np.int64)
+        try:
+            self.counts = np.fromiter(counts, dtype=np.int64)
+        except OverflowError:
+            raise DataError(f"{where}: a count above {LARGEST_COUNT:,}, which 64 bits cannot hold") from None
         self._words = vocabulary.tokens
         self._ngrams = tuple(ngrams)
         _check(self._ngrams, self.counts, vocabulary, max_length, where)
@@ -172,7 +177,8 @@ class ChunkVocabulary:
             raise DataError(f"{path}: not UTF-8 at byte {error.start}; {_REMEDY}") from None
         head, *lines = text.split("\n")
         fields = head.split("\t")
-        if len(fields) != 3 or fields[0] != "chunks" or not fields[2].isdecimal() or lines[-1:] != [""]:
+        length = parse_count(fields[2]) if len(fields) == 3 else None
+        if length is None or length > LONGEST or fields[0] != "chunks" or lines[-1:] != [""]:
             raise DataError(f"{path}: no file of chunks, or cut short: it begins with {head[:60]!r}; {_REMEDY}")
         if fields[1] != vocabulary.fingerprint:
             raise DataError(
@@ -182,12 +188,13 @@ class ChunkVocabulary:
         for number, line in enumerate(lines[:-1], start=2):
             count, *words = line.split("\t")
             strange = [word for word in words if word not in vocabulary]
-            if not count.isdecimal() or strange:
-                reason = f"{strange[0]!r} is no word of the vocabulary" if strange else f"{count!r} is no count"
+            value = parse_count(count)
+            if value is None or strange:
+                reason = f"{strange[0][:40]!r} is no word of the vocabulary" if strange else f"{count[:40]!r} is no count"
                 raise DataError(f"{path}:{number}: {reason}; {_REMEDY}")
-            counts.append(int(count))
+            counts.append(value)
             ngrams.append(tuple(vocabulary.id(word) for word in words))
-        return cls(vocabulary, ngrams, counts, max_length=int(fields[2]), where=str(path))
+        return cls(vocabulary, ngrams, counts, max_length=length, where=str(path))
 
     def _as_bytes(self) -> bytes:
         lines = [f"chunks\t{self.vocabulary_fingerprint}\t{self.max_length}"]
@@ -199,8 +206,8 @@ class ChunkVocabulary:
 def _check(
     ngrams: Sequence[tuple[int, ...]], counts: npt.NDArray[np.int64], vocabulary: Vocabulary, max_length: int, where: str
 ) -> None:
-    if max_length < 1:
-        raise DataError(f"{where}: chunks of at most {max_length} words cannot be; 1 or more is needed")
+    if not 1 <= max_length <= LONGEST:
+        raise DataError(f"{where}: chunks of at most {max_length} words cannot be; allowed are 1 to {LONGEST}")
     if len(counts) != len(ngrams):
         raise DataError(f"{where}: {len(ngrams)} n-grams but {len(counts)} counts")
     seen: set[tuple[int, ...]] = set()

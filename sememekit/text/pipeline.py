@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.corpora.base import Corpus, CorpusOptions
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.encode import Encoder
@@ -264,6 +264,9 @@ class Pipeline:
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
         """The options that decide the result, after the customs of the data set have filled what was left open."""
         left_out = set() if self._options.chunks else {"chunks", "chunk_length"}
+        fields = CorpusOptions.model_fields
+        later = ("piece_model", "lower", "numbers_to", "max_length")  # what is not asked for leaves the signature as it was
+        left_out |= {name for name in later if getattr(self._options, name) == fields[name].default}
         options = self._options.model_dump(exclude=left_out)
         options.update(
             segmenter=self._options.segmenter or self._corpus.segmenters[0],
@@ -302,6 +305,8 @@ def _check_chunks(options: CorpusOptions, end_of_sentence: bool) -> None:
     """Raise ConfigError for options about chunks that do not fit."""
     if options.chunks < 0 or (options.chunk_length is not None and options.chunk_length < 2):
         raise ConfigError(f"--chunks {options.chunks} --chunk-length {options.chunk_length}: n-grams have 2 words or more")
+    if options.chunk_length is not None and options.chunk_length > LONGEST:
+        raise ConfigError(f"--chunk-length {options.chunk_length}: n-grams have {LONGEST} words or fewer")
     if bool(options.chunks) != (options.chunk_length is not None):
         raise ConfigError("--chunks N and --chunk-length L go together: the N most frequent n-grams of 2 to L words")
     if options.chunks and not end_of_sentence:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ SIGNATURE: Final = "signature.json"
 VOCABULARY: Final = "vocabulary.tsv"
 CHECKSUM: Final = "signature.sha256"
 _MODEL: Final = "sentencepiece.model"
-_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --out"
+_REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
 
 
 class SourceFile(Settings):
@@ -62,6 +63,7 @@ class TextFaults(Settings):
         cut_words: such cuts where there was neither, between two characters.
         byte_order_marks: byte order marks taken off the beginning of a file.
         carriage_returns: lines that ended with CR LF.
+        long_sentences: sentences above ``--max-length``, left out.
         truncated_archives: compressed files that end before their end mark; read up to there.
     """
 
@@ -74,6 +76,7 @@ class TextFaults(Settings):
     byte_order_marks: int = 0
     carriage_returns: int = 0
     truncated_archives: int = 0
+    long_sentences: int = 0
 
 
 class SplitSummary(Settings):
@@ -167,12 +170,17 @@ class Wordings:
                 yield self._read(file, example)
 
     def _read(self, file: BinaryIO, example: int) -> Wording:
-        start, end = self._lines[example], self._lines[example + 1]
+        start, end = self._lines[example : example + 2].tolist()
+        if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
+            raise DataError(
+                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
+                f"to {end}; {_REMEDY} {self._path.parent}"
+            )
         file.seek(start)
         try:
             record = json.loads(file.read(end - start))
             return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {_REMEDY} {self._path.parent}") from None
 
 
@@ -490,7 +498,9 @@ def write_signature(path: Path, signature: Signature) -> None:
     left_out = {
         name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None
     }  # a folder without has the bytes it always had
-    text = json.dumps(signature.model_dump(mode="json", exclude=left_out), ensure_ascii=False, indent=1)
-    content = text.encode() + b"\n"
+    table = signature.model_dump(mode="json", exclude=left_out)
+    if not signature.faults.long_sentences:
+        del table["faults"]["long_sentences"]
+    content = json.dumps(table, ensure_ascii=False, indent=1).encode() + b"\n"
     path.write_bytes(content)
     path.with_name(CHECKSUM).write_text(f"{hashlib.sha256(content).hexdigest()}  {path.name}\n", encoding="ascii")

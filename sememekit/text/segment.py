@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Literal, Protocol, final
 
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.vocabulary import UNKNOWN
 
 _PATTERN: Final = itemgetter(2)
+_DIGIT: Final = "0-9\uff10-\uff19"
+_LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
+_LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
+_WHOLE: Final = "Latin words and numbers whole"
+
+PieceModel = Literal["unigram", "bpe"]
+"""How SentencePiece finds its pieces."""
 
 SEGMENTERS: Final = {
     "characters": "sememekit.text.segment:Characters",
@@ -63,6 +71,9 @@ class Characters:
 class MaximumMatcher:
     """Forward maximum matching: at each place the longest word of the list; a character that begins none stands alone.
 
+    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list wherever it stands, so that it is not cut into
+    letters; with ``cut_latin`` it is cut as Chinese is.
+
     Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass over the text: a match found further
     to the right can start only where no word started before it. White space is never part of a word.
 
@@ -76,7 +87,7 @@ class MaximumMatcher:
         for code in range(first, last + 1)
     )
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, words: Iterable[str], *, cut_latin: bool = False) -> None:
         """Build the automaton; words that are empty or hold white space can never match and are left out.
 
         Raises:
@@ -87,23 +98,45 @@ class MaximumMatcher:
         kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
         if not kept:
             raise DataError("forward maximum matching needs a list of words, and this one is empty")
-        self.description = f"forward maximum matching, {len(kept)} words, {_hash_words(kept)[:16]}"
-        self._words = kept
+        rule = "" if cut_latin else f", {_WHOLE}"
+        self.description = f"forward maximum matching{rule}, {len(kept)} words, {_hash_words(kept)[:16]}"
+        self._words, self._cut_latin = kept, cut_latin
+        self._longest = max(map(len, kept))
         self._patterns = sorted({*kept, *self._SINGLES})
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
         """Words of a text, in order."""
         chunks = text.split()
+        cut = self._segment_chunk if self._cut_latin else self._segment_mixed
         if len(chunks) == 1:
-            return self._segment_chunk(chunks[0])
+            return cut(chunks[0])
         words: list[str] = []
         for chunk in chunks:
-            words += self._segment_chunk(chunk)
+            words += cut(chunk)
         return words
 
-    def __reduce__(self) -> tuple[type[MaximumMatcher], tuple[list[str]]]:
-        return MaximumMatcher, (self._words,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _matcher, (self._words, self._cut_latin)
+
+    def _segment_mixed(self, chunk: str) -> list[str]:
+        """Words of a stretch without white space, with Latin words and numbers among the words of the list."""
+        words: list[str] = []
+        position = 0
+        while (run := _LATIN.search(chunk, position)) is not None:
+            base, start = position, run.start()
+            for first, last, _ in self._find(chunk[base : start + self._longest]):
+                first, last = base + first, base + last
+                if first > start or (first == start and last <= run.end()):
+                    break
+                words += chunk[position:first]
+                words.append(chunk[first:last])
+                position = last
+            if position <= start:
+                words += chunk[position:start]
+                words.append(run.group())
+                position = run.end()
+        return words + self._segment_chunk(chunk[position:])
 
     def _segment_chunk(self, chunk: str) -> list[str]:
         matches = self._find(chunk)  # (start, end, number of the pattern)
@@ -118,6 +151,15 @@ class MaximumMatcher:
             last = end
         words += chunk[last:]
         return words
+
+
+def _matcher(words: list[str], cut_latin: bool) -> MaximumMatcher:
+    return MaximumMatcher(words, cut_latin=cut_latin)
+
+
+def cuts_latin(description: str) -> bool:
+    """Whether a description is of forward maximum matching that cut Latin words, as earlier versions always did."""
+    return description.startswith("forward maximum matching") and _WHOLE not in description
 
 
 @final
@@ -198,13 +240,13 @@ class SentencePieces:
         return [(self._pieces[index], text[begin:end]) for index, (begin, end) in spans]
 
 
-def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int) -> bytes:
-    """Train a unigram SentencePiece model and return its file.
+def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
+    """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
     One thread and a fixed seed: the same sentences give the same bytes.
 
     Raises:
-        DataError: when the text is too small for so many pieces, with the library's own words.
+        DataError: when so many pieces do not fit the text, with the number that would.
     """
     import io
 
@@ -217,17 +259,36 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int) -> by
             sentence_iterator=iter(sentences),
             model_writer=model,
             vocab_size=pieces,
+            model_type=kind,
             num_threads=1,
             character_coverage=0.9995,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        raise DataError(f"--pieces {pieces}: SentencePiece cannot train on this text: {str(error).strip()}") from None
+        raise DataError(f"--pieces {pieces}: SentencePiece cannot train on this text: {_reason(str(error))}") from None
     return model.getvalue()
 
 
+def _reason(message: str) -> str:
+    """What SentencePiece says, without the places in its code, and with the option to change."""
+    most = re.search(r"Vocabulary size too high .* value <= (\d+)", message)
+    if most is not None:
+        return f"it has no more than {most[1]} pieces; give --pieces {most[1]} or fewer, or more text"
+    fewest = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if fewest is not None:
+        return f"its characters alone need {fewest[1]}; give --pieces {fewest[1]} or more"
+    if "!sentences_.empty()" in message:
+        return "train has no sentence that it can read; give more text"
+    return re.sub(r"^[A-Z_]+: \S+\(\d+\) \[.*?\] ", "", message).strip() or "it gives no reason"
+
+
 def open_segmenter(
-    name: str, *, words: Collection[str] | None = None, hmm: bool = False, model: Path | None = None
+    name: str,
+    *,
+    words: Collection[str] | None = None,
+    hmm: bool = False,
+    model: Path | None = None,
+    cut_latin: bool = False,
 ) -> Segmenter:
     """A segmenter by name.
 
@@ -237,6 +298,7 @@ def open_segmenter(
         words: the words of a lexicon; ``jieba`` takes them for its dictionary.
         hmm: let jieba guess words outside its dictionary.
         model: a SentencePiece model file.
+        cut_latin: let ``fmm`` cut Latin words and numbers that are no words of the lexicon.
 
     Raises:
         ConfigError: for another name, or when what it needs is not given.
@@ -245,7 +307,7 @@ def open_segmenter(
     if kind is MaximumMatcher:
         if words is None:
             raise ConfigError("--segmenter fmm needs the words of a lexicon; pass --lexicon FORMAT:PATH, or --lexicon open")
-        return MaximumMatcher(words)
+        return MaximumMatcher(words, cut_latin=cut_latin)
     if kind is JiebaSegmenter:
         return JiebaSegmenter(hmm, words)
     if kind is SentencePieces:

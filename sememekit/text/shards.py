@@ -18,15 +18,14 @@ import hashlib
 import json
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
-from sememekit.text.corpora.base import Corpus
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, place, read_pieces
 from sememekit.text.segment import Segmenter
 
@@ -34,6 +33,30 @@ SHARD_BYTES: Final = 64 << 20
 _VERSION: Final = 2
 _FILES: Final = (".ids", ".units", ".types")
 _FLUSH: Final = 1 << 20
+
+
+class Unit(NamedTuple):
+    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or one that is left out."""
+
+    words: list[str]
+    characters: int
+    bytes: int
+    left_out: bool = False
+
+
+class Sentences(Protocol):
+    """What a shard needs of a reader of corpora; see ``Corpus``."""
+
+    @property
+    def normalisation(self) -> str:
+        """The rule applied to the text, in words."""
+
+    @property
+    def keeps_blank_lines(self) -> bool:
+        """Whether a blank line is a sentence without words."""
+
+    def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
+        """The sentences of a line: words, characters and bytes."""
 
 
 class ShardResult(NamedTuple):
@@ -60,7 +83,7 @@ class ShardResult(NamedTuple):
                 yield word, int(count), int(index)
 
 
-def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end: str | None, errors: str) -> str:
+def shard_key(span: Span, source_sha256: str, corpus: Sentences, segmenter: str, end: str | None, errors: str) -> str:
     """Hash over everything that decides what a shard writes."""
     parts = [
         _VERSION,
@@ -106,7 +129,7 @@ def sync(path: Path) -> None:
 
 
 def process_shard(
-    span: Span, key: str, folder: Path, corpus: Corpus, segmenter: Segmenter, end: str | None, errors: str
+    span: Span, key: str, folder: Path, corpus: Sentences, segmenter: Segmenter, end: str | None, errors: str
 ) -> ShardResult:
     """Read, segment and count one shard; ``end`` is the word that ends a sentence, None for none.
 
@@ -123,7 +146,7 @@ def process_shard(
     units: array[int] = array("I")
     with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
         for piece in read_pieces(span, faults):
-            for sentence, characters, size in _units(piece, span, corpus, segmenter, end):
+            for sentence, characters, size in _units(piece, span, corpus, segmenter, end, faults):
                 words.extend(map(ids.__getitem__, sentence))
                 units.extend((len(sentence), characters, size))
                 sentences += 1
@@ -155,14 +178,17 @@ def process_shard(
 
 
 def _units(
-    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end: str | None
+    piece: Piece, span: Span, corpus: Sentences, segmenter: Segmenter, end: str | None, faults: FaultCounter
 ) -> Iterator[tuple[list[str], int, int]]:
     """Sentences of a piece, with the word ``end`` where it belongs: not after a piece that its line goes on behind."""
     try:
         found = list(corpus.units(piece.text, segmenter))
     except DataError as error:
         raise DataError(f"{place(span, piece.offset)}: {error}") from None
-    for index, (words, characters, size) in enumerate(found):
+    for index, (words, characters, size, left_out) in enumerate(found):
+        if left_out:
+            faults.add("long_sentences")
+            continue
         if not characters and not (corpus.keeps_blank_lines and piece.ends_line):
             continue  # a blank line
         closed = piece.ends_line or index + 1 < len(found)

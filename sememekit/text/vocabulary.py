@@ -17,6 +17,8 @@ END: Final = "<eos>"
 STOP: Final = "</s>"
 """Ends a target of pairs, and a sentence of a text that is prepared with the words of pairs."""
 
+LARGEST_COUNT: Final = 2**63 - 1
+
 _FORBIDDEN: Final = frozenset("\t\n\r\0")
 
 
@@ -53,7 +55,10 @@ class Vocabulary:
             DataError: for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """
         words = tuple(tokens)
-        numbers = np.array(counts, dtype=np.int64)
+        try:
+            numbers = np.array(counts, dtype=np.int64)
+        except OverflowError:
+            raise DataError(f"{where}: a count above {LARGEST_COUNT:,}, which 64 bits cannot hold") from None
         _check(words, numbers, where)
         numbers.setflags(write=False)
         ids = {token: index for index, token in enumerate(words)}
@@ -156,14 +161,23 @@ class Vocabulary:
         counts: list[int] = []
         for number, line in enumerate(_read_lines(Path(path)), start=1):
             token, tab, count = line.partition("\t")
-            if not tab or not count.isascii() or not count.isdigit():
-                raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}")
+            value = parse_count(count)
+            if not tab or value is None:
+                rule = f"; a count is 0 to {LARGEST_COUNT}" if count.isdigit() else ""
+                raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}{rule}")
             tokens.append(token)
-            counts.append(int(count))
+            counts.append(value)
         return cls(tokens, counts, where=str(path))
 
     def _as_bytes(self) -> bytes:
         return "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True)).encode()
+
+
+def parse_count(text: str) -> int | None:
+    """A count as a file has it, or None for what is no whole number from 0 to the largest of 64 bits."""
+    digits = len(str(LARGEST_COUNT))
+    value = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+    return value if value is not None and value <= LARGEST_COUNT else None
 
 
 def _read_lines(path: Path) -> list[str]:

@@ -31,7 +31,8 @@ from tests.attack.toys import RESOURCES, TABLE
 
 
 def plan_of(**tables: Any) -> Any:
-    return read_attack_plan({"candidates": {"name": "table", "path": "x"}, **tables}, "a test")
+    bare = {"candidates": {"name": "table", "path": "x"}, "attack": {"protect": "nothing"}}
+    return read_attack_plan({**bare, **tables}, "a test")
 
 
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=3))

@@ -18,6 +18,7 @@ from sememekit.attack import (
     is_attack,
     read_attack_plan,
 )
+from sememekit.attack.constraints import STANDARD
 from sememekit.config import list_recipes, load_recipe
 from tests.attack.toys import TABLE, TEXTS, predict
 
@@ -35,6 +36,10 @@ def test_a_recipe_survives_its_plan(name: str) -> None:
     plan = read_attack_plan(load_recipe(name), name)
     assert read_attack_plan(plan.table(), name) == plan
     assert plan.attack.preset, "the report says what the settings stand for"
+    assert set(STANDARD) <= {part.name for part in plan.constraints}, "what changes the meaning stays"
+    bare = load_recipe(name)
+    bare["attack"]["protect"] = "nothing"
+    assert {part.name for part in read_attack_plan(bare, name).constraints} == set(bare.get("constraints", {}))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,7 +70,7 @@ def test_a_recipe_attacks(name: str) -> None:
         plan.attack,
     )
     results = list(attack.run(examples))
-    assert {"success"} <= {result.outcome for result in results} <= {"success", "failed", "skipped"}
+    assert {"success"} <= {result.outcome for result in results} <= {"success", "failed", "no_candidates", "skipped"}
     for result in results:
         assert all(change.field == len(result.fields) - 1 for change in result.changes)
 

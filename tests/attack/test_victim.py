@@ -106,8 +106,8 @@ def test_tensors_will_do_and_pairs_come_as_tuples() -> None:
         ("", "yes", "skipped", "no words"),
         ("good", "-", "skipped", "no gold label"),
         ("good", "maybe", "error", "unknown label 'maybe'; the victim's labels: no, yes"),
-        ("wonder", "yes", "failed", "no word has a substitute"),
-        ("good", "yes", "failed", "the search gave up"),
+        ("wonder", "yes", "no_candidates", "no word has a substitute"),
+        ("good", "yes", "failed", "search exhausted, no adversarial example found"),
     ],
 )
 def test_awkward_examples_end_in_a_clear_outcome(text: str, label: str, outcome: str, reason: str) -> None:
@@ -122,7 +122,7 @@ def test_awkward_examples_end_in_a_clear_outcome(text: str, label: str, outcome:
 def test_limits_that_leave_nothing() -> None:
     constraints = {"share": {"most": 0.1}, "minimum_length": {"words": 4}}
     found = {result.index: result for result in make_attack("greedy", constraints=constraints).run(EXAMPLES)}
-    assert found[1].reason == "the constraints allow no change"
+    assert (found[1].outcome, found[1].reason) == ("no_candidates", "the constraints allow no change")
     constraints["minimum_length"]["words"] = 5
     found = {result.index: result for result in make_attack("greedy", constraints=constraints).run(EXAMPLES)}
     assert (found[1].outcome, found[1].reason, found[1].correct) == ("skipped", "fewer than 5 words", True)

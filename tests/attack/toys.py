@@ -83,7 +83,11 @@ def make_attack(
     **tables: Any,
 ) -> Attack:
     """An attack on a toy; ``search__width=3`` and the like change a key, ``constraints={...}`` a whole table."""
-    plan_table: dict[str, Any] = {"search": {"name": search}, "candidates": {"name": "table", "path": "unused"}}
+    plan_table: dict[str, Any] = {
+        "search": {"name": search},
+        "candidates": {"name": "table", "path": "unused"},
+        "attack": {"protect": "nothing"},
+    }
     for path, value in tables.items():
         slot, _, key = path.partition("__")
         if key:

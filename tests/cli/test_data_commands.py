@@ -40,7 +40,53 @@ def test_json_reports_are_one_object_on_stdout(place: Path) -> None:
     assert sum(split["sentences"] for split in splits.values()) == 40
     assert {"tokens", "types", "unknown_rate"} <= set(splits["train"])
     statistics = json.loads((place / "built.json").read_text(encoding="utf-8"))["statistics"]
-    assert statistics["words_without_annotation"] == ["好"]
+    assert statistics["unannotated_words"] == 1
+    assert "words_without_annotation" not in statistics, "thousands of words are no line to read"
+
+
+def test_words_without_annotation_are_named_when_asked_for(place: Path, tmp_path: Path) -> None:
+    source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}", "--data", str(place / "data"), "--unannotated"]
+    result = runner.invoke(app, ["build-sememe-graph", *source, "--out", str(tmp_path / "graph"), "--json"])
+    assert json.loads(result.stdout)["statistics"]["words_without_annotation"] == ["好"]
+    result = runner.invoke(app, ["build-sememe-graph", *source, "--out", ""])
+    assert result.exit_code == 1
+    assert "cannot be written: a folder, where a file is to be written" in result.stderr
+
+
+def test_prepared_data_are_replaced_only_with_force(place: Path, tmp_path: Path) -> None:
+    call = ["preprocess", "plain", str(place / "text.txt"), "--out", str(tmp_path / "out"), "--json"]
+    assert runner.invoke(app, call).exit_code == 0
+    again = runner.invoke(app, call)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert "prepared data are there already; give another folder, or replace them with --force" in again.stderr
+    assert runner.invoke(app, [*call, "--force"]).exit_code == 0
+
+
+def test_the_rules_for_plain_text_reach_it(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("Ab 12 c\nd e f g\n" * 20, encoding="utf-8")
+    call = ["preprocess", "plain", str(tmp_path / "text.txt"), "--out", str(tmp_path / "out"), "--lower", "--numbers-to", "N"]
+    result = runner.invoke(app, [*call, "--max-length", "3"])
+    assert result.exit_code == 0
+    assert "left out: 20 sentences above --max-length" in result.stderr
+    words = (tmp_path / "out" / "vocabulary.tsv").read_text(encoding="utf-8")
+    assert sorted(line.split("\t")[0] for line in words.splitlines()) == ["<eos>", "<unk>", "N", "ab", "c"]
+
+
+def test_an_interrupted_preprocess_says_how_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sememekit.commands.preprocess.preprocess", stop)
+    result = runner.invoke(app, ["preprocess", "plain", "text.txt", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 130
+    assert "stopped; the same command goes on from its last finished part" in result.stderr
+
+
+def test_two_lexicons_segment_together(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("好事\n人\n", encoding="utf-8")
+    call = ["segment", "--lexicon", f"hownet2000:{place / 'lexicon.tsv'}", "--lexicon", f"list:{tmp_path / 'more.txt'}"]
+    result = runner.invoke(app, call, input="今天中国好事VCD")
+    assert result.stdout.strip() == "今天 中国 好事 VCD"
 
 
 def test_tables_go_to_stdout_and_remarks_to_stderr(place: Path) -> None:

@@ -70,3 +70,11 @@ def test_common_flags_mean_the_same_everywhere(name: str) -> None:
         if flag in params:
             assert (params[flag].help, params[flag].opts) == (train[flag].help, train[flag].opts)
             assert params[flag].type_descriptor.annotation == train[flag].type_descriptor.annotation
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_help_names_every_option_in_full_on_a_narrow_terminal(name: str) -> None:
+    result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
+    printed = set(result.stdout.replace(",", " ").split())
+    options = [param for param in LEAVES[name].params if param.param_type_name == "option"]
+    assert {flag for param in options for flag in (*param.opts, *param.secondary_opts)} <= printed

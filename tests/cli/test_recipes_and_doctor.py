@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.build import read_plan
 from sememekit.cli import app
 from sememekit.commands import doctor as doctor_module
 from sememekit.commands.doctor import Check, doctor
-from sememekit.config import load_recipe, recipe_names
+from sememekit.config import apply_overrides, load_recipe, recipe_names
 
 runner = CliRunner()
 
@@ -93,3 +97,20 @@ def test_a_package_that_is_missing_or_broken_is_reported(monkeypatch: pytest.Mon
     assert (broken.status, broken.fix) == ("fail", "mend it")
     assert "libfoo.so: cannot open" in broken.detail
     assert doctor_module._package("no_such_package", "warn", "").detail == "not installed"
+
+
+def test_what_the_doctor_advises_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No remedy names a file that an installed sememekit lacks, and its training setting exists."""
+    monkeypatch.setattr("os.sysconf", lambda name: 1024)
+    memory = doctor_module._memory()
+    override = re.search(r"--set (\S+)=8", memory.fix)
+    assert override
+    read_plan(apply_overrides({}, [f"{override[1]}=8"]), "test")
+    source = inspect.getsource(doctor_module)
+    assert "constraints.txt" not in source
+    required = {
+        line.split("=")[0].split(">")[0].split("<")[0].strip() for line in requires("sememekit") or () if "extra ==" not in line
+    }
+    checked = {check.name for check in doctor_module._required_packages()}
+    assert checked >= {"rouge-score", "sacrebleu"}
+    assert checked == required, "the doctor looks at every package that an installation needs"

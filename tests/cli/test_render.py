@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import io
+import re
 import tomllib
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.cli.render import format_value, hint, progress_bars, remark, toml_text, training_progress
+from sememekit.cli import app
+from sememekit.cli.render import (
+    epoch_line,
+    format_value,
+    hint,
+    print_table,
+    progress_bars,
+    remark,
+    result_console,
+    say,
+    toml_text,
+    training_progress,
+)
 from sememekit.config import load_recipe, recipe_names
 from sememekit.training import EpochReport, StepReport, StopReport
 
@@ -111,3 +127,64 @@ def test_without_a_terminal_or_when_quiet_nothing_is_drawn(
 )
 def test_values_as_people_read_them(value: object, text: str) -> None:
     assert format_value(value) == text
+
+
+HOSTILE = "苹果\x1b[31m\x1b]0;title\x07\x9b2J\u202e\x7f"
+
+
+class BareTerminal(Terminal):
+    encoding = "utf-8"
+
+
+def test_controls_are_shown_on_a_terminal_and_stay_bytes_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, pipe = BareTerminal(), io.StringIO()
+    monkeypatch.setattr("sys.stdout", terminal)
+    say(1, HOSTILE, sep="\t")
+    assert terminal.getvalue() == "1\t苹果␛[31m␛]0;title␇\ufffd2J\ufffd␡\n"
+    monkeypatch.setattr("sys.stdout", pipe)
+    say(1, HOSTILE, sep="\t")
+    assert pipe.getvalue() == f"1\t{HOSTILE}\n"
+
+
+def test_tables_and_consoles_show_controls_whoever_made_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = BareTerminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    print_table(HOSTILE, (HOSTILE, "n"), [(HOSTILE, 1)])
+    result_console().print(HOSTILE, soft_wrap=True)
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue().replace("\x1b[31m\x1b]", "OBEYED"))
+    assert "OBEYED" not in printed
+    assert not set(printed) & set("\x1b\x07\x9b\u202e\x7f")
+    assert printed.count("␛]0;title") == 4
+
+
+def test_remarks_and_errors_show_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    remark(HOSTILE, quiet=False)
+    assert "\x1b" not in capsys.readouterr().err
+    assert app(["evaluate-ppl", "no\x1b[31mrun"], standalone_mode=False) == 1
+    assert "no␛[31mrun" in capsys.readouterr().err
+
+
+def test_results_are_printed_by_the_function_that_shows_controls() -> None:
+    """A bare print in a subcommand would let a word of a corpus talk to the terminal."""
+    bare = []
+    for path in sorted((Path(__file__).parents[2] / "sememekit" / "cli").glob("*.py")):
+        if path.name not in ("render.py", "program.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+            bare += [f"{path.name}:{node.lineno}" for node in calls if node.func.id == "print"]
+    allowed = [place for place in bare if place.startswith("__init__.py")]  # the version
+    assert bare == allowed, "use sememekit.cli.render.say"
+
+
+def test_the_title_of_a_table_stands_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("Perplexity of runs/zh_sdlm on test, a title that is wider than its table", ("", ""), [("a", 1)])
+    assert capsys.readouterr().out.splitlines()[0].endswith("that is wider than its table")
+
+
+def test_an_epoch_is_told_without_sums_and_with_shares_of_rouge_in_per_cent() -> None:
+    valid = {"perplexity": 2.3e123, "nats": 42900.89, "tokens": 6655.0, "rouge1": 0.0088}
+    line = epoch_line(replace(EPOCH, valid=valid))
+    assert "training loss 6.250 nats/token, valid perplexity 2.3e+123, rouge1 0.88 %;" in line
+    assert "42,900" not in line
+    assert "6,655" not in line

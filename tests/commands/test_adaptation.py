@@ -78,9 +78,9 @@ def test_a_cache_on_an_adapting_model(run: Path) -> None:
 
 def test_groups_still_share_out_the_whole(place: object, sdlm: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(sdlm, tmp_path / "run"))
-    report = evaluate_ppl(run, by="senses", adaptation=Adaptation(cache=CACHE, dynamic=STEPS), device="cpu")
+    report = evaluate_ppl(run, by=["senses"], adaptation=Adaptation(cache=CACHE, dynamic=STEPS), device="cpu")
     assert report.groups is not None
-    assert sum(group.nats for group in report.groups if not group.of_which) == pytest.approx(report.nats)
+    assert sum(group.nats for group in report.groups["senses"] if not group.of_which) == pytest.approx(report.nats)
 
 
 def test_tuning_reads_the_validation_split_and_its_best_is_used(run: Path) -> None:

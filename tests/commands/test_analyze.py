@@ -16,6 +16,8 @@ from sememekit.commands.evaluate import evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.tasks.language_model import LanguageModel
+from sememekit.tasks.writing import TextWriter
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -150,3 +152,52 @@ def test_what_cannot_be_analysed_is_said(softmax: Path, tmp_path: Path) -> None:
     train(other.table(schedule__epochs=1), tmp_path / "run")
     with pytest.raises(DataError, match="only where both were trained on the same prepared data"):
         analyze(softmax, tmp_path / "run", device="cpu")
+
+
+def test_all_contexts_by_blocks_are_all_contexts(place: Place, both: Analysis, softmax: Path, mos: Path) -> None:
+    """The memory that blocks take is too little for the whole matrix where this has rows enough."""
+    words = len(place.data.vocabulary)
+    monkey = pytest.MonkeyPatch()
+    for module in ("sememekit.commands.analyze", "sememekit.measure.rank"):
+        monkey.setattr(f"{module}.BLOCK_ROWS", 16)
+    try:
+        found = analyze(softmax, mos, device="cpu", cases=3, top=2, memory=8 * words * (2 * words + 3 * 16) / 2**30)
+    finally:
+        monkey.undo()
+    assert (found.decomposition, both.decomposition) == ("blocks", "whole")
+    assert (found.contexts, found.why_sampled) == (both.contexts, None)
+    assert found.comparison == both.comparison
+    for one, other in zip(found.runs, both.runs, strict=True):
+        assert one.rank == other.rank
+        assert one.divergence == pytest.approx(other.divergence, rel=1e-9)
+        assert one.largest == pytest.approx(other.largest, rel=1e-12)
+
+
+def test_models_of_headlines_are_analysed(tmp_path: Path, softmax: Path) -> None:
+    """Every word of a target and its end is a prediction; positions are those of the text, whatever the batches."""
+    pairs = PairPlace(tmp_path)
+    for name, decoder, batch in (("one", "softmax", 7), ("two", "mos", 4)):
+        table = pairs.table(decoder, schedule__epochs=2, task__evaluation_batch_size=batch)
+        train(table, tmp_path / name)
+    found = analyze(tmp_path / "one", tmp_path / "two", device="cpu", cases=2, top=20)
+    examples = pairs.pairs.examples("test")
+    targets = [examples.text(number, 1).tolist() for number in range(len(examples))]
+    assert found.predictions == found.contexts == sum(len(target) + 1 for target in targets)
+    report = evaluate_ppl(tmp_path / "one", device="cpu")
+    assert found.runs[0].perplexity == pytest.approx(report.perplexity, rel=1e-6)
+    assert found.signature == report.signature
+    task = load_run(tmp_path / "one", device="cpu").task
+    assert isinstance(task, TextWriter)
+    assert found.comparison is not None
+    begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
+    for case in found.comparison.better[0]:
+        number = int(np.searchsorted(begins, case.position - 1, side="right")) - 1
+        words = [*targets[number], task.end]
+        place = case.position - 1 - int(begins[number])
+        assert pairs.pairs.vocabulary.token(words[place]) == case.reference
+        nats = task.reread(examples.text(number, 0), words).nats[place].item()
+        assert case.better.reference == pytest.approx(math.exp(-nats), rel=1e-4)
+        arrow = case.context.index("->")
+        assert case.context[arrow + 1 :] == tuple(pairs.pairs.vocabulary.decode(words[:place]))
+    with pytest.raises(DataError, match="only where both were trained on the same prepared data"):
+        analyze(tmp_path / "one", softmax, device="cpu")

@@ -12,6 +12,7 @@ import pytest
 from sememekit.commands.attack import attack
 from sememekit.commands.augment import FILE, augmented
 from sememekit.commands.predict import load_classifier
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.training import RunFolder
@@ -142,3 +143,58 @@ def test_augmenting_with_what_is_judged_on_is_refused(place: ExamplePlace, attac
             (tmp_path / name).write_text(content, encoding="utf-8")
         with pytest.raises(DataError, match=problem):
             augmented(data, tmp_path / name, 0.1, seed=1)
+
+
+CHINESE = (
+    ("这部新上映的电影非常好看", "好"),
+    ("昨天晚上看的电影特别难看", "差"),
+    ("演员的表演精彩故事感人", "好"),
+    ("剧情混乱导演水平太差", "差"),
+)
+
+
+@pytest.mark.parametrize("segmenter", ["jieba", "fmm"])
+def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(tmp_path: Path, segmenter: str) -> None:
+    rows = [f"{text}\t{label}\n" for text, label in CHINESE]
+    (tmp_path / "c.tsv").write_text("".join(rows * 6), encoding="utf-8")
+    files = {split: [tmp_path / "c.tsv"] for split in ("train", "valid", "test")}
+    lexicon = {"lexicon": "open"} if segmenter == "fmm" else {}
+    preprocess("classification", None, tmp_path / "data", files=files, segmenter=segmenter, **lexicon)
+    plan = {
+        "task": {"name": "classification", "embedding_size": 16, "pooling": "max", "batch_size": 4},
+        "encoder": {"name": "lstm", "hidden_size": 16, "num_layers": 1},
+        "data": {"path": str(tmp_path / "data")},
+        "optimizer": {"name": "adam", "learning_rate": 0.05},
+        "schedule": {"epochs": 12, "factor": 1.0},
+        "run": {"device": "cpu"},
+    }
+    train(plan, tmp_path / "run")
+    words = {"电影": ["表演", "剧情"], "表演": ["导演", "混乱"], "导演": ["精彩"], "故事": ["水平"], "精彩": ["混乱"]}
+    (tmp_path / "t.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
+    (tmp_path / "raw.tsv").write_text("".join(rows), encoding="utf-8")
+    table = {"search": {"name": "greedy"}, "candidates": {"name": "table", "path": str(tmp_path / "t.json")}}
+    report = attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "out", table=table, device="cpu")
+    assert report.segmentation.startswith("the run's own segmenter: ")
+    assert report.rates.accuracy.value == 1
+    assert report.rates.attackable == 4, "raw lines were one word each"
+    assert report.coverage.words > 12
+    cut = {**table, "attack": {"segmenter": "characters"}}
+    with pytest.raises(ConfigError, match=r"cuts texts by .*leave --segmenter out"):
+        attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "x", table=cut, device="cpu")
+
+
+def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
+    place: ExamplePlace, attacked: Path, tmp_path: Path
+) -> None:
+    table = json.loads((attacked.parent / "attack.json").read_text())["plan"]
+    run, data = str(place.folder / "run"), place.folder / "train.tsv"
+    whole = attacked.read_bytes()
+    for name, settings in (("one", {"together": 1}), ("four", {"together": 4, "batch_size": 7})):
+        other = {**table, "attack": {**table["attack"], **settings}}
+        attack(run, data, tmp_path / name, table=other, device="cpu")
+        assert (tmp_path / name / "examples.jsonl").read_bytes() == whole
+    lines = whole.splitlines(keepends=True)
+    for keep in range(1, len(lines), max(1, len(lines) // 5)):
+        (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
+        attack(out=tmp_path / "one", resume=True, device="cpu")
+        assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole

@@ -23,6 +23,7 @@ from sememekit.sememes.clusters import read_clusters
 from sememekit.text.batching import evaluation_columns
 from sememekit.training import EpochReport, RunFolder
 from sememekit.training.checkpoint import step_of, write_run_manifest
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -319,3 +320,18 @@ def test_metrics_tell_the_life_of_the_clusters(place: Place, tmp_path: Path) -> 
         valid = epoch["valid"]
         assert valid["perplexity"] == pytest.approx(valid["cluster_perplexity"] * valid["in_cluster_perplexity"], rel=1e-6)
     assert json.dumps(changes)
+
+
+def test_clusters_of_a_headline_run(tmp_path: Path) -> None:
+    """They are shown, assigned anew by the words of targets and their ends, and trained on."""
+    pairs = PairPlace(tmp_path)
+    train(pairs.table("self_organized", schedule__epochs=2, decoder__update_every=1000), tmp_path / "run")
+    shown = clusters(tmp_path / "run", words=["</s>", "吃"])
+    assert {word for cluster in shown.clusters for word in cluster.asked_for} == {"</s>", "吃"}
+    report = cluster_update(tmp_path / "run", out=tmp_path / "new", epochs=1)
+    examples = pairs.pairs.examples("train")
+    assert report.tokens_read == sum(len(examples.text(number, 1)) + 1 for number in range(len(examples)))
+    assert report.objective_after >= report.objective_before or report.homeless_words
+    assert report.before.perplexity == pytest.approx(evaluate_ppl(tmp_path / "run", split="valid").perplexity)
+    assert report.trained is not None
+    assert report.trained.perplexity == pytest.approx(evaluate_ppl(tmp_path / "new", split="valid").perplexity)

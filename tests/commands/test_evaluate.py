@@ -9,13 +9,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from sememekit.build import load_run
-from sememekit.commands.evaluate import GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
+from sememekit.cli import app
+from sememekit.commands.adaptation import Adaptation
+from sememekit.commands.evaluate import Grouping, GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
+from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
+from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS
+from sememekit.protocols.cache import CacheSettings
 from sememekit.sememes import SememeGraph
 from sememekit.training import RunFolder
 from tests.small import small_graph
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -30,7 +38,7 @@ def test_the_number_is_that_of_the_protocol(place: Place, sdlm: Path) -> None:
     assert report.size_of == place.data.signature.size_of
     assert report.graph == SememeGraph.load(place.graph).fingerprint
     assert report.checkpoint == RunFolder.open(sdlm).pointer()["best"]
-    assert (report.grouping, report.groups) == (None, None)
+    assert report.groups is None
     assert report.dtype == "float32"
 
 
@@ -88,15 +96,16 @@ def test_the_signature_names_all_that_must_agree(place: Place, sdlm: Path, endin
 
 
 @pytest.mark.parametrize("by", ["senses", "sememes"])
-def test_groups_share_out_the_whole(sdlm: Path, by: str) -> None:
-    report = evaluate_ppl(sdlm, by=by, device="cpu")
-    assert report.grouping == by
+def test_groups_share_out_the_whole(sdlm: Path, by: Grouping) -> None:
+    report = evaluate_ppl(sdlm, by=[by], device="cpu")
     assert report.groups is not None
-    parts = [group for group in report.groups if not group.of_which]
+    assert list(report.groups) == [by]
+    groups = report.groups[by]
+    parts = [group for group in groups if not group.of_which]
     assert sum(group.tokens for group in parts) == report.tokens
     assert sum(group.nats for group in parts) == pytest.approx(report.nats)
     assert sum(group.share for group in parts) == pytest.approx(1.0)
-    for group in report.groups:
+    for group in groups:
         if group.tokens:
             assert group.perplexity == pytest.approx(math.exp(group.nats / group.tokens))
         else:
@@ -150,17 +159,19 @@ def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> Non
 
 def test_a_softmax_is_grouped_by_a_graph_that_is_given(place: Place, softmax: Path, sdlm: Path) -> None:
     with pytest.raises(GraphError, match=r"--by senses needs a sememe graph.*--graph FILE"):
-        evaluate_ppl(softmax, by="senses", device="cpu")
-    ours = evaluate_ppl(softmax, by="senses", graph=place.graph, device="cpu")
-    theirs = evaluate_ppl(sdlm, by="senses", device="cpu")
-    assert [(group.name, group.tokens) for group in ours.groups] == [(group.name, group.tokens) for group in theirs.groups]
+        evaluate_ppl(softmax, by=["senses"], device="cpu")
+    ours = evaluate_ppl(softmax, by=["senses"], graph=place.graph, device="cpu")
+    theirs = evaluate_ppl(sdlm, by=["senses"], device="cpu")
+    assert [(group.name, group.tokens) for group in ours.groups["senses"]] == [
+        (group.name, group.tokens) for group in theirs.groups["senses"]
+    ]
     assert ours.signature == theirs.signature, "the two can stand in one table"
 
 
 def test_a_graph_of_other_words_is_refused(softmax: Path, tmp_path: Path) -> None:
     small_graph().save(tmp_path / "other.graph")
     with pytest.raises(GraphError, match="was built for the vocabulary"):
-        evaluate_ppl(softmax, by="senses", graph=tmp_path / "other.graph", device="cpu")
+        evaluate_ppl(softmax, by=["senses"], graph=tmp_path / "other.graph", device="cpu")
 
 
 def test_other_data_must_have_the_same_words(softmax: Path, place: Place, tmp_path: Path) -> None:
@@ -213,3 +224,41 @@ def test_evaluating_changes_no_byte_of_the_run(softmax: Path) -> None:
     evaluate_ppl(softmax, device="cpu")
     load_run(softmax, device="cpu")
     assert {path: path.read_bytes() for path in softmax.rglob("*") if path.is_file()} == before
+
+
+def test_both_tables_come_from_one_call(sdlm: Path) -> None:
+    one, other = (evaluate_ppl(sdlm, by=[by], device="cpu").groups for by in ("sememes", "senses"))
+    both = evaluate_ppl(sdlm, by=["sememes", "senses"], device="cpu").groups
+    assert one is not None
+    assert other is not None
+    assert both == {**one, **other}
+    result = CliRunner().invoke(app, ["evaluate-ppl", str(sdlm), "--by", "senses", "--by", "sememes", "--device", "cpu", "-q"])
+    assert "By senses of the word" in result.stdout
+    assert "By sememes of the word" in result.stdout
+
+
+def test_the_help_names_every_published_preset() -> None:
+    """The names stand in the help as text, since asking for them would import torch."""
+    help_of = {option.name: option.help for option in get_command(app).commands["evaluate-ppl"].params}
+    assert help_of["dynamic_preset"] == f"Published: {', '.join(DYNAMIC_PRESETS)}."
+    assert help_of["cache_preset"] == f"Published: {', '.join(CACHE_PRESETS)}."
+
+
+def test_headlines_have_the_perplexity_of_their_targets(tmp_path: Path) -> None:
+    """The same as that of eval, by group and by cluster, too; what learns from a stream is refused."""
+    pairs = PairPlace(tmp_path)
+    for decoder in ("softmax", "self_organized"):
+        train(pairs.table(decoder, schedule__epochs=1), tmp_path / decoder)
+        run = tmp_path / decoder
+        report = evaluate_ppl(run, by=["senses"], graph=tmp_path / "pairs.graph", device="cpu")
+        metrics = evaluate(run).model_dump()
+        assert report.perplexity == pytest.approx(metrics["perplexity"], rel=1e-9)
+        assert report.signature == metrics["perplexity_signature"]
+        assert (report.per_character, report.bits_per_byte) == (None, None)
+        assert report.groups is not None
+        assert sum(group.tokens for group in report.groups["senses"] if not group.of_which) == report.tokens
+        for options in ({"batch_size": 1}, {"adaptation": Adaptation(cache=CacheSettings())}):
+            with pytest.raises(ConfigError, match=r"reads pairs.*leave out --cache, --dynamic and --batch-size"):
+                evaluate_ppl(run, device="cpu", **options)
+    assert report.parts is not None
+    assert report.perplexity == pytest.approx(report.parts["cluster"] * report.parts["in_cluster"], rel=1e-6)

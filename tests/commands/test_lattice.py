@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import load_run
+from sememekit.build import build_task, load_run, read_plan
 from sememekit.commands.evaluate import evaluate_ppl
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.score import score
@@ -21,7 +21,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.tasks.lattice import Lattice
 from sememekit.text import PreparedData
 from sememekit.training import EpochReport, RunFolder, Trainer
-from tests.small_run import Place
+from tests.small_run import Place, write_text
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +77,14 @@ def test_the_perplexity_is_that_of_the_sentences_one_by_one(place: Place, tmp_pa
 SLOW = [pytest.param(state, marks=pytest.mark.slow) for state in ("direct", "monte_carlo", "marginal", "tree")]
 
 
-@pytest.mark.parametrize("state", ["gumbel", "segmental", *SLOW])
+@pytest.mark.parametrize("state", ["gumbel", "gumbel_tree", "segmental", *SLOW])
 def test_a_run_that_was_stopped_has_the_bits_of_one_that_was_not(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     plan = table(place, task__state=state, task__output_dropout=0.3, task__input_dropout=0.3, schedule__epochs=2)
-    plan["task"] |= {"temperature_every": 3, "copies": 2}
+    plan["task"] |= {"copies": 2, "inner_layers": 2, "inner_dropout": 0.2}
+    if state == "gumbel_tree":
+        plan["task"] |= {"temperature_every": 3}  # that of "gumbel" falls in proportion to the run
     plan["encoder"] |= {"dropout": 0.3, "recurrent_dropout": 0.3}
     train(plan, tmp_path / "straight")
     original = Trainer.run
@@ -101,9 +103,76 @@ def test_a_run_that_was_stopped_has_the_bits_of_one_that_was_not(
         assert torch.equal(weight, other.weights[name]), name
 
 
-def test_batches_hold_every_sentence_once_and_long_ones_are_left_out_of_training(place: Place) -> None:
-    from sememekit.build import build_task, read_plan
+def test_a_loss_per_sentence_has_a_gradient_of_the_mean_sentence(place: Place, tmp_path: Path) -> None:
+    """One plain step that no clip touches: all sentences have five tokens, so it is five times as long."""
+    steps = []
+    for per in ("token", "sentence"):
+        changes = {"task__loss_per": per, "task__batch_size": 1000, "optimizer__name": "sgd", "optimizer__clip": 1e9}
+        plan = table(place, schedule__epochs=1, **changes)
+        before = build_task(read_plan(plan, "case"), place.data.vocabulary, None, chunks=place.data.chunks()).state_dict()
+        train(plan, tmp_path / per)
+        after = RunFolder.open(tmp_path / per).load("last", with_trainer=False).weights
+        steps.append(after["output.weight"] - before["output.weight"])
+    torch.testing.assert_close(steps[1], 5 * steps[0], rtol=1e-3, atol=1e-6)
 
+
+def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
+    """So that the temperature of its last update is the floor, however few there are."""
+    run_of(place, tmp_path / "run", task__state="gumbel", task__temperature_share=1.0, schedule__epochs=2)
+    plan = read_plan(RunFolder.open(tmp_path / "run").plan, "case")
+    task = load_run(tmp_path / "run", which="last").task
+    assert isinstance(task, Lattice)
+    task.expect_updates(plan.schedule.epochs * task.num_batches(place.data, 0))
+    assert task.temperature == pytest.approx(0.25)
+
+
+def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_text(tmp_path / "text")
+    for split in ("train", "valid"):
+        path = folder / f"{split}.txt"
+        path.write_text(path.read_text(encoding="utf-8") + "苹果 梨 " * 300 + "\n", encoding="utf-8")
+    preprocess("plain", folder, tmp_path / "data", min_count=1, end_of_sentence=True, chunks=8, chunk_length=3)
+    place = Place(tmp_path / "place", end_of_sentence=True, chunks=8, chunk_length=3)
+    data = PreparedData.open(tmp_path / "data")
+    said: list[str] = []
+    plan = table(place, data__path=str(data.folder), schedule__epochs=1)
+    train(plan, tmp_path / "run", on_remark=said.append)
+    assert len(said) == 1
+    assert said[0].startswith(
+        "1 of 151 training sentences have more than task.max_length=400 tokens and are left out, 44.5% of"
+    )
+    assert "task.max_length=0" in said[0]
+    task = load_run(tmp_path / "run").task
+    assert isinstance(task, Lattice)
+    assert max(batch.num_tokens for batch in task.batches(data, 1, 0)) == 5
+    places: list[int] = []
+    original = Lattice.batch_of
+
+    def watched(self: Lattice, sentences: Any) -> Any:
+        batch = original(self, sentences)
+        places.append(batch.tokens.numel())
+        return batch
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lattice, "batch_of", watched)
+        assert evaluate_ppl(tmp_path / "run", split="valid").tokens == len(data.tokens("valid"))
+    assert max(places) <= 40 * 400, "the long sentence does not make 37 short ones as long as itself"
+    said.clear()
+    train({**plan, "task": {**plan["task"], "max_length": 0}}, tmp_path / "all", on_remark=said.append)
+    assert said == [
+        "1 of 151 training sentences have more than 400 tokens, the longest 600, and memory grows with the longest of a batch; "
+        "task.max_length=400 leaves them out"
+    ]
+
+
+def test_settings_without_effect_are_remarked(place: Place, tmp_path: Path) -> None:
+    said: list[str] = []
+    plan = table(place, task__state="segmental", task__composition_size=4, schedule__epochs=1)
+    train(plan, tmp_path / "run", on_remark=said.append)
+    assert said == ["task.composition_size=4 changes nothing: states of 'segmental' are made of tokens"]
+
+
+def test_batches_hold_every_sentence_once_and_long_ones_are_left_out_of_training(place: Place) -> None:
     plan = read_plan(table(place, task__max_length=3), "case")
     task = build_task(plan, place.data.vocabulary, None, chunks=place.data.chunks())
     assert isinstance(task, Lattice)
@@ -133,3 +202,10 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
         train(table(place, data__path=str(tmp_path / "endless"), task__longest_chunk=1), tmp_path / "none")
     assert not (tmp_path / "none").exists()
     assert PreparedData.open(tmp_path / "endless").vocabulary.end_id is None
+
+
+def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: Path) -> None:
+    """It would be the full softmax at its full price, its settings read by nobody; no run is left behind."""
+    with pytest.raises(ConfigError, match=r"'sampled' is the full softmax at its full price; take --decoder softmax"):
+        train({**table(place), "decoder": {"name": "sampled", "num_samples": 4}}, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

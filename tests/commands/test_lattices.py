@@ -173,6 +173,24 @@ def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path)
         explain_lattice(run, " ")
 
 
+def test_every_edge_of_a_half_percent_or_more_is_shown(run: Path, reader: LatticeReader) -> None:
+    """Edges that take the end mark along are shown without it, and are left out here."""
+    rare = 0
+    for text in ("我吃苹果。", "苹果我吃梨。", "。人人买电脑我", "果苹吃我。买梨", "电我脑买人吃。果"):
+        (reading,) = reader.read([text])[0]
+        likely = {
+            (last - less, last + 1, copy)
+            for last, less, copy in np.argwhere(reading.posteriors >= 0.005).tolist()
+            if last < len(text)
+        }
+        (sentence,) = explain_lattice(run, text).sentences
+        edges = {(edge.begin, edge.end, edge.copy_number - 1): edge for edge in sentence.edges}
+        assert likely <= set(edges)
+        assert all(edge.probability >= 0.005 or edge.best for edge in sentence.edges)
+        rare += sum(edges[place].probability < 0.1 and not edges[place].best for place in likely)
+    assert rare, "no edge is rare enough to test anything"
+
+
 def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:
     report = explain_embeddings(copies, ["吃", "无"], split="test", contexts=3)
     eats = report.words[0]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sememekit.cli import app
 from sememekit.commands.lookup import check_open_lexicon, lookup
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
@@ -150,3 +152,9 @@ def test_the_lexicon_that_ships_is_consistent() -> None:
     assert report.faults == ()
     assert report.entries >= 2_500
     assert report.sememes <= 500
+
+
+def test_the_example_of_the_help_page_is_a_word_of_the_open_lexicon() -> None:
+    page = CliRunner().invoke(app, ["lookup", "--help"]).stdout
+    word = next(line.split()[2] for line in page.splitlines() if line.strip().startswith("sememekit lookup "))
+    assert lookup(word).senses

@@ -92,12 +92,18 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
     assert result.exit_code == 0, result.output
     header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert header == ["label", "entailment", "neutral", "contradiction"]
-    assert len(rows) == 2
+    assert len(rows) == 3
+    assert rows.pop(1) == [""], "a blank line stays, so that the table can be pasted beside the file"
     for row in rows:
         assert sum(map(float, row[1:])) == pytest.approx(1, abs=1e-5)
         assert row[0] == header[1 + int(np.argmax([float(x) for x in row[1:]]))]
     result = runner.invoke(app, ["predict", run, "--device", "cpu", "--json"], input=lines)
     assert [row["line"] for row in json.loads(result.stdout)["predictions"]] == [1, 3]
+    result = runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n\na\tb\n \n\n")
+    assert [line.split("\t")[0] for line in result.stdout.split("\n")[:3]] == ["label", "", ""]
+    assert result.stdout.endswith("\n\n\n")
+    assert result.stdout.count("\n") == 6
+    assert runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n").stdout.endswith("contradiction\n\n")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +117,7 @@ def test_lines_that_are_no_examples(pairs: tuple[Path, ExamplePlace], lines: str
     result = runner.invoke(app, ["predict", str(pairs[0]), "--device", "cpu"], input=lines)
     assert result.exit_code == 1
     assert message in result.stderr
+    assert result.stdout == "", "no header before the first lines are known to be good"
 
 
 def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
@@ -122,7 +129,7 @@ def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
     assert {"accuracy", "accuracy_low", "interval", "confusion", "classes", "macro_f1", "nats"} <= set(report)
 
 
-@pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"], ["explain", "a man"]])
+@pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"]])
 def test_commands_about_words_name_what_to_use(pairs: tuple[Path, ExamplePlace], command: list[str]) -> None:
     result = runner.invoke(app, [command[0], str(pairs[0]), *command[1:]], input="a man\n")
     assert result.exit_code == 1
@@ -137,3 +144,13 @@ def test_a_language_model_predicts_no_labels(tmp_path: Path) -> None:
         load_classifier(tmp_path / "run", device="cpu")
     with pytest.raises(ConfigError, match=r"attack needs a model that predicts labels"):
         open_victim(str(tmp_path / "run"), device="cpu")
+
+
+def test_training_a_classifier_counts_examples(pairs: tuple[Path, ExamplePlace], tmp_path: Path) -> None:
+    table = pairs[1].table(schedule__epochs=1)
+    overrides = [f"{slot}.{key}={json.dumps(value)}" for slot, keys in table.items() for key, value in keys.items()]
+    arguments = [word for override in overrides for word in ("--set", override)]
+    result = runner.invoke(app, ["train", *arguments, "--out", str(tmp_path / "run"), "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert "examples per second" in result.stdout
+    assert "tokens per second" not in result.stdout

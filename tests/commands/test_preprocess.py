@@ -66,7 +66,7 @@ def test_sentencepiece_learns_from_train_and_stays_in_the_folder(text: Path, tmp
 
 
 def test_sentencepiece_sees_nothing_but_train(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "words", seed=7)
+    preprocess("plain", text, tmp_path / "words", segmenter="none", seed=7)
     data = PreparedData.open(tmp_path / "words")
     train = [line.strip() for line in " ".join(data.vocabulary.decode(data.tokens("train"))).split("<eos>")[:-1]]
     assert 0 < len(train) < len(LINES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -14,10 +15,19 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.cli import app
-from sememekit.commands.quickstart import CONTEXTS, MODELS, quickstart
+from sememekit.commands.quickstart import (
+    CONTEXTS,
+    MODELS,
+    QuickstartSettings,
+    _begin,
+    _command,
+    _in_words_of_quickstart,
+    _stopped_before_it_began,
+    quickstart,
+)
 from sememekit.commands.quickstart_page import ModelRow, QuickstartReport, report_page, verdict
 from sememekit.config import load_recipe
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError, DataError, TrainingError
 from tests.commands.test_explain import check_page
 
 WORDS = (
@@ -141,6 +151,69 @@ def test_the_command_prints_a_table_and_what_to_type_next(tmp_path: Path) -> Non
     shown = CliRunner().invoke(app, ["quickstart", "--out", out, "--share", "0.01", *flags, "--json"])
     assert "finished already" in shown.stderr
     assert {"models", "explanations", "next_commands", "page"} <= set(json.loads(shown.stdout))
+
+
+def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> None:
+    settings = QuickstartSettings(share=0.02, overrides=("run.stall_epochs=2",))
+    command = _command(Path("tour"), settings)
+    assert command == "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
+    told = "stuck; change the rate (--set optimizer.learning_rate=5, or 80), or wait longer (--resume --set run.stall_epochs=8)"
+    error = _in_words_of_quickstart(TrainingError(told), command)
+    assert isinstance(error, TrainingError)
+    assert "(--fresh --set optimizer.learning_rate=5, or 80)" in str(error)
+    assert f"({command} --set run.stall_epochs=8)" in str(error)
+    assert "--resume" not in str(error)
+
+
+def test_what_a_resumed_run_may_change_needs_no_fresh_start(tmp_path: Path) -> None:
+    begun = QuickstartSettings(share=0.02, overrides=("encoder.hidden_size=6",))
+    _begin(tmp_path, begun, fresh=False)
+    _begin(tmp_path, begun.model_copy(update={"overrides": ("encoder.hidden_size=6", "run.stall_epochs=8")}), fresh=False)
+    with pytest.raises(ConfigError, match=r"other settings than .*: sememekit quickstart --out .* --share 0\.02 .* --fresh$"):
+        _begin(tmp_path, begun.model_copy(update={"overrides": ("encoder.hidden_size=7",)}), fresh=False)
+
+
+def test_a_signal_before_training_ends_with_the_command_that_goes_on(
+    tmp_path: Path, month: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*rest: object, **extra: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("the signal is obeyed at once")
+
+    monkeypatch.setattr("sememekit.commands.quickstart.preprocess", interrupted)
+    before = signal.getsignal(signal.SIGTERM)
+    report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
+    assert report.stopped
+    assert report.next_commands[0].startswith(f"sememekit quickstart --out {tmp_path / 'out'} --share 0.5 --set ")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_model_that_was_stopped_while_it_was_loading_has_a_report() -> None:
+    report = _stopped_before_it_began(Path("out/sdlm"))
+    assert (report.run, report.stopped, report.epochs) == ("out/sdlm", True, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moment", ["program", "children", "training"])
+def test_signals_to_the_process_and_its_group_at_any_moment(tmp_path: Path, number: signal.Signals, moment: str) -> None:
+    """As a terminal, ``timeout`` and Slurm send them: to all processes, and to the first once more."""
+    out = tmp_path / "out"
+    flags = [part for override in (*TOY, "schedule.epochs=40", "run.report_every=1") for part in ("--set", override)]
+    command = [sys.executable, "-m", "sememekit", "quickstart", "--out", str(out), "--share", "0.02", "--device", "cpu", *flags]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wanted = {"program": [], "children": [out / "data.graph"], "training": [out / name / "metrics.jsonl" for name in MODELS]}
+    while process.poll() is None and not all(path.is_file() for path in wanted[moment]):
+        time.sleep(0.02)
+    time.sleep(1.5)  # while the program loads, while the children load, in the middle of an epoch
+    for _ in range(3):
+        os.killpg(process.pid, number)
+        process.send_signal(number)
+        time.sleep(0.2)
+    error = process.communicate(timeout=120)[1]
+    assert process.returncode == 75, error
+    assert error.startswith("stopped by a signal")
+    assert error.count("\n") == 1, error
 
 
 @pytest.mark.slow

@@ -93,3 +93,43 @@ def test_charts_have_room_for_every_value() -> None:
         )
         heights = [float(pair.split(",")[1]) for pair in re.search(r'points="([^"]+)"', chart)[1].split()]
         assert all(16 <= height <= 294.1 for height in heights)
+
+
+def epoch_record(epoch: int, best: bool) -> dict[str, object]:
+    valid = {"perplexity": 100.0 - epoch, "rouge1": 0.0088}
+    common = {"kind": "EpochReport", "epoch": epoch, "step": 10 * epoch, "train_nats": 4.0, "valid": valid, "rate": 1.0}
+    return {**common, "best": best, "rate_cut": False, "finished": "", "seconds": 1.0, "tokens_per_second": 9.0}
+
+
+def test_one_epoch_alone_is_called_the_best_and_rouge_is_in_per_cent() -> None:
+    page = run_page(
+        "run", {"encoder": {"name": "lstm"}}, [epoch_record(1, True), epoch_record(2, True), epoch_record(3, False)]
+    )
+    cells = re.findall(r"<td[^>]*>best</td>", page)
+    assert len(cells) == 1
+    assert page.index(cells[0]) > page.index(">20<"), "it stands in the row of the second epoch"
+    assert "0.88 %" in page
+    assert "0.0088" not in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, False),
+        ({"encoder": {"name": "lstm", "dropout": 0.2}}, True),
+        ({"task": {"name": "language_model", "word_dropout": 0.1}}, True),
+        ({"encoder": {"name": "awd_lstm", "weight_drop": 0.5}}, True),
+    ],
+)
+def test_the_curve_of_training_speaks_of_dropout_only_where_there_is_some(changes: dict, said: bool) -> None:
+    plan = {"task": {"name": "language_model", "word_dropout": 0.0}, "encoder": {"name": "lstm", "dropout": 0.0}, **changes}
+    page = run_page("run", plan, [epoch_record(1, True), epoch_record(2, True)])
+    assert ("training, dropout on" in page) == said
+    assert "training" in page
+
+
+def test_control_characters_do_not_reach_a_page() -> None:
+    page = run_page("run\x1b[31m\x07", {}, [epoch_record(1, True)])
+    assert "\x1b" not in page
+    assert "\x07" not in page
+    assert "run\ufffd[31m" in page

@@ -16,6 +16,7 @@ from sememekit.commands.score import ScoredToken, score
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.text import Vocabulary
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -183,3 +184,23 @@ def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
 def test_numbers_out_of_range_are_named(sdlm: Path, options: dict[str, float], pattern: str) -> None:
     with pytest.raises(ConfigError, match=pattern):
         generate(sdlm, "我", device="cpu", **options)
+
+
+def test_targets_are_scored_given_their_source(tmp_path: Path) -> None:
+    """The nats of all pairs add up to those of evaluate-ppl; a line of another form is told with its number."""
+    pairs = PairPlace(tmp_path)
+    train(pairs.table(schedule__epochs=1), tmp_path / "run")
+    examples, vocabulary = pairs.pairs.examples("test"), pairs.pairs.vocabulary
+    texts = [[" ".join(vocabulary.decode(examples.text(number, side))) for side in (0, 1)] for number in range(len(examples))]
+    found = rows(tmp_path / "run", [*(f"{source}\t{target}\n" for source, target in texts), "\n"])
+    assert sum(nats(found)) == pytest.approx(evaluate_ppl(tmp_path / "run", device="cpu").nats, rel=1e-5)
+    first = [row for row in found if row.sentence == 1]
+    assert [row.token for row in first] == [*texts[0][1].split(), "</s>"]
+    assert [row.position for row in first] == [*range(1, len(first) + 1)]
+    for line in ("我 吃 苹果", "我\t吃\t苹果"):
+        with pytest.raises(DataError, match=r"line 2: \d tabs, where a line is a source, one tab and a target.*generate"):
+            rows(tmp_path / "run", ["我\t吃", line])
+    with pytest.raises(DataError, match="line 1: the source is empty"):
+        rows(tmp_path / "run", ["\t吃"])
+    with pytest.raises(ConfigError, match="--carry"):
+        rows(tmp_path / "run", ["我\t吃"], carry=True)

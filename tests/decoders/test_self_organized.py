@@ -113,7 +113,7 @@ def test_smoothing_is_one_occurrence_after_the_other(smoothing: str) -> None:
         new = share if smoothing == "corrected" else 1.0 - share
         expected[word] = (1.0 - new) * expected[word] + new * sample
     decoder.nll(hidden.requires_grad_(), target)
-    torch.testing.assert_close(decoder.scores, expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(decoder.scores, expected, rtol=1e-12, atol=1e-12)
     decoder.eval().observe(hidden, target)
     assert not torch.allclose(decoder.scores, expected), "observe counts in evaluation, too"
 

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sememekit.config import load_recipe
 from sememekit.encoders.awd_lstm import AWDLSTM
 from sememekit.encoders.base import EncoderResources
 from sememekit.layers.weight_drop import WeightDropped, one_chunk
+from sememekit.tasks.language_model import LanguageModel
 from tests.small import small_vocabulary
 
 TIME, BATCH, INPUT = 6, 3, 5
@@ -92,7 +94,15 @@ def test_training_goes_on_after_evaluation() -> None:
 def test_the_last_layer_has_the_size_of_the_word_vectors_unless_told() -> None:
     assert (awd().output_size, awd(output_size=4).output_size) == (INPUT, 4)
     assert [lstm.hidden_size for lstm in awd().stack] == [7, 7, INPUT]
-    assert AWDLSTM.Settings().weight_drop == 0.5
+
+
+def test_rates_are_zero_until_they_are_given_here_and_in_the_task() -> None:
+    """A default of half the published rates would be neither the plain LSTM nor the published one."""
+    settings, task = AWDLSTM.Settings(), LanguageModel.Settings()
+    rates = (settings.dropout, settings.weight_drop, task.input_dropout, task.output_dropout, task.word_dropout)
+    assert rates == (0.0,) * 5
+    for name in ("mixture/ptb-awd", "mixture/wt2-awd", "mixture/ptb-mos", "mixture/wt2-mos", "sdlm/awd-softmax"):
+        assert load_recipe(name)["encoder"]["weight_drop"] == 0.5
 
 
 def test_it_starts_as_torch_starts_an_lstm() -> None:

@@ -106,10 +106,12 @@ def test_dropout_of_the_sememe_matrix_is_the_same_for_every_position() -> None:
     assert not torch.equal(pi, everywhere(sums(torch.full((4, 3), pear))))
 
 
-def test_vectors_start_as_the_release_has_them() -> None:
+def test_vectors_start_as_the_text_and_cells_as_the_release_has_them() -> None:
     torch.manual_seed(1)
     encoder = make("lstm", injection="cell", sememe_size=4000, initialisation="kaiming", hidden_size=40)
-    assert encoder.sememes.vectors.detach().std() == pytest.approx(0.05, rel=0.02)
+    assert encoder.sememes.vectors.detach().var() == pytest.approx(0.05, rel=0.02), "the text has a variance"
+    release = make("lstm", injection="cell", sememe_size=4000, sememe_deviation=0.05)
+    assert release.sememes.vectors.detach().std() == pytest.approx(0.05, rel=0.02)
     cell = encoder.stack[0]
     assert cell.sememe_cell.weight.detach().std() == pytest.approx((2 / 4000) ** 0.5, rel=0.05)
     assert encoder.stack[1].weight_hh_l0.detach().std() == pytest.approx((2 / 40) ** 0.5, rel=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sememekit.measure.attack_coverage import SpaceSize, coverage_of
 from sememekit.measure.attack_rates import ExampleOutcome, attack_rates, paired_differences
 from sememekit.measure.intervals import ratio_difference_interval, ratio_interval
 
@@ -27,17 +28,55 @@ RECORDS = [
 
 def test_rates_divide_by_what_was_attacked() -> None:
     rates = attack_rates(RECORDS)
-    assert rates.outcomes == {"success": 2, "failed": 2, "skipped": 2, "error": 2}
-    assert rates.attacked == 4
+    assert rates.outcomes == {"success": 2, "failed": 2, "no_candidates": 0, "skipped": 2, "error": 2}
+    assert (rates.attackable, rates.attacked, rates.untried) == (4, 4, 1)
     assert rates.success_rate.value == 0.5
     assert {level: found.value for level, found in rates.success_at.items() if found} == {100: 0.25, 500: 0.25, 2000: 0.5}
     assert rates.accuracy.value == pytest.approx(5 / 6), "errors count on neither side"
-    assert rates.accuracy_under_attack.value == pytest.approx(3 / 6)
+    assert rates.accuracy_under_attack.value == pytest.approx(2 / 6), "the one that was right and skipped does not survive"
+    assert rates.accuracy_at_most.value == pytest.approx(3 / 6)
     assert rates.mean_queries.value == pytest.approx((90 + 600 + 3000 + 2) / 4)
     assert rates.median_queries == pytest.approx((90 + 600) / 2)
     assert rates.mean_queries_of_successes == pytest.approx(345)
     assert rates.words_changed == pytest.approx(0.3)
     assert attack_rates(RECORDS, query_budget=500).success_at[2000] is None
+
+
+def test_nothing_to_try_is_not_robust() -> None:
+    nothing = outcome("no_candidates")
+    rates = attack_rates([*RECORDS, *[nothing] * 4])
+    assert (rates.attackable, rates.attacked, rates.untried) == (4, 8, 5)
+    assert (rates.success_rate.value, rates.success_of_attacked.value) == (0.5, 0.25)
+    assert rates.accuracy_under_attack.value == pytest.approx(2 / 10)
+    assert rates.accuracy_at_most.value == pytest.approx(7 / 10)
+    assert rates.mean_queries.value == attack_rates(RECORDS).mean_queries.value
+    rates = attack_rates([nothing] * 9)
+    assert rates.success_rate.value is None
+    assert rates.success_of_attacked.value == 0
+    assert (rates.accuracy_under_attack.value, rates.accuracy_at_most.value) == (0, 1)
+
+
+def test_rates_of_none_and_all_have_an_interval() -> None:
+    never = attack_rates([outcome("failed", 10)] * 36)
+    assert never.success_rate.value == 0
+    assert (never.success_rate.low, never.success_rate.high) == (0, pytest.approx(0.0964, abs=1e-4)), "Wilson, 0 of 36"
+    always = attack_rates([outcome("success", 10, changed=1)] * 4)
+    assert (always.success_rate.low, always.success_rate.high) == (pytest.approx(0.5101, abs=1e-4), 1)
+    assert (always.accuracy_under_attack.low, always.accuracy_under_attack.high) == (0, pytest.approx(0.4899, abs=1e-4))
+
+
+def test_coverage_adds_up() -> None:
+    sizes = [
+        SpaceSize(words=10, with_candidates=5, changeable=1, substitutes=4, texts_log10=0.6),
+        SpaceSize(words=30, with_candidates=7, changeable=5, substitutes=20, texts_log10=3.0),
+        SpaceSize(words=0, with_candidates=0, changeable=0, substitutes=0, texts_log10=None),
+    ]
+    found = coverage_of(sizes)
+    assert (found.examples, found.words, found.with_candidates, found.changeable) == (3, 40, 12, 6)
+    assert (found.share_with_candidates, found.share_changeable, found.mean_substitutes) == (0.3, 0.15, 4.0)
+    assert found.median_texts_log10 == pytest.approx(1.8)
+    assert found.low
+    assert not coverage_of(sizes[:0]).low
 
 
 def test_nothing_attacked_is_no_rate() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure import mean_pairwise_divergence, rows_that_fit, spectrum_of
+from sememekit.measure import PairwiseDivergence, TriangularFactor, mean_pairwise_divergence, rows_that_fit, spectrum_of
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
@@ -53,3 +53,33 @@ def test_all_pairs_of_contexts_are_compared() -> None:
 
 def test_memory_is_counted_in_rows() -> None:
     assert rows_that_fit(10_000, 2**30) == 2**30 // 240_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "rank"), [(300, 40, 40), (700, 150, 150), (700, 150, 12), (17, 40, 17), (40, 40, 3)]
+)
+def test_singular_values_by_blocks_are_those_of_the_whole_matrix(
+    rows: int, columns: int, rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values down to 1e-11 of the largest, of which a Gram matrix loses those below 1e-8; blocks that do not divide N."""
+    monkeypatch.setattr("sememekit.measure.rank.BLOCK_ROWS", 64)
+    source = np.random.default_rng(rows + rank)
+    left, _ = np.linalg.qr(source.normal(size=(rows, rank)))
+    right, _ = np.linalg.qr(source.normal(size=(columns, rank)))
+    matrix = left * np.logspace(3, -8, rank) @ right.T
+    factor = TriangularFactor(columns)
+    for begin in range(0, rows, 101):
+        factor.add(matrix[begin : begin + 101])
+    found, expected = factor.spectrum(), spectrum_of(matrix)
+    assert found.shape == expected.shape == (rows, columns)
+    assert found.rank == expected.rank == rank
+    assert len(found.values) == len(expected.values)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=expected.round_off)
+
+
+def test_the_divergence_by_blocks_is_that_of_all_rows() -> None:
+    log_probs = np.log(np.random.default_rng(1).dirichlet(np.ones(6), size=50))
+    total = PairwiseDivergence(6)
+    for begin in range(0, 50, 7):
+        total.add(log_probs[begin : begin + 7])
+    assert total.mean() == pytest.approx(mean_pairwise_divergence(log_probs), rel=1e-12)

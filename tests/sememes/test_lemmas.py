@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.errors import DataError
-from sememekit.sememes import build_graph, open_lemmas, open_lexicon
+from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicon
 from sememekit.sememes.word_entry import Source
 from sememekit.text import Vocabulary
 
@@ -38,7 +38,7 @@ def test_the_surface_form_comes_first_then_the_lemma_and_the_last_line_counts(fi
     assert entries["<eos>"].source == Source.SPECIAL
     assert "2 words have the senses of their lemma" in graph.history[0]
     assert lemmas.sha256 in graph.history[0]
-    statistics = graph.statistics(vocabulary.counts)
+    statistics = graph_statistics(graph, vocabulary.counts)
     assert statistics.lexicon_coverage == pytest.approx((5 + 4 + 3 + 2 + 1) / 20), "of 24 tokens, 4 ends of sentences left out"
 
 

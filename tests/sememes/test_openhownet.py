@@ -36,7 +36,7 @@ RECORDS = {
 }
 
 plain = st.recursive(
-    st.integers() | st.text(),
+    st.integers() | st.text() | st.none() | st.booleans() | st.floats(allow_nan=False),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text() | st.integers(), inner, max_size=4),
     max_leaves=20,
 )
@@ -93,7 +93,7 @@ def test_a_hostile_pickle_does_nothing(tmp_path: Path, packed: Callable[[Path, b
     assert not target.exists()
 
 
-@pytest.mark.parametrize("value", [(1,), {1}, frozenset(), 1.5, None, True, b"bytes", len, DataError, object()])
+@pytest.mark.parametrize("value", [(1,), {1}, frozenset(), 1j, b"bytes", len, DataError, object()])
 @pytest.mark.parametrize("protocol", [0, 2, 4])
 def test_other_objects_are_refused(value: object, protocol: int) -> None:
     with pytest.raises(DataError):
@@ -137,6 +137,25 @@ def test_a_memo_index_that_would_fill_the_memory() -> None:
 def test_another_shape(tmp_path: Path, value: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         open_lexicon(f"openhownet:{as_folder(tmp_path, pickle.dumps(value))}")
+
+
+def test_records_with_constants_are_read(tmp_path: Path) -> None:
+    records = {"000": {**RECORDS["000"], "No": 7, "seen": True, "share": 0.5, "en_word": None}, "001": {"ch_word": None}}
+    lexicon = open_lexicon(f"openhownet:{as_folder(tmp_path, pickle.dumps(records))}")
+    assert [sense.gloss for sense in lexicon.senses("苹果")] == [""]
+    assert lexicon.report.skipped == {"record without a word on the chinese side": 1}
+
+
+def test_a_damaged_stream_in_a_zip(tmp_path: Path) -> None:
+    many = {str(number): record(number, f"词{number}", "w", "{x|义}") for number in range(99)}
+    path = tmp_path / "resources.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(DICTIONARY, pickle.dumps(many))
+    whole = path.read_bytes()
+    for place in range(60, 400, 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with pytest.raises(DataError, match=r"resources\.zip"):
+            open_lexicon(f"openhownet:{path}")
 
 
 def test_broken_zips(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
+from sememekit.sememes import Lexicon, SememeGraph, build_graph, graph_statistics, open_lexicon
 from sememekit.sememes.definitions import format_definition, parse_definition
 from sememekit.text.vocabulary import Vocabulary
 
@@ -75,7 +75,7 @@ def test_the_graph_of_peoples_daily(graph: SememeGraph, peoples_daily: Vocabular
     """About 20,300 senses, 1,770 sememes and 7,200 sets were expected; the paper has 3.4 sememes a word, 22 senses a sememe."""
     assert graph.num_words == 13_477
     assert (graph.num_senses, graph.num_sememes, graph.num_sets) == (20_393, 1_742, 7_140)
-    statistics = graph.statistics(peoples_daily.counts)
+    statistics = graph_statistics(graph, peoples_daily.counts)
     assert statistics.tokens == 735_037 + 106_469 + 207_063
     assert statistics.annotated_words == 13_451
     assert statistics.token_coverage == pytest.approx(0.9976, abs=1e-4)

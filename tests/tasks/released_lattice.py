@@ -203,7 +203,7 @@ class Released:
 
     @staticmethod
     def parts(matrix: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Input map, bias, recurrent map as [u, f, o], from [i, o, g] over input, output and bias: f is i with the other sign."""
+        """Input map, bias, recurrent map, [u, f, o], from [i, o, g] over input, output, bias: f is i with the other sign."""
         i, o, g = matrix.split(size)
         ordered = torch.cat([g, -i, o])
         return ordered[:, : -size - 1], ordered[:, -1], ordered[:, -size - 1 : -1]

@@ -36,6 +36,20 @@ def model(place: ExamplePlace, task: str = "nli", encoder: str = "bilstm", **cha
     return built
 
 
+def test_classifier_dropout_thins_the_features_and_every_layer_above(place: ExamplePlace) -> None:
+    task = model(place, task__classifier_dropout=0.5)
+    zeros: list[float] = []
+    for layer in (*task.hidden, task.choice):
+        layer.register_forward_pre_hook(lambda _, inputs: zeros.append(float((inputs[0] == 0).double().mean())))
+    batch = next(task.batches(place.pairs, 5, 0))
+    task.train().loss(batch, ())
+    assert len(zeros) == 1 + len(task.hidden) >= 2
+    assert all(0.25 < share < 0.75 for share in zeros), zeros
+    zeros.clear()
+    task.eval().loss(batch, ())
+    assert zeros == [0.0] * (1 + len(task.hidden))
+
+
 def test_the_loss_is_that_of_the_equations(place: ExamplePlace) -> None:
     """A float64 twin: the vectors of both texts one by one, features, two tanh layers, a softmax; values and gradients."""
     task = model(place).double()
@@ -175,7 +189,7 @@ def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_p
         assert found.tokens_with_vector == sum(word in ("man", "sleeps", "rain") for word in words)
         assert found.words_with_vector == len({"man", "sleeps", "rain"} & set(words))
         assert 0 < found.tokens_with_vector < found.tokens
-    assert said == [report.vectors.sentence()]
+    assert said == [f"vectors: {report.vectors.sentence()}"]
     assert evaluate(tmp_path / "run").vectors["tokens_with_vector"] == found.tokens_with_vector
     kept = [record for record in metrics_of(tmp_path / "run") if record["kind"] == "VectorCoverage"]
     assert [record["tokens"] for record in kept] == [report.vectors.tokens]

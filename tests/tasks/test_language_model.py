@@ -10,6 +10,7 @@ import torch
 
 from sememekit.build import build_task, graph_of, read_plan
 from sememekit.config import load_variant
+from sememekit.decoders import DECODERS
 from sememekit.errors import DataError
 from sememekit.measure import Tally, perplexity_of, unigram_tally
 from sememekit.tasks import TASKS
@@ -170,3 +171,19 @@ def test_tasks_are_what_the_table_says(name: str) -> None:
     kind = load_variant("task", name, TASKS)
     assert issubclass(kind, Task)
     assert issubclass(kind, WordPredictor) == (name == "language_model")
+
+
+@pytest.mark.parametrize("decoder", sorted(DECODERS))
+def test_the_loss_of_a_model_in_double_precision_has_double_precision(place: Place, decoder: str) -> None:
+    """Sum and penalties, against the gathered log-probabilities; nothing on the way is rounded to single precision."""
+    task = model(place, decoder, task__activation_penalty=1.0, task__temporal_penalty=0.5).eval()
+    batch = next(iter(task.batches(place.data, 1, 0)))
+    with torch.no_grad():
+        found = task.loss(batch, task.start(place.data))
+        hidden, _ = task.contexts(batch[:-1], task.start(place.data))
+        exact = -task.decoder.log_probs(hidden).gather(-1, batch[1:, :, None]).sum()
+        penalty = hidden.square().mean() + 0.5 * hidden.diff(dim=0).square().mean()
+    assert found.penalty is not None
+    assert found.nats.dtype == found.penalty.dtype == torch.float64
+    torch.testing.assert_close(found.nats, exact, rtol=1e-12, atol=0)
+    torch.testing.assert_close(found.penalty, penalty, rtol=1e-12, atol=0)

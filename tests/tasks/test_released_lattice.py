@@ -1,4 +1,4 @@
-"""Every piece of the released lattice model can be chosen: the task has its losses, whatever L, state and number of sentences."""
+"""Every piece of the released lattice model can be chosen: the task has its losses for any L, state and number of sentences."""
 
 from __future__ import annotations
 

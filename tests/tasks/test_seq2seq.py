@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, graph_of, load_run, read_plan
+from sememekit.build import build_task, check_counts, graph_of, load_run, read_plan
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
@@ -17,7 +17,7 @@ from sememekit.measure.rouge import RougeSettings, rouge
 from sememekit.search import BeamSettings
 from sememekit.sememes.clusters import write_clusters
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.text import PreparedData
+from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report
 from tests.small_pairs import EIGHT, PairPlace
 from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
@@ -74,6 +74,21 @@ def test_the_loss_is_that_of_a_model_that_reads_one_word_at_a_time(place: PairPl
         log_probs, ids, state, _ = task._step(torch.tensor([[before]]), state, memory, len(task.vocabulary))
         nats, before = nats - float(log_probs[0, ids[0].tolist().index(word)].detach()), word
     assert float(task.loss(task.batch_of([(source, target)]), ()).nats.detach()) == pytest.approx(nats, rel=1e-6)
+
+
+def test_input_dropout_thins_what_is_read_and_what_is_written(place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = place.model(task__input_dropout=0.5, task__share_embedding=False)
+    with torch.no_grad():
+        for embedding in (task.source_embedding, task.embedding):
+            embedding.weight.fill_(1.0)
+    seen: dict[str, set[float]] = {}
+    for name, module in (("source", task.encoder), ("target", task.writer)):
+        module.register_forward_pre_hook(lambda _, inputs, name=name: seen.update({name: set(inputs[0].unique().tolist())}))
+    batch = task.batch_of(pairs_of(place.pairs)[:8])
+    task.train().loss(batch, ())
+    assert seen == {"source": {0.0, 2.0}, "target": {0.0, 2.0}}
+    task.eval().loss(batch, ())
+    assert seen == {"source": {1.0}, "target": {1.0}}
 
 
 def test_padding_is_never_scored(place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +169,23 @@ def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypat
     assert_same_bits(last(tmp_path / "whole").weights, last(tmp_path / "parts").weights)
     assert_same_bits(last(tmp_path / "whole").trainer, last(tmp_path / "parts").trainer)
     assert numbers(whole, EpochReport)[-1:] == numbers(rest, EpochReport)[-1:]
+
+
+@pytest.mark.parametrize(
+    "decoder", ["sampled", "differentiated", "adaptive", "tree_hsm", "class_hsm", "self_organized", "softmax", "sdlm"]
+)
+def test_pairs_whose_ends_were_never_counted_are_refused_where_counts_matter(decoder: str, place: PairPlace) -> None:
+    data = place.pairs
+    assert data.vocabulary.counts[data.vocabulary.id("</s>")] == data.signature.examples.splits["train"].examples  # type: ignore[union-attr]
+    counts = dict(zip(data.vocabulary.tokens, data.vocabulary.counts.tolist(), strict=True)) | {"</s>": 0}
+    old = PreparedData(data.folder, Vocabulary.from_counts(counts), data.signature)
+    plan = read_plan(place.table(decoder), "test")
+    check_counts(plan, data)
+    if decoder in ("softmax", "sdlm"):
+        check_counts(plan, old)
+        return
+    with pytest.raises(ConfigError, match=r"count 0 for '</s>'.*sememekit preprocess tests\.small_pairs:SmallPairs .* --force"):
+        check_counts(plan, old)
 
 
 def test_a_run_says_what_its_best_weights_were_chosen_by(place: PairPlace, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
 from sememekit.text import PreparedData
-from sememekit.text.prepared import Wording
+from sememekit.text.prepared import Wording, Wordings
 
 ARTICLES = ["the strife-torn u.s. city of <unk> said `` no '' in #### .", "two dogs ran -lrb- fast -rrb- on feb. # ."]
 TITLES = ["city says no", "dogs run"]
@@ -191,6 +191,39 @@ def test_a_test_set_with_the_words_of_other_data(tmp_path: Path) -> None:
     assert words(duc, "test", 0, 0)[4:8] == ["city", "-lrb-", "<unk>", "-rrb-"]
 
 
+def test_words_are_counted_as_often_as_they_are_predicted(tmp_path: Path) -> None:
+    folder = side_by_side(tmp_path / "in")
+    preprocess("gigaword", folder, tmp_path / "out", max_vocabulary=20)
+    data = PreparedData.open(tmp_path / "out")
+    examples, vocabulary = data.examples("train"), data.vocabulary
+    predicted = [word for index in range(len(examples)) for word in [*words(data, "train", index, 1), "</s>"]]
+    assert dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)) == {
+        word: predicted.count(word) for word in vocabulary.tokens
+    }
+    assert vocabulary.token(0) == "</s>", "the commonest of what is predicted comes first"
+    assert "train" in vocabulary, "a word of the sources alone is kept, with the count 0"
+    assert vocabulary.counts[vocabulary.id("train")] == 0
+    assert data.signature.vocabulary_splits == ("train",)
+    preprocess("gigaword", folder, tmp_path / "small", max_vocabulary=20, shard_bytes=200)
+    assert PreparedData.open(tmp_path / "small").vocabulary == vocabulary, "shards do not show"
+
+
+def test_a_text_in_the_words_of_pairs_ends_its_sentences_as_targets_end(tmp_path: Path) -> None:
+    preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "pairs")
+    (tmp_path / "titles").mkdir()
+    (tmp_path / "titles" / "train.txt").write_text("city says no\nDogs run\n")
+    for name, segmenter in (("cut", "none"), ("alike", None)):
+        preprocess("plain", tmp_path / "titles", tmp_path / name, vocabulary=tmp_path / "pairs", segmenter=segmenter)
+    data = PreparedData.open(tmp_path / "alike")
+    assert data.vocabulary.decode(data.tokens("train")) == ["city", "says", "no", "</s>", "dogs", "run", "</s>"]
+    assert data.vocabulary.end_id == data.vocabulary.id("</s>")
+    assert (data.signature.end_of_sentence, data.signature.options["end_mark"]) == (True, "</s>")
+    assert data.signature.vocabulary_splits == ()
+    cut = PreparedData.open(tmp_path / "cut")
+    assert cut.vocabulary.decode(cut.tokens("train"))[4] == "<unk>", "with --segmenter none the text is taken as it is"
+    assert cut.signature.segmenter == "white space"
+
+
 def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
@@ -208,6 +241,33 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "talk.txt").write_text("# 1\nA|hi|x\nB|ho|x\n")
     with pytest.raises(DataError, match=r"lack <same>, <other>, which switchboard needs"):
         preprocess("switchboard", tmp_path / "talk.txt", tmp_path / "out", vocabulary=tmp_path / "giga")
+
+
+def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    rows = [f'{{"source": "a{number} b", "target": "t \\ud83d\\ude00"}}\n' for number in range(40)]
+    rows[20] = '{"source": "half \\ud800 pair", "target": "t"}\n'
+    path.write_text("".join(rows), encoding="utf-8")
+    with pytest.raises(DataError, match=r"all\.jsonl:21: half a surrogate pair \(\\ud800\).*--errors replace or --errors skip"):
+        preprocess("gigaword", path, tmp_path / "out", segmenter="none")
+    assert not (tmp_path / "out").exists()
+    signature = preprocess("gigaword", path, tmp_path / "replaced", segmenter="none", errors="replace").signature
+    assert signature.faults.invalid_utf8 == 1
+    assert signature.examples is not None
+    assert sum(split.examples for split in signature.examples.splits.values()) == 40
+    signature = preprocess("gigaword", path, tmp_path / "skipped", segmenter="none", errors="skip").signature
+    assert signature.faults.skipped_lines == 1
+    assert "😀" in PreparedData.open(tmp_path / "skipped").vocabulary
+
+
+def test_damaged_line_ends_are_no_want_of_memory(tmp_path: Path) -> None:
+    preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "out")
+    lines = np.memmap(tmp_path / "out" / "train.lines.bin", dtype="<i8", mode="r+")
+    for damage in (2**61, -5):
+        lines[1] = damage
+        lines.flush()
+        with pytest.raises(DataError, match=r"train\.texts\.jsonl: the file of line ends beside it is damaged: line 1 is said"):
+            Wordings(tmp_path / "out", "train")[0]
 
 
 # --- LCSTS
@@ -228,6 +288,12 @@ def lcsts(folder: Path, test: str) -> Path:
     (folder / "PART_II.txt").write_text(part(("5", "好题目", "好文章。"), ("2", "差", "不。")), encoding="utf-8")
     (folder / "PART_III.txt").write_text(test, encoding="utf-8")
     return folder
+
+
+def test_a_lone_part_of_lcsts_is_not_divided(tmp_path: Path) -> None:
+    folder = lcsts(tmp_path / "in", part(*[("4", f"题目{number}", f"文章{number}。") for number in range(60)]))
+    with pytest.raises(DataError, match=r"PART_III\.txt: one file of a set that is given out in 3 .*--vocabulary RUN"):
+        preprocess("lcsts", folder / "PART_III.txt", tmp_path / "out", segmenter="characters")
 
 
 def test_lcsts(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
 from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.division import StratifiedDivision
 
 WORDS = ["天", "地", "人和", "大学", "。", "ab", "é", "𠀀"]
 
@@ -50,9 +51,12 @@ def test_the_folder_agrees_with_a_plain_twin(text: Path, tmp_path: Path) -> None
     preprocess("plain", text, tmp_path / "out", min_count=40, seed=4, shard_bytes=5000)
     data = PreparedData.open(tmp_path / "out")
     lines = text.read_text(encoding="utf-8").splitlines()
-    counts = Counter(word for line in lines for word in line.split())
+    labels = StratifiedDivision((90, 5, 5), 4).take(len(lines)).tolist()
+    train = [line for line, label in zip(lines, labels, strict=True) if label == 0]
+    counts = Counter(word for line in train for word in line.split())
     kept = {word for word, count in counts.items() if count >= 40}
-    expected = Counter([word if word in kept else "<unk>" for line in lines for word in line.split()] + ["<eos>"] * len(lines))
+    expected = Counter([word if word in kept else "<unk>" for line in train for word in line.split()] + ["<eos>"] * len(train))
+    assert data.signature.vocabulary_splits == ("train",)
     assert data.vocabulary == Vocabulary.from_counts(expected)
     assert 0 < data.vocabulary.counts[data.vocabulary.id("<unk>")] < len(lines)
     got = Counter(
@@ -84,7 +88,7 @@ def test_same_input_same_bytes(text: Path, expected: dict[str, str], options: di
 def test_another_seed_divides_otherwise(text: Path, expected: dict[str, str], tmp_path: Path) -> None:
     preprocess("plain", text, tmp_path / "out", min_count=5, seed=2)
     assert bytes_of(tmp_path / "out")["train.bin"] != expected["train.bin"]
-    assert bytes_of(tmp_path / "out")["vocabulary.tsv"] == expected["vocabulary.tsv"]
+    assert bytes_of(tmp_path / "out")["vocabulary.tsv"] != expected["vocabulary.tsv"], "counted on another train"
 
 
 class Watch:
@@ -168,7 +172,11 @@ def test_only_a_folder_of_ours_is_replaced(text: Path, expected: dict[str, str],
     out = tmp_path / "out"
     out.mkdir()
     preprocess("plain", text, out)
-    preprocess("plain", text, out, min_count=5)
+    before = bytes_of(out)
+    with pytest.raises(DataError, match=r"out: prepared data are there already; give another folder, or replace .* --force"):
+        preprocess("plain", text, out, min_count=5)
+    assert bytes_of(out) == before
+    preprocess("plain", text, out, min_count=5, force=True)
     assert bytes_of(out) == expected
     other = tmp_path / "other"
     other.mkdir()

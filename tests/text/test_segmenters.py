@@ -18,6 +18,7 @@ from sememekit.text.segment import (
     MaximumMatcher,
     SentencePieces,
     WhiteSpace,
+    cuts_latin,
     open_segmenter,
     train_sentencepieces,
 )
@@ -44,9 +45,83 @@ def naive_maximum_matching(words: Iterable[str], text: str) -> list[str]:
 @settings(max_examples=30)
 @given(words=word_lists, texts=st.lists(st.text(characters, max_size=40), min_size=5, max_size=20))
 def test_the_automaton_is_forward_maximum_matching(words: list[str], texts: list[str]) -> None:
-    matcher = MaximumMatcher(words)
+    matcher = MaximumMatcher(words, cut_latin=True)
     for text in texts:
         assert matcher.segment(text) == naive_maximum_matching(words, text)
+
+
+def latin_end(text: str, start: int) -> int:
+    """Where the Latin word or number that begins at ``start`` ends; ``start`` where none does."""
+    end = start
+    while end < len(text) and (text[end].isascii() or text[end] in "éｘ１") and text[end].isalnum():
+        end += 1
+    while end > start and text[end - 1].isdigit() and end + 1 < len(text) and text[end] == "." and text[end + 1].isdigit():
+        end += 1
+        while end < len(text) and text[end].isdigit():
+            end += 1
+    return end + (end > start and text[end - 1].isdigit() and text[end : end + 1] == "%")
+
+
+def naive_matching_of_mixed_text(words: Iterable[str], text: str) -> list[str]:
+    """The definition: at each place the longest of the words that fit, a Latin word or number among them."""
+    known = set(words)
+    found = []
+    for chunk in text.split():
+        start = 0
+        while start < len(chunk):
+            ends = [end for end in range(start + 1, len(chunk) + 1) if chunk[start:end] in known]
+            end = max([start + 1, latin_end(chunk, start), *ends])
+            found.append(chunk[start:end])
+            start = end
+    return found
+
+
+mixed = st.sampled_from("天地人aZé79１ｘ.%- ")
+mixed_words = st.lists(st.text(mixed.filter(lambda c: c != " "), min_size=1, max_size=4), min_size=1, max_size=12)
+
+
+@settings(max_examples=200)
+@given(words=mixed_words, texts=st.lists(st.text(mixed, max_size=40), min_size=5, max_size=20))
+def test_latin_words_and_numbers_stay_whole(words: list[str], texts: list[str]) -> None:
+    matcher = MaximumMatcher(words)
+    for text in texts:
+        assert matcher.segment(text) == naive_matching_of_mixed_text(words, text)
+
+
+def test_latin_words_in_chinese_text() -> None:
+    matcher = MaximumMatcher(["卡拉OK", "年", "A股", "看"])
+    assert matcher.segment("我用iPhone6在2015年看VCD，卡拉OK A股涨3.5%") == [
+        *["我", "用", "iPhone6", "在", "2015", "年", "看", "VCD", "，", "卡拉OK", "A股", "涨", "3.5%"]
+    ]
+    assert MaximumMatcher(["看"], cut_latin=True).segment("看VCD") == ["看", "V", "C", "D"], "as earlier versions cut"
+    assert [cuts_latin(MaximumMatcher(["看"], cut_latin=way).description) for way in (True, False)] == [True, False]
+
+
+def test_many_numbers_in_one_stretch_take_no_longer_than_others() -> None:
+    matcher = MaximumMatcher(["年月日", "月"])
+    assert matcher.segment("1月" * 100_000) == ["1", "月"] * 100_000
+
+
+def test_pieces_by_byte_pair_encoding() -> None:
+    sentences = ["low lower lowest newer newest wider widest"] * 20
+    bpe, unigram = (train_sentencepieces(sentences, 18, 1, kind) for kind in ("bpe", "unigram"))
+    assert bpe != unigram
+    assert bpe == train_sentencepieces(sentences, 18, 1, "bpe")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        (
+            8000,
+            r"^--pieces 8000: SentencePiece cannot train on this text: it has no more than \d+ pieces; give --pieces",
+        ),
+        (4, r"^--pieces 4: .* its characters alone need \d+; give --pieces \d+ or more$"),
+    ],
+)
+def test_what_sentencepiece_refuses_is_said_with_the_number_that_fits(pieces: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        train_sentencepieces(["one two three"] * 5, pieces, 1)
 
 
 def test_the_automaton_agrees_with_its_twin_on_real_text() -> None:
@@ -60,14 +135,14 @@ def test_the_automaton_agrees_with_its_twin_on_real_text() -> None:
             items = [word for word, _ in parse_tagged(line)]
             words.update(items[::2])  # half of the words, so that many places have no match
             texts.append("".join(items))
-    matcher = MaximumMatcher(words)
+    matcher = MaximumMatcher(words, cut_latin=True)
     assert sum(map(len, texts)) > 150_000
     for text in texts:
         assert matcher.segment(text) == naive_maximum_matching(words, text)
 
 
 def test_words_that_cannot_match_are_left_out_and_an_empty_list_is_refused() -> None:
-    assert MaximumMatcher(["a b", "", "ab"]).segment("a bab") == ["a", "b", "ab"]
+    assert MaximumMatcher(["a b", "", "ab"], cut_latin=True).segment("a bab") == ["a", "b", "ab"]
     with pytest.raises(DataError, match="this one is empty"):
         MaximumMatcher(["", " ", "a b"])
 

@@ -90,6 +90,8 @@ def test_the_fingerprint_sees_words_and_counts() -> None:
     [
         (b"a\t3\nb\n", r"vocabulary.tsv:2: expected 'word TAB count', found 'b'"),
         (b"a\t3\nb\tx\n", r":2: expected 'word TAB count'"),
+        (b"a\t9223372036854775808\n", r":1: expected 'word TAB count', .*; a count is 0 to 9223372036854775807"),
+        (b"a\t" + b"9" * 5000 + b"\n", r":1: expected 'word TAB count', .*; a count is 0 to 9223372036854775807"),
         (b"a\t3\nb\t-1\n", r":2: expected 'word TAB count'"),
         ("a\t3\nb\t²\n".encode(), r":2: expected 'word TAB count'"),
         (b"a\t3\nb\t1\t2\n", r":2: expected 'word TAB count'"),

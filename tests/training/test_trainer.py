@@ -135,6 +135,15 @@ def test_a_factor_of_one_never_cuts(place: Place, tmp_path: Path, monkeypatch: p
     assert [(report.rate, report.rate_cut) for report in epochs(reports)] == [(4.0, False)] * 3
 
 
+def test_the_rate_decays_after_every_epoch_beside_the_cuts(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_validation(monkeypatch, [50.0, 40.0, 41.0, 39.0])
+    own = {"schedule__epochs": 4, "schedule__factor": 0.5, "schedule__decay": 0.9}
+    _, reports = trained(place, tmp_path / "run", **own)
+    assert [report.rate for report in epochs(reports)] == pytest.approx([4.0, 3.6, 3.24, 1.458])
+
+
 def test_a_creeping_improvement_is_none_by_the_threshold(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script_validation(monkeypatch, [50.0, 49.9, 40.0])
     own = {"schedule__epochs": 3, "schedule__factor": 0.5, "schedule__threshold": 0.01, "schedule__reload_best": True}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from sememekit import config
 from sememekit.attack.resources import AttackResources
+
+_SEVERAL: Final = re.compile(r"[\s_]")
+"""What stands between the words of an expression, in text or in WordNet's way."""
 
 
 class Candidates(ABC):
@@ -23,7 +28,8 @@ class Candidates(ABC):
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Substitutes of each word, best first; a word without any may be left out.
 
-        No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``.
+        No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``: an expression of
+        several words, with blanks or underscores between, is none.
 
         Raises:
             DataError: the file that they come from cannot be used.
@@ -39,6 +45,6 @@ class Candidates(ABC):
         fine = [
             other
             for other in dict.fromkeys(substitutes)
-            if other != word and " " not in other and (known is None or other in known)
+            if other != word and not _SEVERAL.search(other.strip("_")) and (known is None or other in known)
         ]
         return tuple(fine[:most] if most else fine)

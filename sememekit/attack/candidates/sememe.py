@@ -18,7 +18,11 @@ from sememekit.sememes.substitutes import Inflections, Substitutes
 
 @final
 class SememeCandidates(Candidates):
-    """Words with an equal set of sememes in some sense, of the same part of speech where it is known (Zang et al. 2020)."""
+    """Words with an equal set of sememes in some sense, of the same part of speech where it is known (Zang et al. 2020).
+
+    Those that share most senses come first; of equals the more frequent one in the victim's training, where it tells, else in
+    the texts under attack; then by spelling. ``most`` cuts this order.
+    """
 
     class Settings(Candidates.Settings):
         """Settings of sememe-equal substitutes."""
@@ -49,7 +53,8 @@ class SememeCandidates(Candidates):
             path = Path(self.settings.lemmas).expanduser()
             inflections = Inflections.read(path)
             self._hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        substitutes = Substitutes(lexicons, inflections)
+        ranks = {word: rank for rank, word in reversed(list(enumerate(self.resources.frequent_words)))}
+        substitutes = Substitutes(lexicons, inflections, ranks)
         return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}
 
     def sources(self) -> dict[str, str]:

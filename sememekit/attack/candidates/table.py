@@ -41,7 +41,7 @@ class TableCandidates(Candidates):
             content = json.loads(data)
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not JSON: {error}") from None
         if not isinstance(content, dict):
             raise DataError(
@@ -63,4 +63,7 @@ def _strings(found: Any, word: str, path: Path) -> Iterator[str]:
     for part in found.values() if isinstance(found, dict) else (found,):
         if not isinstance(part, list) or not all(isinstance(item, str) for item in part):
             raise DataError(f"{path}: the substitutes of {word!r} must be a list of words, or lists by part of speech")
-        yield from part
+        for item in part:
+            if any("\ud800" <= letter <= "\udfff" for letter in item):
+                raise DataError(f"{path}: a substitute of {word!r} holds half a surrogate pair: {item!a}; take it out")
+            yield item

@@ -4,10 +4,16 @@ CONSTRAINTS: dict[str, str] = {
     "positions": "sememekit.attack.constraints.positions:Positions",
     "minimum_length": "sememekit.attack.constraints.minimum_length:MinimumLength",
     "stop_words": "sememekit.attack.constraints.stop_words:StopWords",
+    "protected": "sememekit.attack.constraints.protected:Protected",
+    "opposites": "sememekit.attack.constraints.opposites:Opposites",
+    "paraphrases": "sememekit.attack.constraints.paraphrases:Paraphrases",
     "frequent_words": "sememekit.attack.constraints.frequent_words:FrequentWords",
     "language_model": "sememekit.attack.constraints.language_model:LanguageModel",
     "share": "sememekit.attack.constraints.share:Share",
 }
 """Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""
 
-__all__ = ["CONSTRAINTS"]
+STANDARD: tuple[str, ...] = ("stop_words", "protected", "opposites")
+"""What an attack leaves alone unless ``attack.protect`` is ``nothing``: exchanging these changes what a text says."""
+
+__all__ = ["CONSTRAINTS", "STANDARD"]

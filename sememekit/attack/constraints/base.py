@@ -22,3 +22,7 @@ class Constraint(ABC):
     @abstractmethod
     def narrow(self, space: Space) -> Space:
         """The space without what is forbidden; with a ``refusal`` where the whole example is out of bounds."""
+
+    def sources(self) -> dict[str, str]:
+        """Name -> SHA-256 of every file that decides what is forbidden."""
+        return {}

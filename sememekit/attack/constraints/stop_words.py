@@ -25,22 +25,33 @@ ENGLISH: Final = frozenset(
 )
 """Articles, pronouns, prepositions, conjunctions, auxiliaries, negations and clitics."""
 
+CHINESE: Final = frozenset(
+    """
+    的 地 得 了 着 过 吗 呢 吧 啊 呀 嘛 么 之 所 者 是 为 在 于 从 自 向 往 到 对 对于 关于 把 被 给 让 使 将 以
+    用 按 按照 跟 同 和 与 及 以及 或 或者 而 而且 并 并且 且 但 但是 可是 不过 然而 因为 由于 所以 因此 如果 若
+    要是 虽然 尽管 即使 只要 只有 除非 则 就 才 都 也 还 又 再 很 太 更 最 已 已经 曾 曾经 正在 会 能 可以 可 应
+    应该 要 想 我 你 您 他 她 它 我们 你们 他们 她们 它们 自己 这 那 这个 那个 这些 那些 这里 那里 谁 什么 哪 哪里
+    哪个 怎么 怎样 如何 为何 多少 几 个 每 各 某 其 其他 有 没有 不 没 无 未 非 别 勿 莫
+    """.split()  # noqa: SIM905
+)
+"""Particles, prepositions, conjunctions, auxiliaries, pronouns and negations."""
+
 
 @final
 class StopWords(Constraint):
-    """Words of a list are never touched, and never put in: closed-class English words, or those of a file."""
+    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
 
     class Settings(Constraint.Settings):
         """Settings of stop words."""
 
         file: str = ""
-        """A word a line; empty for the English list."""
+        """A word a line; empty for the lists of English and Chinese."""
 
     settings: StopWords.Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
-        self._words = _read(Path(settings.file).expanduser()) if settings.file else ENGLISH
+        self._words = _read(Path(settings.file).expanduser()) if settings.file else ENGLISH | CHINESE
 
     def narrow(self, space: Space) -> Space:
         """See ``Constraint.narrow``."""

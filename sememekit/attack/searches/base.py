@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ class Search(ABC):
 
     class Settings(config.Settings):
         """Settings of one search."""
+
+    verdict: ClassVar[str] = "search exhausted, no adversarial example found"
+    """What it means that ``run`` returned without a success."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

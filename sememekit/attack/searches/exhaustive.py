@@ -29,6 +29,7 @@ class Exhaustive(Search):
         """Rows that are asked together."""
 
     settings: Exhaustive.Settings
+    verdict = "no adversarial example exists in the searched space (exhaustive)"
 
     def refusal(self, space: Space) -> str:
         """See ``Search.refusal``."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,20 @@ DICTIONARY = "HowNet_dict_complete"
 
 MAX_BYTES = 512 << 20
 """A dictionary larger than this is refused: a small zip may hide any amount."""
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+"""What the reader of zip files raises for a damaged one; the streams inside raise errors of their own."""
 
 _KEYS = {"chinese": ("ch_word", "ch_grammar", "en_word"), "english": ("en_word", "en_grammar", "ch_word")}
 
@@ -85,7 +102,7 @@ class OpenHowNetReader(LexiconReader):
                 where = f"{self._path}!{members[0].filename}"
                 with archive.open(members[0]) as member:
                     data = member.read(MAX_BYTES + 1)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, ValueError) as error:
+        except _BROKEN as error:
             raise DataError(f"{self._path}: neither a folder nor an intact zip: {error}") from None
         if len(data) > MAX_BYTES:
             raise DataError(f"{where}: unpacks to more than {MAX_BYTES} bytes and was not read")
@@ -136,7 +153,9 @@ class OpenHowNetReader(LexiconReader):
 
 
 def _field(record: Mapping[Any, Any], name: str, where: str, key: object) -> str:
-    value = record.get(name, "")
+    value = record.get(name)
+    if value is None:
+        return ""
     if not isinstance(value, str):
         raise DataError(f"{where}: {name!r} of record {key!r:.40} is no text but {type(value).__name__}")
     return value.strip()

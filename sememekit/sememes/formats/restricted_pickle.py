@@ -1,4 +1,4 @@
-"""Pickles from elsewhere, read without running anything: dict, list, str and int, and not one object more.
+"""Pickles from elsewhere, read without running anything: dict, list, str, numbers, bool and None, and not one object more.
 
 A pickle is a program. The first pass looks at its instructions without running any and refuses the file if one of them
 is not needed for plain data, so classes, functions, extensions and persistent ids never reach the unpickler. The second
@@ -17,10 +17,14 @@ from sememekit.errors import DataError
 _FRAMING = {"PROTO", "FRAME", "STOP", "MARK"}
 _CONTAINERS = {"EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"}
 _TEXTS = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"}
-_NUMBERS = {"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4"}
+_NUMBERS = {"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT"}
+_CONSTANTS = {"NONE", "NEWTRUE", "NEWFALSE"}
 _SHARING = {"MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"}
-ALLOWED = frozenset(_FRAMING | _CONTAINERS | _TEXTS | _NUMBERS | _SHARING)
-"""Instructions for dict, list, str and int; the last group lets one object stand in several places."""
+ALLOWED = frozenset(_FRAMING | _CONTAINERS | _TEXTS | _NUMBERS | _CONSTANTS | _SHARING)
+"""Instructions for plain data; the last group lets one object stand in several places.
+
+Tuples and sets stay out: the hash of a tuple in a tuple in a tuple goes as deep into the C stack as a hostile file wants.
+"""
 
 _MEMO = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 
@@ -43,18 +47,17 @@ def load_plain_pickle(data: bytes, where: str) -> Any:
         where: the file, for messages.
 
     Raises:
-        DataError: the pickle holds anything but dict, list, str and int, or is broken. Nothing has been run.
+        DataError: the pickle holds anything but dict, list, str, numbers, bool and None, or is broken. Nothing has been run.
     """
     num_instructions = 0
     try:
         for instruction, argument, position in pickletools.genops(data):
             if instruction.name not in ALLOWED:
                 raise DataError(
-                    f"{where}, byte {position}: the pickle holds {instruction.name}, and only dict, list, str and int are "
-                    "read; nothing of it was run. Get the file from its publisher again"
+                    f"{where}, byte {position}: the pickle holds {instruction.name}, and only dict, list, str, numbers, "
+                    "bool and None are read; nothing of it was run. Get the file from its publisher again"
                 )
-            is_bool = instruction.name == "INT" and isinstance(argument, bool)
-            if is_bool or (instruction.name in _MEMO and int(argument or 0) > num_instructions):
+            if instruction.name in _MEMO and int(argument or 0) > num_instructions:
                 raise DataError(f"{where}, byte {position}: no honest pickler writes {instruction.name} {argument!r} here")
             num_instructions += 1
         return _PlainUnpickler(io.BytesIO(data)).load()

@@ -1,6 +1,6 @@
 """Readers of corpora, one file each. The table is lazy: a reader is imported when its data set is asked for."""
 
-from sememekit.text.corpora.base import Corpus, CorpusOptions, Unit
+from sememekit.text.corpora.base import Corpus, CorpusOptions
 
 DATASETS = {
     "peoples-daily": "sememekit.text.corpora.peoples_daily:PeoplesDaily",
@@ -10,4 +10,4 @@ DATASETS = {
     "wikitext": "sememekit.text.corpora.wikitext:WikiText",
 }
 
-__all__ = ["DATASETS", "Corpus", "CorpusOptions", "Unit"]
+__all__ = ["DATASETS", "Corpus", "CorpusOptions"]

@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.text.prepared import ExamplesSummary
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segment import Segmenter
+from sememekit.text.segment import PieceModel, Segmenter
+from sememekit.text.shards import ShardResult, Unit
 from sememekit.text.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.text.vocabulary import UNKNOWN
-
-if TYPE_CHECKING:
-    from sememekit.text.shards import ShardResult
 
 
 class CorpusOptions(Settings):
@@ -26,6 +24,11 @@ class CorpusOptions(Settings):
         segmenter: ``characters``, ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
         hmm: let jieba guess words outside its dictionary.
         pieces: size of a SentencePiece model.
+        piece_model: ``unigram`` or ``bpe``.
+        lower: bring the text into lower case.
+        numbers_to: what stands in the place of every number, such as ``N``; None for the numbers themselves.
+        max_length: sentences of more words are left out of all splits (with a SentencePiece model: words between white space);
+            None for none.
         min_count: words that occur less often, in the splits that the vocabulary is counted on, become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
         end_of_sentence: whether a sentence ends with ``<eos>`` (with the words of pairs: with ``</s>``).
@@ -37,20 +40,16 @@ class CorpusOptions(Settings):
     segmenter: str | None = None
     hmm: bool = False
     pieces: int = 8000
+    piece_model: PieceModel = "unigram"
+    lower: bool = False
+    numbers_to: str | None = None
+    max_length: int | None = None
     min_count: int | None = None
     max_vocabulary: int | None = None
     end_of_sentence: bool | None = None
     chunks: int = 0
     chunk_length: int | None = None
     seed: int = 1
-
-
-class Unit(NamedTuple):
-    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space."""
-
-    words: list[str]
-    characters: int
-    bytes: int
 
 
 class Predicted(NamedTuple):
@@ -71,6 +70,7 @@ class Corpus(ABC):
         segmenters: the segmenters that make sense; the first is the default.
         size_of: ``source`` or ``tokens``, as in the signature.
         min_count, max_vocabulary, end_of_sentence: the customs of the data set.
+        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
         keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
         default_lexicon: the lexicon when none is named; None for no lexicon.
         proportions: of train, valid and test, for text that comes undivided.
@@ -86,6 +86,7 @@ class Corpus(ABC):
     min_count: ClassVar[int] = 1
     max_vocabulary: ClassVar[int | None] = None
     end_of_sentence: ClassVar[bool] = False
+    cuts_latin: bool = False
     keeps_blank_lines: ClassVar[bool] = False
     default_lexicon: str | None = None
     proportions: tuple[int, int, int] = (90, 5, 5)
@@ -122,6 +123,10 @@ class Corpus(ABC):
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
         """Write what the finished folder has beside ids, from the (split, shard) in order; None where that is nothing."""
         return None
+
+    def sentence(self, text: str) -> str | None:
+        """A line as a segmenter that learns from the text is to read it; None for one that it is not to read."""
+        return " ".join(text.split()) or None
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:

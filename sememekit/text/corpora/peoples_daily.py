@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import final
 
 from sememekit.errors import DataError
-from sememekit.text.corpora.base import Corpus, SegmentedCorpus, Unit, text_size
+from sememekit.text.corpora.base import Corpus, SegmentedCorpus, text_size
 from sememekit.text.normalise import (
     RULE,
     classify,
@@ -19,6 +19,7 @@ from sememekit.text.normalise import (
     to_half_width,
 )
 from sememekit.text.segment import Segmenter
+from sememekit.text.shards import Unit
 from sememekit.text.sources import Source, find_splits, require_file
 
 
@@ -68,6 +69,7 @@ class TaggedMonth(Corpus):
     size_of = "source"
     min_count = 5
     default_lexicon = "open"
+    cuts_latin = True  # rule 3: as the released code
     proportions = (26_386, 3_770, 7_539)
     shuffle = True
 

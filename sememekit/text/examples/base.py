@@ -33,12 +33,14 @@ class ExampleSet:
         segmenters: the segmenters that make sense; the first is the default.
         normalisation: what is done to a text before it is cut, in words.
         default_lexicon: the lexicon when none is named; None for no lexicon.
+        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
         marks: words that a reader puts between the parts of a text; no segmenter cuts them.
         keeps_text: whether the words of the first text and the references are kept beside the ids.
         predicted: which of the texts models predict word by word, each followed by ``</s>``; None where they predict labels.
         vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
+        parts: names of the files in which the set is given out, where one alone is not to be divided; empty for none.
         proportions, in_order: how one file is divided into train, valid and test, and whether in the order of the file.
     """
 
@@ -59,12 +61,14 @@ class ExampleSet:
     segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "sentencepiece")
     normalisation: str = "white space to one blank"
     default_lexicon: ClassVar[str | None] = None
+    cuts_latin: ClassVar[bool] = False
     marks: ClassVar[tuple[str, ...]] = ()
     keeps_text: ClassVar[bool] = False
     predicted: ClassVar[int | None] = None
     vocabulary_of_train: ClassVar[bool] = False
     held_out_stays_out: ClassVar[bool] = False
     test_only: ClassVar[bool] = False
+    parts: ClassVar[tuple[str, ...]] = ()
     proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
     in_order: ClassVar[bool] = False
 

@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, NamedTuple, final
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.corpora.base import Corpus, Predicted, Unit, text_size
+from sememekit.text.corpora.base import Corpus, Predicted, text_size
 from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples.base import START, STOP, ExampleSet, Row
 from sememekit.text.examples.rows import Opened
@@ -31,7 +31,7 @@ from sememekit.text.examples.texts import write_texts
 from sememekit.text.prepared import ExampleSplit, ExamplesSummary
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segment import Segmenter
-from sememekit.text.shards import ShardResult
+from sememekit.text.shards import ShardResult, Unit
 from sememekit.text.sources import SPLITS, Source, Unpacked, require_file, unpack
 from sememekit.text.vocabulary import UNKNOWN
 
@@ -63,6 +63,7 @@ class ExampleCorpus(Corpus):
         self.normalisation = f"{kind.normalisation} ({type(kind).__name__})"
         self.default_lexicon = kind.default_lexicon
         self.proportions = kind.proportions
+        self.cuts_latin = kind.cuts_latin
         if kind.vocabulary_of_train:
             self.vocabulary_splits = ("train",)
         if kind.predicted is not None:
@@ -291,6 +292,12 @@ def open_examples(
         )
     if source is not None and not source.exists():
         raise DataError(f"{source}: no such file or folder")
+    if source is not None and source.is_file() and not given and kind.parts and not has_vocabulary:
+        raise DataError(
+            f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
+            "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
+            "file alone add --vocabulary RUN"
+        )
     if source is not None and source.is_file() and not given:
         return ExampleCorpus(kind, {"test" if has_vocabulary else None: [source]}, seed)
     files: dict[str | None, Sequence[Path]] = {}

@@ -46,6 +46,7 @@ class PeoplesDailyHeadlines(PairSet):
 
     segmenters: ClassVar = ("jieba", "characters", "fmm", "sentencepiece")
     normalisation = "dateline taken off; full-width letters, digits, % . / to half width"
+    cuts_latin: ClassVar = True  # as in the month
     proportions: ClassVar = (80, 10, 10)
     in_order: ClassVar = True
 

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from sememekit.errors import DataError
 from sememekit.text.reading import FaultCounter, Piece, Span, place, read_pieces
 
-if TYPE_CHECKING:
-    from sememekit.text.examples.base import ExampleSet
+
+class Columns(Protocol):
+    """What a set of examples says about the columns of its files; see ``ExampleSet``."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the texts of an example."""
+
+    @property
+    def headers(self) -> tuple[tuple[str, ...], ...]:
+        """Names that the column of each text may have."""
+
+    @property
+    def label_headers(self) -> tuple[str, ...]:
+        """The same for the label."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The order of columns without a header."""
+
+    @property
+    def break_mark(self) -> bool:
+        """Whether ``<br />`` stands for white space."""
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Row(NamedTuple):
@@ -39,7 +64,7 @@ class Opened(NamedTuple):
     name: str
 
 
-def read_rows(files: Sequence[Opened], kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+def read_rows(files: Sequence[Opened], kind: Columns, faults: FaultCounter) -> Iterator[Row]:
     """The examples of one file, or of several that stand side by side.
 
     Raises:
@@ -81,10 +106,32 @@ def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict
             raise DataError(f"{name}:{number}: not JSON ({error}); one object a line is needed") from None
         if not isinstance(record, dict):
             raise DataError(f"{name}:{number}: not a JSON object; one object a line is needed")
-        yield number, record
+        if "\\u" in piece.text:  # an escape can hold what UTF-8 cannot
+            record = _without_surrogates(record, f"{name}:{number}", faults)
+        if record is not None:
+            yield number, record
 
 
-def _json_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter) -> dict[str, Any] | None:
+    """The record, without halves of surrogate pairs by the policy of ``faults``; None for one that is left out."""
+    text = json.dumps(record, ensure_ascii=False)
+    found = _SURROGATE.search(text)
+    if found is None:
+        return record
+    if faults.policy == "strict":
+        raise DataError(
+            f"{where}: half a surrogate pair (\\u{ord(found[0]):04x}), which is no character; mend the file, or pass --errors "
+            "replace or --errors skip"
+        )
+    faults.add("invalid_utf8")
+    if faults.policy == "skip":
+        faults.add("skipped_lines")
+        return None
+    mended: dict[str, Any] = json.loads(_SURROGATE.sub("\ufffd", text))
+    return mended
+
+
+def _json_rows(file: Opened, kind: Columns, faults: FaultCounter) -> Iterator[Row]:
     name = file.name
     for number, record in json_records(file, faults):
         values = [_field(record, headers, f"{name}:{number}") for headers in (*kind.headers, *_label_headers(kind))]
@@ -103,7 +150,7 @@ def _field(record: dict[str, object], headers: Sequence[str], where: str) -> str
     )
 
 
-def _table_rows(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+def _table_rows(file: Opened, kind: Columns, faults: FaultCounter) -> Iterator[Row]:
     """Rows of a table. The first line is a header when it names the columns; without one they come as ``kind.columns``."""
     places: list[int] | None = None
     wanted = [*kind.headers, *_label_headers(kind)]
@@ -140,7 +187,7 @@ def _unquote(field: str) -> str:
     return field
 
 
-def _side_by_side(files: Sequence[Opened], kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+def _side_by_side(files: Sequence[Opened], kind: Columns, faults: FaultCounter) -> Iterator[Row]:
     """Row n is line n of every file."""
     if faults.policy == "skip":
         raise DataError(
@@ -158,11 +205,11 @@ def _side_by_side(files: Sequence[Opened], kind: ExampleSet, faults: FaultCounte
             yield _row(number, [pieces[index][0].text for index in order], kind)
 
 
-def _label_headers(kind: ExampleSet) -> tuple[tuple[str, ...], ...]:
+def _label_headers(kind: Columns) -> tuple[tuple[str, ...], ...]:
     return (kind.label_headers,) if kind.label_headers else ()
 
 
-def _row(number: int, values: Sequence[str], kind: ExampleSet) -> Row:
+def _row(number: int, values: Sequence[str], kind: Columns) -> Row:
     texts = values[: len(kind.texts)]
     if kind.break_mark:
         texts = [text.replace("<br />", " ") for text in texts]

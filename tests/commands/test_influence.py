@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from sememekit.build import build_task, labels_of, read_plan
+from sememekit.commands.influence import influence, sememes_of
 from sememekit.encoders.sememe_sum import SememeSum, further_words
 from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.influence import influence, sememes_of
 from tests.small_examples import ExamplePlace, write_vectors
 
 SENSES = [

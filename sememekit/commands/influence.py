@@ -114,7 +114,8 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
             changed[place] = unknown
             words = _reading(task, changed)
             variants.append(_Variant(number, words, words))
-            plan.append((number, place, "word", -1))
+            same = np.array_equal(words, reading[number])  # an unknown word is one already
+            plan.append((number, place, "same" if same else "word", -1))
             own = sememes_of(task, int(reading[number][row]))
             for taken in [*own, -1] if own else []:
                 seen = reading[number].copy()
@@ -144,7 +145,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
             row = int(np.searchsorted(places[number], place))
             here["sememes"].append(SememeInfluence(sememe, effect, by_sememe[number, row, sememe]))
         else:
-            here[kind] = effect
+            here["word" if kind == "same" else kind] = 0.0 if kind == "same" else effect
     return Influence(
         log_probs=log_probs.cpu().numpy(),
         label=chosen,

@@ -1,0 +1,65 @@
+"""Marks, numbers and negations stay."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.space import Space
+
+NEGATIONS: Final = frozenset(
+    """
+    no not n't never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
+    don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
+    不 没 没有 无 未 非 别 勿 莫 毋 不是 不会 不能 不要 并非 从未 绝不
+    """.split()  # noqa: SIM905
+)
+NUMBERS: Final = frozenset(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half
+    once twice first second third fourth fifth sixth seventh eighth ninth tenth double triple single
+    hundreds thousands millions billions dozens
+    """.split()  # noqa: SIM905
+)
+_CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百千万亿半几第")
+
+
+@final
+class Protected(Constraint):
+    """Marks of punctuation, numbers and negations are never touched, and never put in."""
+
+    class Settings(Constraint.Settings):
+        """Settings of what is protected."""
+
+        marks: bool = True
+        """Words without a letter or digit."""
+        numbers: bool = True
+        """Words with a digit, and numerals in English and Chinese."""
+        negations: bool = True
+        """English and Chinese negations."""
+
+    settings: Protected.Settings
+
+    def narrow(self, space: Space) -> Space:
+        """See ``Constraint.narrow``."""
+        pairs = zip(space.document.words, space.substitutes, strict=True)
+        return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
+
+    def _allowed(self, word: str, found: tuple[str, ...]) -> tuple[str, ...]:
+        return () if not found or self._holds(word) else tuple(other for other in found if not self._holds(other))
+
+    def _holds(self, word: str) -> bool:
+        settings, lower = self.settings, word.lower().replace("’", "'")
+        return (
+            (settings.marks and not any(map(str.isalnum, word)))
+            or (settings.numbers and is_number(lower))
+            or (settings.negations and lower in NEGATIONS)
+        )
+
+
+def is_number(word: str) -> bool:
+    """Whether a word in lower case has a digit or is a numeral; parts joined by hyphens (twenty-one) all have to be."""
+    if any(map(str.isdigit, word)) or (word and set(word) <= _CHINESE_DIGITS):
+        return True
+    return all(part in NUMBERS for part in word.split("-"))

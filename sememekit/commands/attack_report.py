@@ -1,0 +1,79 @@
+"""What an attack, and a comparison of two, came to."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict
+
+from sememekit.config import Settings
+from sememekit.measure.attack_coverage import Coverage
+from sememekit.measure.attack_rates import AttackRates, Difference
+
+
+class AttackReport(Settings):
+    """What an attack came to.
+
+    Attributes:
+        folder: where everything lies.
+        victim, data: as given.
+        preset: what the settings stand for, as the recipe says.
+        segmentation: how texts were cut into words that may be exchanged.
+        notes: what was left alone, and what was not checked.
+        warnings: what makes the figures say less than they seem to.
+        coverage: how much there was to try.
+        goal, search, candidates: names of the parts.
+        counting: the rule by which queries are counted.
+        query_budget: of each example; 0 for none.
+        rates: the numbers, with intervals.
+        perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
+        reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
+        queries: counted over all examples.
+        texts_asked, calls: what the victim really saw in this call of the command.
+        seconds: of this call.
+        stopped: whether a signal ended it.
+        resume_command: what goes on with it then.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    folder: str
+    victim: str
+    data: str
+    preset: str
+    goal: str
+    search: str
+    candidates: str
+    counting: str
+    query_budget: int
+    segmentation: str
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    coverage: Coverage
+    rates: AttackRates
+    perplexity_before: float | None
+    perplexity_after: float | None
+    reasons: dict[str, int]
+    queries: int
+    texts_asked: int
+    calls: int
+    seconds: float
+    stopped: bool
+    resume_command: str
+
+
+class Comparison(Settings):
+    """Two attacks on the same examples.
+
+    Attributes:
+        first, second: their folders.
+        common: examples that both finished without an error.
+        only_one: examples that one side alone has, or that ended in an error on a side; they are left out.
+        unlike: what differs between the two, setting by setting: a difference of rates speaks of all of it.
+        rows: the differences, the first minus the second.
+    """
+
+    first: str
+    second: str
+    common: int
+    only_one: int
+    unlike: dict[str, tuple[str, str]]
+    rows: tuple[Difference, ...]

@@ -1,0 +1,76 @@
+"""How much an attack had to try: words with substitutes, substitutes of each, and texts that the search could reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from sememekit.config import Settings
+
+LOW_COVERAGE: Final = 0.2
+"""Share of the words that may change below which the figures of an attack say little about the victim."""
+
+
+class SpaceSize(Settings):
+    """The space of one example.
+
+    Attributes:
+        words: in the fields that may change, marks of punctuation apart.
+        with_candidates: of these, words that have a substitute at all.
+        changeable: of these, words that still have one under the constraints.
+        substitutes: of the changeable words together.
+        texts_log10: log10 of the number of texts within the constraints, the example itself left out; None where there is none.
+    """
+
+    words: int
+    with_candidates: int
+    changeable: int
+    substitutes: int
+    texts_log10: float | None
+
+
+class Coverage(Settings):
+    """The spaces of all examples that were classified rightly, together.
+
+    Attributes:
+        examples: how many.
+        words, with_candidates, changeable: sums of those of ``SpaceSize``.
+        share_with_candidates, share_changeable: of the words; None without words.
+        mean_substitutes: of a changeable word; None without any.
+        median_texts_log10: median over examples with a text to try; None without any.
+    """
+
+    examples: int
+    words: int
+    with_candidates: int
+    changeable: int
+    share_with_candidates: float | None
+    share_changeable: float | None
+    mean_substitutes: float | None
+    median_texts_log10: float | None
+
+    @property
+    def low(self) -> bool:
+        """Whether less than ``LOW_COVERAGE`` of the words may change."""
+        return self.share_changeable is not None and self.share_changeable < LOW_COVERAGE
+
+
+def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
+    """Sums, shares and the median over examples."""
+    found = list(sizes)
+    words, with_candidates, changeable, substitutes = (
+        sum(getattr(size, name) for size in found) for name in ("words", "with_candidates", "changeable", "substitutes")
+    )
+    logs = [size.texts_log10 for size in found if size.texts_log10 is not None]
+    return Coverage(
+        examples=len(found),
+        words=words,
+        with_candidates=with_candidates,
+        changeable=changeable,
+        share_with_candidates=with_candidates / words if words else None,
+        share_changeable=changeable / words if words else None,
+        mean_substitutes=substitutes / changeable if changeable else None,
+        median_texts_log10=float(np.median(logs)) if logs else None,
+    )

@@ -1,0 +1,230 @@
+"""What keeps a substitute from changing what a text says, and how much is left to try."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sememekit.attack import (
+    AttackResources,
+    Document,
+    build_candidates,
+    build_constraints,
+    long_run,
+    read_attack_plan,
+    words_of,
+)
+from sememekit.attack.constraints import STANDARD
+from sememekit.attack.constraints.protected import is_number
+from sememekit.attack.opposite_words import GROUPS, built_in_opposites
+from sememekit.attack.space import Space
+from sememekit.attack.word_pairs import read_pairs
+from sememekit.errors import ConfigError, DataError
+from sememekit.sememes.wordnet_antonyms import read_antonyms
+from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
+
+PLAIN = {"candidates": {"name": "table", "path": "x"}}
+
+
+def narrowed(text: str, table: dict[str, tuple[str, ...]], protect: str = "nothing", **constraints: Any) -> dict[str, Any]:
+    """Word -> what is left of its substitutes."""
+    plan = read_attack_plan({**PLAIN, "constraints": constraints, "attack": {"protect": protect}}, "a test")
+    space = Space.open(Document.read((text,)), table)
+    for constraint in build_constraints(plan, RESOURCES):
+        space = constraint.narrow(space)
+    return {space.document.words[number].text: space.substitutes[number] for number in space.positions}
+
+
+def test_opposites_are_out_by_default() -> None:
+    table = {
+        "man": ("woman", "person"),
+        "up": ("down",),
+        "good": ("bad", "fine"),
+        "Big": ("Small", "Great"),
+        "bike": ("cycle",),
+    }
+    assert narrowed("A man up on a Big good bike", table, "standard") == {
+        "man": ("person",),
+        "Big": ("Great",),
+        "good": ("fine",),
+        "bike": ("cycle",),
+    }
+    bare = narrowed("A man up on a Big good bike", table)
+    assert bare["man"] == ("woman", "person")
+    assert bare["up"] == ("down",)
+    assert all(line.count("|") == 1 for line in GROUPS.strip().split("\n"))
+    pairs = built_in_opposites()
+    assert frozenset(("girl", "boy")) in pairs
+    assert all(len(pair) == 2 for pair in pairs)
+
+
+def test_lists_of_pairs_as_counter_fitting_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "antonyms.txt"
+    path.write_text("# ours\n\nen_bike en_car\nen_route other\nSame\tsame\nFILM\tbook\n", encoding="utf-8")
+    pairs, digest = read_pairs(path, "opposites")
+    assert pairs == {frozenset(("bike", "car")), frozenset(("en_route", "other")), frozenset(("film", "book"))}
+    assert len(digest) == 64
+    table = {"bike": ("car", "cycle"), "Film": ("Book", "Movie"), "man": ("woman",)}
+    files = {"files": [str(path)]}
+    assert narrowed("bike Film man", table, opposites={**files, "built_in": False}) == {
+        "bike": ("cycle",),
+        "Film": ("Movie",),
+        "man": ("woman",),
+    }
+    assert narrowed("bike Film man", table, paraphrases=files) == {"bike": ("car",), "Film": ("Book",)}
+    with pytest.raises(ConfigError, match="--paraphrases FILE"):
+        narrowed("bike", table, paraphrases={})
+    for content, problem in (
+        (b"one two three\n", r"antonyms\.txt:1: 3 words"),
+        (b"#\n", "no pair"),
+        (b"\xff\xfe\n", "not UTF-8"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=problem):
+            read_pairs(path, "opposites")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_pairs(tmp_path / "absent", "opposites")
+
+
+def test_antonyms_of_wordnet(tmp_path: Path) -> None:
+    (tmp_path / "data.adj").write_text(
+        "  1 a licence\n"
+        "00000010 00 a 02 hot 0 warm_up(p) 0 002 ! 00000020 a 0101 & 00000020 a 0000 | of heat\n"
+        "00000020 00 s 02 cold 0 tall 0 001 ! 00000010 a 0101 | no heat\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "data.noun").write_text("00000010 00 n 01 night 0 001 ! 00000020 n 0101 | d\n00000020 00 n 01 Day 0 000 | l\n")
+    for name in ("data.verb", "data.adv"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    pairs, digest = read_antonyms(str(tmp_path))
+    assert pairs == {frozenset(("hot", "cold")), frozenset(("night", "day"))}
+    assert len(digest) == 64
+    table = {"hot": ("cold", "spicy")}
+    assert narrowed("hot", table, opposites={"wordnet": str(tmp_path), "built_in": False}) == {"hot": ("spicy",)}
+    (tmp_path / "data.adv").write_text("00000010 00 r 01 so 0 001 ! 00000099 r 0101 | x\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"data\.adv:1: the antonym of 'so' points to synset 00000099"):
+        read_antonyms(str(tmp_path))
+    (tmp_path / "data.adv").write_text("00000010 00 r zz\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"data\.adv:1: no synset"):
+        read_antonyms(str(tmp_path))
+
+
+def test_marks_numbers_and_negations_stay_by_default() -> None:
+    table = dict.fromkeys(
+        ["two", "2nd", "nothing", "n't", ",", "film", "the", "，", "三百", "没有", "电影", "twenty-one", "的"],
+        ("thing", "three", "never", "!", "the", "不"),
+    )
+    text = "two 2nd nothing n't , film the ， 三百 没有 电影 twenty-one 的"
+    assert narrowed(text, table, "standard") == {"film": ("thing",), "电影": ("thing",)}
+    assert set(narrowed(text, table)) == set(table)
+    kept = narrowed(text, table, protected={"numbers": False})
+    assert "two" in kept
+    assert "three" in kept["film"]
+    assert [is_number(word) for word in ("one", "half-hour", "B2B", "二十", "一个")] == [True, False, True, True, False]
+
+
+def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
+    plan = read_attack_plan({**PLAIN, "constraints": {"share": {"most": 0.5}}}, "a test")
+    assert [part.name for part in plan.constraints] == [*STANDARD, "share"]
+    assert read_attack_plan(plan.table(), "again") == plan
+    own = read_attack_plan({**PLAIN, "constraints": {"opposites": {"built_in": False}}}, "a test")
+    assert not own.constraints[2].settings.built_in  # type: ignore[attr-defined]
+    assert read_attack_plan({**PLAIN, "attack": {"protect": "nothing"}}, "a test").constraints == ()
+
+
+def test_expressions_of_several_words_are_no_substitutes(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"film": ["moving_picture", "motion picture", "movie", "a\\u00a0b"]}', encoding="utf-8")
+    plan = read_attack_plan({"candidates": {"name": "table", "path": str(tmp_path / "t.json")}}, "a test")
+    assert build_candidates(plan, RESOURCES).table(["film"]) == {"film": ("movie",)}
+    (tmp_path / "t.json").write_text('{"film": ["\\ud800"]}', encoding="utf-8")
+    with pytest.raises(DataError, match="half a surrogate"):
+        build_candidates(plan, RESOURCES).table(["film"])
+    (tmp_path / "t.json").write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(DataError, match="not JSON"):
+        build_candidates(plan, RESOURCES).table(["film"])
+
+
+def test_of_equal_sememes_the_frequent_word_comes_first(tmp_path: Path) -> None:
+    words = "aardvark movie picture film zebra"
+    rows = "".join(f"{word}\tn\tshow\n" for word in words.split())
+    (tmp_path / "l.tsv").write_text(f"word\tpos\tsememes\n{rows}", encoding="utf-8")
+    settings = {"name": "sememe", "sources": [f"table:{tmp_path}/l.tsv"], "most": 2}
+    plan = read_attack_plan({"candidates": settings}, "a test")
+    known = AttackResources(None, ("the", "picture", "movie"), ("text",))
+    assert build_candidates(plan, known).table(["film"]) == {"film": ("picture", "movie")}
+    assert build_candidates(plan, AttackResources(None, (), ("text",))).table(["film"]) == {"film": ("aardvark", "movie")}
+
+
+def test_text_without_blanks_is_cut_where_it_stands() -> None:
+    def cut(text: str) -> list[str]:
+        return [text[begin : begin + 2] for begin in range(0, len(text), 2)]
+
+    document = Document.read(("电影很好看", "好。"), cut)
+    assert [(word.field, word.begin, word.end, word.text) for word in document.words] == [
+        (0, 0, 2, "电影"),
+        (0, 2, 4, "很好"),
+        (0, 4, 5, "看"),
+        (1, 0, 2, "好。"),
+    ]
+    assert document.replace({0: "影片", 3: "坏"}) == ("影片很好看", "坏")
+    assert [word.text for word in Document.read((" a  b ",), str.split).words] == ["a", "b"]
+    for wrong, problem in ((str.upper, "where the text has"), (lambda text: text[:1], "left 'b' out")):
+        with pytest.raises(DataError, match=problem):
+            Document.read(("ab",), wrong)
+    result = next(make_attack("greedy").run(EXAMPLES[:1]))
+    attack = make_attack("greedy")
+    changed = type(attack)(**{**vars(attack), "cut": lambda text: [text.upper()]})
+    failed = next(changed.run(EXAMPLES[:1]))
+    assert (result.outcome, failed.outcome) == ("success", "error")
+    assert "the segmenter gave" in failed.reason
+    assert words_of(EXAMPLES[:1], changed.cut) == []
+
+
+def test_a_stretch_too_long_for_a_word_is_seen() -> None:
+    assert long_run(("本科未录取还有",)) == "本科未录取还有"
+    assert long_run(("本科 未 录取 还有 这些", "abcdefgh", "1234567")) == ""
+    assert long_run(("fine", "好" * 7)) == "好" * 7
+
+
+def test_the_size_of_a_space() -> None:
+    table = {"a": ("b", "c"), "d": ("e",), "f": ("g", "h", "i")}
+    space = Space.open(Document.read(("a d f z",)), table)
+    for most, points in ((1, 6), (2, 17), (4, 23)):
+        limited = space.narrowed(max_changes=most)
+        assert limited.num_points() == points
+        assert limited.texts_log10() == pytest.approx(math.log10(points), abs=1e-4)
+        rows = [row for row in product(range(3), range(2), range(4)) if 0 < np.count_nonzero(row) <= most]
+        assert len(rows) == points
+    assert space.narrowed(max_changes=0).texts_log10() is None
+    long = Space.open(Document.read(("f " * 300,)), table)
+    assert long.texts_log10() == pytest.approx(300 * math.log10(4), abs=1e-3)
+
+
+def test_the_space_is_told_of_every_example_that_was_right() -> None:
+    results = list(make_attack("greedy", constraints={"stop_words": {}}).run(EXAMPLES))
+    first = results[0].space if results[0].index == 0 else next(r.space for r in results if r.index == 0)
+    assert first is not None
+    assert (first.words, first.with_candidates, first.changeable) == (8, 4, 3), "very is a stop word; the mark is no word"
+    assert first.substitutes == 7
+    assert all((result.space is not None) == bool(result.correct) for result in results)
+
+
+def test_randomness_can_be_given() -> None:
+    def run(generator: np.random.Generator | None) -> Any:
+        attack = make_attack("random", search__draws=3, search__at_once=3)
+        asking = attack.attack_one(EXAMPLES[2], generator)
+        texts = next(asking)
+        found = [texts]
+        try:
+            while True:
+                found.append(asking.send(attack.victim.ask([found[-1]])[0]))
+        except StopIteration:
+            return found
+
+    assert run(np.random.default_rng(5)) == run(np.random.default_rng(5)) != run(np.random.default_rng(6))
+    assert run(None) == run(np.random.default_rng([1, 2]))

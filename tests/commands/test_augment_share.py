@@ -1,0 +1,23 @@
+"""``data.augment_share``: how much of what fooled another model is learnt from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.train import train
+from sememekit.training import EpochReport, Report
+from tests.small_examples import ExamplePlace
+
+
+@pytest.mark.parametrize(("share", "added"), [(0.05, 3), (0.1, 6), (1.0, 12)])
+def test_a_run_learns_from_the_share_that_was_asked_for(tmp_path: Path, share: float, added: int) -> None:
+    place = ExamplePlace(tmp_path / "place")
+    rows = [f"a man stands by wall {number} .\ta man runs .\tneutral\n" for number in range(12)]
+    (tmp_path / "more.tsv").write_text("".join(rows), encoding="utf-8")
+    table = place.table(schedule__epochs=1, data__augment=str(tmp_path / "more.tsv"), data__augment_share=share)
+    reports: list[Report] = []
+    train(table, tmp_path / "run", on_report=reports.append)
+    (epoch,) = [report for report in reports if isinstance(report, EpochReport)]
+    assert round(epoch.seconds * epoch.tokens_per_second) == len(place.pairs.examples("train")) + added

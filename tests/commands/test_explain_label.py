@@ -1,0 +1,223 @@
+"""explain and analyze of classifiers: what they find, print and refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.cli import app
+from sememekit.commands.analyze_labels import AT_LEAST, analyze_labels, sign_test
+from sememekit.commands.evaluate import evaluate
+from sememekit.commands.explain_label import LabelExplanation, explain_label, explanation_page, is_label_run, remarks
+from sememekit.commands.label_page import label_page
+from sememekit.commands.predict import load_classifier
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from tests.commands.test_explain import check_page
+from tests.commands.test_influence import graph_of
+from tests.small_examples import ExamplePlace
+from tests.small_run import Place
+
+runner = CliRunner()
+PREMISE, HYPOTHESIS = "The girl runs in the park, in the zeppelin.", "Two dogs eat!"
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> ExamplePlace:
+    return ExamplePlace(tmp_path_factory.mktemp("explain_label"))
+
+
+@pytest.fixture(scope="module")
+def runs(examples: ExamplePlace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of pairs with sememes, one without, and one of single texts."""
+    folder = tmp_path_factory.mktemp("runs")
+    graph_of(examples).save(folder / "graph.json")
+    own = {"optimizer__name": "adam", "optimizer__learning_rate": 0.02, "schedule__epochs": 4, "schedule__factor": 1.0}
+    sememes = {"encoder__injection": "cell", "graph__path": str(folder / "graph.json")}
+    train(examples.table("nli", "bilstm", **own, **sememes), folder / "cell")
+    train(examples.table("nli", "bigru", **own), folder / "plain")
+    train(examples.table("classification", "lstm", **own), folder / "reviews")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def explanation(runs: Path) -> LabelExplanation:
+    return explain_label(runs / "cell", [PREMISE, HYPOTHESIS], device="cpu")
+
+
+def test_labels_are_those_of_predict(runs: Path, explanation: LabelExplanation) -> None:
+    p = load_classifier(runs / "cell", device="cpu").probabilities([(PREMISE, HYPOTHESIS)])[0]
+    assert explanation.labels == pytest.approx(dict(zip(load_classifier(runs / "cell").labels, p.tolist(), strict=True)))
+    assert list(explanation.labels.values()) == sorted(explanation.labels.values(), reverse=True)
+    assert explanation.label == next(iter(explanation.labels))
+
+
+def test_words_have_the_sememes_of_the_lexicon(explanation: LabelExplanation) -> None:
+    assert [text.name for text in explanation.texts] == ["premise", "hypothesis"]
+    girl = next(word for word in explanation.texts[0].words if word.word == "girl")
+    assert {item.name for item in girl.sememes} == {"human", "female", "young"}
+    assert girl.source == "list:own"
+    sizes = [abs(item.effect) for item in girl.sememes]
+    assert sizes == sorted(sizes, reverse=True)
+    zeppelin = next(word for word in explanation.texts[0].words if word.word == "zeppelin")
+    assert (zeppelin.known, zeppelin.read_as, zeppelin.effect) == (False, "<unk>", 0.0)
+    assert remarks(explanation) == ["The model does not know zeppelin."]
+
+
+def test_effects_are_differences_of_predictions(runs: Path, explanation: LabelExplanation) -> None:
+    classifier = load_classifier(runs / "cell", device="cpu")
+    words = [classifier.words(PREMISE), classifier.words(HYPOTHESIS)]
+    before = math.log(explanation.labels[explanation.label])
+    for number, text in enumerate(explanation.texts):
+        for place, word in enumerate(text.words):
+            changed = [list(one) for one in words]
+            changed[number][place] = "<unk>"
+            after = classifier.probabilities([changed])[0][classifier.labels.index(explanation.label)]
+            assert word.effect == pytest.approx(before - math.log(after), abs=1e-5)
+
+
+def test_the_strongest_sememes_are_in_order_and_any_label_can_be_asked_for(runs: Path) -> None:
+    found = explain_label(runs / "cell", [PREMISE, HYPOTHESIS], label="neutral", top_sememes=4, device="cpu")
+    assert found.label == "neutral"
+    sizes = [abs(item.effect) for item in found.sememes]
+    assert len(sizes) == 4
+    assert sizes == sorted(sizes, reverse=True)
+    everything = [abs(item.effect) for text in found.texts for word in text.words for item in word.sememes]
+    assert sizes == pytest.approx(sorted(everything, reverse=True)[:4])
+
+
+def test_a_model_without_sememes_says_so(runs: Path) -> None:
+    found = explain_label(runs / "plain", [PREMISE, HYPOTHESIS], device="cpu")
+    assert found.sememes == ()
+    assert "reads words and no sememes" in remarks(found)[-1]
+    assert "sememes with their effects" not in explanation_page(found)
+
+
+def test_the_page_needs_nothing_else(explanation: LabelExplanation) -> None:
+    parser = check_page(explanation_page(explanation))
+    for part in (f"Why {explanation.label}", "girl", "female", "premise, word", "Effects do not add up"):
+        assert part in parser.text
+
+
+@pytest.mark.parametrize(
+    ("run", "texts", "options", "error", "pattern"),
+    [
+        ("cell", [PREMISE], {}, DataError, r'1 texts, where this model takes 2: explain .*cell "PREMISE" "HYPOTHESIS"'),
+        ("reviews", [PREMISE, HYPOTHESIS], {}, DataError, r"2 texts, where this model takes 1"),
+        ("cell", [PREMISE, "  "], {}, DataError, r"the hypothesis is empty or has no word that the model knows"),
+        ("cell", [PREMISE, "zeppelin"], {}, DataError, r"the hypothesis is empty or has no word that the model knows"),
+        (
+            "cell",
+            [PREMISE, HYPOTHESIS],
+            {"label": "maybe"},
+            ConfigError,
+            r"--label 'maybe': the model has the labels .*neut",
+        ),
+        ("cell", [PREMISE, HYPOTHESIS], {"top_sememes": 0}, ConfigError, r"--top-sememes must be 1 at least"),
+    ],
+)
+def test_what_cannot_be_explained(
+    runs: Path, run: str, texts: list[str], options: dict[str, object], error: type[Exception], pattern: str
+) -> None:
+    with pytest.raises(error, match=pattern):
+        explain_label(runs / run, texts, device="cpu", **options)
+
+
+def test_the_command_line_of_explain(runs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    result = runner.invoke(app, ["explain", str(runs / "cell"), PREMISE, HYPOTHESIS, "--html", str(page), "--quiet"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    for part in ("entailment", "girl", "female", "hypothesis, effects on", "sememes that moved it most"):
+        assert part in result.stdout
+    assert "female" in page.read_text(encoding="utf-8")
+    result = runner.invoke(app, ["explain", str(runs / "reviews"), "a fine film", "--json"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(json.loads(result.stdout)["texts"][0]["words"]) == 3
+    result = runner.invoke(app, ["explain", str(runs / "cell"), PREMISE, HYPOTHESIS, "--top", "3"])
+    assert result.exit_code == 1
+    assert "--top: a text has the words that it has" in result.stderr
+
+
+def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path) -> None:
+    assert not is_label_run(softmax)
+    result = runner.invoke(app, ["explain", str(softmax), "我 吃", "苹果"])
+    assert (result.exit_code, "takes one text for this run" in result.stderr) == (1, True)
+    result = runner.invoke(app, ["explain", str(softmax), "我 吃", "--label", "neutral"])
+    assert (result.exit_code, "--label: this is for runs of --task nli or classification" in result.stderr) == (1, True)
+    with pytest.raises(CheckpointError):
+        is_label_run(place.folder)
+
+
+def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
+    found = analyze_labels(runs / "cell", contexts=9, device="cpu")
+    metrics = evaluate(runs / "cell", device="cpu")
+    (run,) = found.runs
+    assert (found.examples, found.looked_into) == (20, 9)
+    assert run.accuracy.confusion == metrics.confusion
+    assert run.accuracy.accuracy == metrics.accuracy
+    for groups in (run.by_length, run.by_sememes):
+        assert sum(group.examples for group in groups) == 20
+        right = sum(group.examples * group.accuracy for group in groups)
+        assert right == pytest.approx(20 * metrics.accuracy)
+    tokens = [len(pair) for pair in examples.pairs.examples("test").lengths().tolist()]
+    assert len(tokens) == 20
+
+
+def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePlace) -> None:
+    """With all examples looked into, the mean of a sememe is the mean over what explain says of each example."""
+    found = analyze_labels(runs / "cell", contexts=20, top=100, device="cpu").runs[0]
+    test = examples.pairs.examples("test")
+    effects: dict[str, list[float]] = {}
+    words: dict[str, list[float]] = {}
+    for number in range(len(test)):
+        texts = [" ".join(examples.pairs.vocabulary.decode(test.text(number, text).tolist())) for text in range(2)]
+        for text in explain_label(runs / "cell", texts, device="cpu").texts:
+            for word in text.words:
+                words.setdefault(word.word, []).append(word.effect)
+                for item in word.sememes:
+                    effects.setdefault(item.name, []).append(item.effect)
+    assert {item.name for item in found.sememes} == {name for name, values in effects.items() if len(values) >= AT_LEAST}
+    for item in found.sememes:
+        assert item.times == len(effects[item.name])
+        assert item.effect == pytest.approx(np.mean(effects[item.name]), abs=1e-5)
+        assert item.size == pytest.approx(np.mean(np.abs(effects[item.name])), abs=1e-5)
+    assert found.rare_words == sum(len(values) < AT_LEAST for values in words.values())
+
+
+def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
+    found = analyze_labels(runs / "cell", runs / "plain", contexts=3, device="cpu")
+    assert found.comparison is not None
+    counts = found.comparison
+    assert counts.both + counts.first + counts.second + counts.neither == 20
+    assert counts.both + counts.first == round(20 * found.runs[0].accuracy.accuracy)
+    assert counts.both + counts.second == round(20 * found.runs[1].accuracy.accuracy)
+    assert found.runs[1].no_sememes is not None
+    assert found.runs[1].by_sememes == ()
+    check_page(label_page(found))
+    with pytest.raises(DataError, match="same data"):
+        analyze_labels(runs / "cell", runs / "reviews", contexts=3, device="cpu")
+
+
+def test_the_sign_test_is_the_binomial_one() -> None:
+    for one, other in ((0, 0), (5, 5), (1, 9), (0, 12), (700, 500)):
+        total, few = one + other, min(one, other)
+        exact = 2 * sum(math.comb(total, k) for k in range(few + 1)) / 2**total
+        assert sign_test(one, other) == pytest.approx(min(1.0, exact), rel=1e-9)
+    assert 0 < sign_test(3000, 4000) < 1e-30
+
+
+def test_the_command_line_of_analyze(runs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    arguments = ["analyze", str(runs / "cell"), str(runs / "plain"), "--contexts", "5", "--out", str(page), "--quiet"]
+    result = runner.invoke(app, arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for part in ("macro F1", "By length of the example", "Sememes that move", "McNemar", "words have sememes"):
+        assert part in result.stdout
+    assert "What moves the labels" in page.read_text(encoding="utf-8")
+    result = runner.invoke(app, ["analyze", str(runs / "cell"), "--memory", "1"])
+    assert (result.exit_code, "--memory: this is for models that predict words" in result.stderr) == (1, True)

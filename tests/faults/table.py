@@ -1,0 +1,159 @@
+"""What the faults came to, as a table in Markdown, and the parts that are run."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sememekit.errors import SememekitError
+from tests.faults import corrupt, hostile, kill
+from tests.faults.child import Commands
+from tests.faults.runs import KINDS
+
+MUTANTS, FEWER = 1000, 100
+"""Mutants of a file whose reader is quick, and of one whose reader is not."""
+CRASHED = "tracebacks"
+
+
+@dataclass
+class Row:
+    """A line of the table.
+
+    Attributes:
+        what: was done.
+        counts: verdict -> trials.
+        bad: verdicts that must not occur.
+        details: of the trials with such a verdict.
+        commands: command lines that were run.
+    """
+
+    what: str
+    counts: Counter[str] = field(default_factory=Counter)
+    bad: tuple[str, ...] = ()
+    details: list[str] = field(default_factory=list)
+    commands: int = 0
+
+    @property
+    def faults(self) -> int:
+        """Trials that must not be."""
+        return sum(self.counts[verdict] for verdict in self.bad)
+
+    def add(self, verdict: str, detail: object) -> None:
+        """One trial."""
+        self.counts[verdict] += 1
+        if verdict in self.bad:
+            self.details.append(f"{verdict}: {detail}")
+
+
+Part = tuple[str, str]
+"""Which part, and which piece of it."""
+
+
+def all_parts() -> list[Part]:
+    """Pieces that can be run beside each other, long ones first."""
+    names = ["train", "attack", "cluster-update", "build-sememe-graph", *(f"preprocess {kind}" for kind in kill.PACKED)]
+    pieces = [("corrupt", kind) for kind in KINDS] + [("hostile", "all")] + [("kill", name) for name in names]
+    return [*pieces, ("fuzz", "all")]
+
+
+def run_part(part: Part, commands: Commands, folder: Path, every: int = 1) -> list[Row]:
+    """Run one piece; every n-th trial of it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    begun = commands.count
+    rows = list(_RUN[part[0]](part[1], commands, folder, every))
+    rows[0].commands = commands.count - begun
+    shutil.rmtree(folder, ignore_errors=True)
+    return rows
+
+
+def _kill(name: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    for scene in kill.scenes(commands, folder, [name]):
+        row = Row(f"killed before each event: {scene.name}", bad=kill.MUST_BE_ZERO)
+        chosen = None if every == 1 else (lambda events: range(1, events + 1, every))
+        for point in kill.points(commands, scene, chosen):
+            row.add(point.verdict, f"before event {point.number}: {point.detail}")
+        yield row
+
+
+def _corrupt(kind: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    row = Row(f"damaged files of a run: {kind}", bad=corrupt.MUST_BE_ZERO)
+    for trial in corrupt.Damage(commands, folder, kind).trials(lambda number: number % every == 0):
+        row.add(trial.verdict, f"{trial.file}, {trial.fault}, then {trial.command}: {trial.said}")
+    yield row
+
+
+def _hostile(name: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    row = Row("hostile files", bad=hostile.MUST_BE_ZERO)
+    for trial in hostile.Stage(commands, folder).trials(lambda number: number % every == 0):
+        row.add(trial.verdict, f"{trial.place}, {trial.payload}: {trial.said}")
+    yield row
+
+
+def _fuzz(name: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    from tests.faults import parsers
+
+    parsers.KEPT[:] = [parsers.Kept(folder / "kept")]
+    row, roots = Row("mutants of what each reader reads", bad=(CRASHED,)), Counter[str]()
+    for parser in parsers.parsers():
+        place, source = folder / "mutant", random.Random(parser.name)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        parser.make(place)
+        whole = (place / parser.file).read_bytes()
+        for _ in range((FEWER if parser.slow else MUTANTS) // every):
+            changes = parsers.random_edits(source)
+            (place / parser.file).write_bytes(parsers.mutate(whole, changes))
+            root = crash(lambda parser=parser, place=place: parser.read(place))  # type: ignore[misc]
+            row.add(CRASHED if root else "read or refused", f"{parser.name}: {root}: {changes}")
+            roots[root] += bool(root)
+    row.what += f" ({len(+roots)} places in the code)"
+    yield row
+
+
+def crash(read: Callable[[], object]) -> str:
+    """Read; what it raised and where in the package, if that is no error of ours."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read()
+    except SememekitError:
+        return ""
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/sememekit/" in frame.filename]
+        where = next((frame for frame in reversed(frames) if "/tests/" not in frame.filename), frames[-1])
+        return f"{type(error).__name__} in {Path(where.filename).name}:{where.lineno}"
+    return ""
+
+
+def work(part: Part, folder: Path, every: int) -> list[Row]:
+    """Run one piece in a process of its own."""
+    name = "-".join(part).replace(" ", "-")
+    with Commands(folder / f"{name}-commands") as commands:
+        return run_part(part, commands, folder / name, every)
+
+
+_RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "fuzz": _fuzz}
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The table; what must not be is in bold."""
+    lines = ["| what | trials | result |", "|---|---|---|"]
+    total: Counter[str] = Counter()
+    for row in rows:
+        shown = [
+            f"**{count} {verdict}**" if verdict in row.bad else f"{count} {verdict}"
+            for verdict, count in row.counts.most_common()
+        ]
+        lines.append(f"| {row.what} | {row.counts.total():,} | {', '.join(shown)} |")
+        total["trials"] += row.counts.total()
+        total["commands"] += row.commands
+        total["faults"] += row.faults
+    lines.append(f"| all ({total['commands']:,} command lines) | {total['trials']:,} | {total['faults']} that must not be |")
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""Damaged files of a run with sememes: those whose damage was once not seen, and a sample. ``make faults`` has all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.corrupt import MUST_BE_ZERO, REFUSED, RIGHT, Damage, Fault, faults_of
+
+
+def fault(damage: Damage, file: str, kind: str) -> Fault:
+    found = [one for one in faults_of(damage.world, damage.foreign) if one.file.as_posix() == file and one.kind == kind]
+    assert found, f"no {kind} of {file}"
+    return found[1] if kind == "truncated" else found[-1]  # cut in the middle; and the bit that leaves a word a word
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "command"),
+    [
+        ("data/test.bin", "a bit flipped", "evaluate-ppl"),
+        ("data/train.bin", "a bit flipped", "train"),
+        ("data/train.bin", "a bit flipped", "--resume"),
+        ("data/test.bin", "swapped", "evaluate-ppl"),
+        ("run/vocabulary.tsv", "a word renamed", "score"),
+        ("run/vocabulary.tsv", "a word renamed", "generate"),
+        ("run/graph.json", "another of its kind", "evaluate-ppl"),
+        ("run/graph.json", "another of its kind", "explain"),
+        ("run/data.json", "a digit changed", "--resume"),
+        ("graph", "truncated", "train"),
+    ],
+)
+def test_damage_that_changes_a_result_is_refused_by_name(damage: Damage, file: str, kind: str, command: str) -> None:
+    trial = damage.trial(fault(damage, file, kind), command)
+    assert trial.verdict == REFUSED, trial
+
+
+def test_a_sample_of_all_damage(damage: Damage) -> None:
+    trials = list(damage.trials(lambda number: number % 37 == 3))
+    assert len(trials) > 15
+    assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
+
+
+def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
+    """A page of words that is not damaged is right; one that no check guards is silently other."""
+    nothing = Fault(Path("data/test.bin"), "nothing", 0, lambda folder: None)
+    for command in damage.command_lines:
+        assert damage.trial(nothing, command).verdict == RIGHT, command
+
+    def other_lines(folder: Path) -> None:
+        (damage.world.folder / "lines.txt").write_text("梨 吃 我\n", encoding="utf-8")
+
+    lines = (damage.world.folder / "lines.txt").read_text(encoding="utf-8")
+    try:
+        assert damage.trial(Fault(Path("lines.txt"), "other", 0, other_lines), "score").verdict in MUST_BE_ZERO
+    finally:
+        (damage.world.folder / "lines.txt").write_text(lines, encoding="utf-8")

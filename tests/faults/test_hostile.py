@@ -1,0 +1,31 @@
+"""Names of functions in the files of folders, and a sample of hostile files. ``make faults`` has all of them."""
+
+from __future__ import annotations
+
+from tests.faults.child import Commands
+from tests.faults.hostile import EXECUTED, MUST_BE_ZERO, NAME, Stage
+
+
+def test_no_name_in_a_file_is_imported(stage: Stage) -> None:
+    trials = list(stage.trials(lambda number: False))
+    assert len(trials) > 15, "only the names remain"
+    assert [trial for trial in trials if trial.verdict == EXECUTED] == []
+
+
+def test_a_sample_of_hostile_files(stage: Stage) -> None:
+    trials = [trial for trial in stage.trials(lambda number: number % 97 == 5) if not _named(trial.payload)]
+    assert len(trials) > 8
+    assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
+
+
+def _named(payload: str) -> bool:
+    return NAME in payload or payload == "options.segmenter"
+
+
+def test_the_harness_sees_what_is_executed(commands: Commands, stage: Stage) -> None:
+    """A name on the command line is imported: it was typed by whoever runs it."""
+    commands(
+        "attack", NAME, "--labels", "a,b", "--data", stage.nli.folder / "attacked.tsv", "--out", stage.folder / "typed", "-q"
+    )
+    assert commands.executed()
+    assert not commands.executed()

@@ -1,0 +1,87 @@
+"""docs/adding-a-decoder.md, followed to the letter in a copy of the project."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.train import train
+from tests.small_run import Place
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "adding-a-decoder.md"
+
+
+def blocks() -> tuple[str, str, str]:
+    """The code of the page: the file, the line of the table, the line of the tests."""
+    found = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(found) == 3
+    return found[0], found[1], found[2]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The project with what the page says."""
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in ("sememekit", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    file, line, case = blocks()
+    package = tmp_path / "sememekit" / "decoders"
+    (package / "temperature.py").write_text(file, encoding="utf-8")
+    for path, before, added in (
+        (package / "__init__.py", '    "tree_hsm"', f"    {line}"),
+        (tmp_path / "tests" / "decoders" / "test_contract.py", '    Case("tree_hsm"),\n', f"    {case.strip()},\n"),
+    ):
+        text = path.read_text(encoding="utf-8")
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, f"{added}{before}"), encoding="utf-8")
+    return tmp_path
+
+
+def run(copy: Path, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=copy, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.timeout(600)
+def test_the_page_passes_the_suite_as_written(copy: Path) -> None:
+    """Style, too; the suite runs over the copy, not over what is installed."""
+    added = "sememekit/decoders/temperature.py"
+    changed = [added, "sememekit/decoders/__init__.py", "tests/decoders/test_contract.py"]
+    run(copy, "ruff", "check", "--no-cache", *changed)
+    run(copy, "ruff", "format", "--no-cache", "--check", *changed)
+    check = "import sememekit, pathlib; assert pathlib.Path(sememekit.__file__).is_relative_to(pathlib.Path.cwd())\n"
+    (copy / "tests" / "decoders" / "test_copy.py").write_text(f"def test_temperature() -> None:\n    {check}", encoding="utf-8")
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/decoders", "-k", "temperature or every_decoder")
+
+
+def test_a_decoder_without_a_case_is_noticed(copy: Path) -> None:
+    """What the page's last step is for."""
+    path = copy / "tests" / "decoders" / "test_contract.py"
+    path.write_text(path.read_text(encoding="utf-8").replace(f"    {blocks()[2].strip()},\n", ""), encoding="utf-8")
+    with pytest.raises(AssertionError, match="test_every_decoder_has_a_case"):
+        run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/decoders/test_contract.py", "-k", "every_decoder")
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temperature: float) -> None:
+    """As a class of one's own; optimiser, rate and clip are the defaults, at which the softmax of the house is the measure."""
+    (tmp_path / "my_layers.py").write_text(blocks()[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    place = Place(tmp_path / "place")
+    table = place.table(schedule__epochs=2)
+    table["decoder"] = {"name": "my_layers:Temperature", "temperature": temperature}
+    del table["optimizer"]
+    best = train(table, tmp_path / "run").best_valid
+    usual = train({**table, "decoder": {"name": "softmax"}}, tmp_path / "softmax").best_valid
+    assert best is not None
+    assert usual is not None
+    assert best < 2 * usual, (best, usual)
