@@ -24,7 +24,7 @@ def test_every_family_is_written_down() -> None:
     assert list(GOLDEN) == list(cases())
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_ten_steps(places: Places, case: str) -> None:
     found = places.losses(case)
     assert found == pytest.approx(GOLDEN[case], abs=1e-4), found

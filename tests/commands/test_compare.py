@@ -40,7 +40,8 @@ def test_first_minus_second(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["compare", str(first), str(second), "--by", "gigaword"])
     assert shown.exit_code == 0
     assert "rouge1" in shown.stdout
-    assert "0.5000" in shown.stdout
+    assert "50.00" in shown.stdout
+    assert "in per cent" in shown.stdout
 
 
 def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
