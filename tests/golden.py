@@ -21,7 +21,7 @@ from tests.small_run import SMALL_DECODERS, Place
 
 FILE = Path(__file__).parent / "golden.json"
 STEPS = 10
-LATTICE = ("adaptive", "mos", "sampled", "softmax")
+LATTICE = ("adaptive", "mos", "softmax")
 """Output layers that a lattice is tried with: one of each kind that it takes."""
 
 
