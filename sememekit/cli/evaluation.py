@@ -216,7 +216,7 @@ def evaluate(
         if "vectors" in metrics:
             from sememekit.tasks.base import VectorCoverage
 
-            print(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
+            say(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
         if "confusion" in metrics:
             _print_classes(metrics)
 
@@ -270,10 +270,10 @@ def predict(
     say("label", *classifier.labels, sep="\t")
     written = 0
     for row in predictions if first is None else chain([first], predictions):
-        print("\n" * (row.line - written - 1), end="")
+        say("\n" * (row.line - written - 1), end="")
         say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
         written = row.line
-    print("\n" * (read - written), end="")
+    say("\n" * (read - written), end="")
 
 
 def explain(

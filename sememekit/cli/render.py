@@ -32,10 +32,10 @@ def shown(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def say(*values: object, sep: str = " ") -> None:
+def say(*values: object, sep: str = " ", end: str = "\n") -> None:
     """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
     line = sep.join(map(str, values))
-    print(shown(line) if sys.stdout.isatty() else line)
+    print(shown(line) if sys.stdout.isatty() else line, end=end)
 
 
 def result_console() -> Console:

@@ -20,6 +20,7 @@ SMALL = {
     "task.batch_size": 4,
     "encoder.hidden_size": 4,
     "encoder.num_layers": 1,
+    "optimizer.learning_rate": 1.0,
     "schedule.epochs": 2,
     "run.stall_epochs": 0,
     "run.threads": 1,

@@ -21,7 +21,9 @@ from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS
 from sememekit.protocols.cache import CacheSettings
 from sememekit.sememes import SememeGraph
+from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
+from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_graph
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
@@ -56,6 +58,7 @@ def test_metrics_have_their_usual_names(softmax: Path) -> None:
 def test_the_last_weights_are_scored_when_asked_for(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sememekit.commands.train import train
 
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)  # a run that diverges is wanted
     train(place.table(schedule__epochs=3, optimizer__learning_rate=200.0, optimizer__clip=9.0), tmp_path / "run")
     best, last = (evaluate_ppl(tmp_path / "run", which=which, device="cpu") for which in ("best", "last"))
     pointer = RunFolder.open(tmp_path / "run").pointer()
@@ -188,6 +191,7 @@ def test_data_that_went_away_are_asked_for(softmax: Path, tmp_path: Path) -> Non
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
     plan["data"]["path"] = str(tmp_path / "gone")
     (tmp_path / "run" / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    write_run_manifest(tmp_path / "run")
     with pytest.raises(DataError, match=r"gone, which is not there; say where it is with --data DIR"):
         evaluate_ppl(tmp_path / "run", device="cpu")
 
