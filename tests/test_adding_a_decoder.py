@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.train import train
+from sememekit.tasks.language_model import LanguageModel
 from tests.small_run import Place
 
 ROOT = Path(__file__).parent.parent
@@ -77,6 +78,7 @@ def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "my_layers.py").write_text(blocks()[0], encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     place = Place(tmp_path / "place")
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)  # ten words at the rate of ten thousand
     table = place.table(schedule__epochs=2)
     table["decoder"] = {"name": "my_layers:Temperature", "temperature": temperature}
     del table["optimizer"]
