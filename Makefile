@@ -22,7 +22,7 @@ quickstart: $(VENV)/.quickstart-installed
 	$(BIN)/sememekit quickstart
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
