@@ -253,6 +253,13 @@ def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
     return torch.from_numpy(logs - logs.mean())
 
 
+def begin_bias(bias: Tensor | None, start: BiasStart, counts: NDArray[np.integer]) -> None:
+    """Put the word biases (V,), where there are any, at ``log_frequencies`` unless they start at 0."""
+    if bias is not None and start == "log_frequency":
+        with torch.no_grad():
+            bias.copy_(log_frequencies(counts))
+
+
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:
     """Output word vectors: the input embedding when tied, otherwise a new (V, H) one, uniform in +-0.1.
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, log_frequencies, word_vectors
+from sememekit.decoders.base import Resources, begin_bias, word_vectors
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 
@@ -35,9 +35,7 @@ class MoC(NormalisedScores):
 
     def begin(self, counts: NDArray[np.integer]) -> None:
         """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
-        if self.bias is not None and self.bias_start == "log_frequency":
-            with torch.no_grad():
-                self.bias.copy_(log_frequencies(counts))
+        begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         """See ``NormalisedScores.scores``: those of the mean context."""

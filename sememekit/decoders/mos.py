@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Decoder, Resources, log_frequencies, word_vectors
+from sememekit.decoders.base import Decoder, Resources, begin_bias, word_vectors
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.layers import linear_cross_entropy
 
@@ -42,9 +42,7 @@ class MoS(Decoder):
 
     def begin(self, counts: NDArray[np.integer]) -> None:
         """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
-        if self.bias is not None and self.bias_start == "log_frequency":
-            with torch.no_grad():
-                self.bias.copy_(log_frequencies(counts))
+        begin_bias(self.bias, self.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """See ``Decoder.log_probs``."""

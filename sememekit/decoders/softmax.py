@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import BiasStart, Resources, log_frequencies, word_vectors
+from sememekit.decoders.base import BiasStart, Resources, begin_bias, word_vectors
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits
 
@@ -45,9 +45,7 @@ class Softmax(NormalisedScores):
 
     def begin(self, counts: NDArray[np.integer]) -> None:
         """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
-        if self.bias is not None and self.bias_start == "log_frequency":
-            with torch.no_grad():
-                self.bias.copy_(log_frequencies(counts))
+        begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         """See ``NormalisedScores.scores``: g . x_w + b_w."""
