@@ -37,9 +37,9 @@ from sememekit.commands.attack_page import comparison_page, report_page
 from sememekit.commands.attack_report import AttackReport, Comparison
 from sememekit.commands.signals import stop_signals
 from sememekit.commands.victims import NamedVictim, SentenceNats, is_function, open_victim
-from sememekit.config import merge_tables
+from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import PAGE, write_output
+from sememekit.files import PAGE, check_output, write_output
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
 
@@ -70,7 +70,8 @@ def attack(
         labels: names of the victim's labels, where it does not tell.
         language_model: a run of ours that ranks substitutes, where the constraint asks, and judges what the changes cost.
         resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
-        trust_code: with ``resume``, import and call what ``out`` names although the call does not name it.
+        trust_code: import and call what folders name although the call does not name it: a run its own classes, and with
+            ``resume`` what ``out`` names.
         which, device: of the runs.
         progress: called with (stage, done, total).
 
@@ -92,22 +93,23 @@ def attack(
     if not victim or not given_data:
         raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
     plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
-    named = open_victim(
-        victim,
-        labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ()),
-        batch_size=plan.attack.batch_size,
-        which=which,
-        device=device,
-        segmenter=plan.attack.segmenter,
-        lexicon=plan.attack.lexicon,
-    )
+    with trusting_code(trust_code):
+        named = open_victim(
+            victim,
+            labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ()),
+            batch_size=plan.attack.batch_size,
+            which=which,
+            device=device,
+            segmenter=plan.attack.segmenter,
+            lexicon=plan.attack.lexicon,
+        )
+        nats = SentenceNats(Path(model), device) if model else None
     examples = read_examples(Path(given_data))
     if named.num_fields is not None and named.num_fields != len(examples.field_names):
         raise DataError(
             f"{given_data} has {len(examples.field_names)} text(s) an example ({', '.join(examples.field_names)}), and the run "
             f"{victim} takes {named.num_fields}"
         )
-    nats = SentenceNats(Path(model), device) if model else None
     spelled = [replace(example, label=named.spelled.get(example.label, example.label)) for example in examples.examples]
     chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
     uncut = check_cut(named, chosen, given_data)
@@ -132,7 +134,7 @@ def attack(
     began = time.perf_counter()
     with stop_signals() as asked_to_stop:
         stopped = _run(ready, chosen, folder, asked_to_stop, progress)
-    return _report(folder, ready, plan, named, nats, given_data, uncut, time.perf_counter() - began, stopped)
+    return _report(folder, ready, plan, named, nats, given_data, uncut, time.perf_counter() - began, stopped, trust_code)
 
 
 def _prepare(
@@ -188,6 +190,7 @@ def _report(
     uncut: list[str],
     seconds: float,
     stopped: bool,
+    trust_code: bool,
 ) -> AttackReport:
     results = [result for _, result in sorted(folder.results().items())]
     before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
@@ -216,7 +219,7 @@ def _report(
         calls=named.victim.calls,
         seconds=seconds,
         stopped=stopped,
-        resume_command=folder.resume_command,
+        resume_command=_trusting(folder.resume_command) if trust_code else folder.resume_command,
     )
     folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
     if stopped:
@@ -228,6 +231,10 @@ def _report(
             f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {folder.path}"
         )
     return report
+
+
+def _trusting(command: str) -> str:
+    return command if command.endswith(" --trust-code") else f"{command} --trust-code"
 
 
 def _unfinished(done: int) -> str:
@@ -261,8 +268,11 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
 
     Raises:
         CheckpointError: a folder is no attack, or an unfinished one: successes end first, so what is done already is no sample.
+        ConfigError: ``html`` is there already and is no page of sememekit.
         DataError: they are not on the same data, or have no example in common.
     """
+    if html is not None:
+        check_output(html, PAGE)
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
         if not folder.finished:

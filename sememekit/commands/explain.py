@@ -10,7 +10,7 @@ from typing import Final, Literal
 import torch
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import recorded_name, segmenter_for
+from sememekit.commands.segment import recorded_form, recorded_name, segmenter_for
 from sememekit.config import Settings
 from sememekit.decoders.base import SenseEvidence
 from sememekit.errors import ConfigError, DataError, SememekitError
@@ -136,7 +136,8 @@ def explain(
 
     The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
     the run were, or, where that segmenter cannot be had again, by greedy longest match over the run's own vocabulary. For the
-    tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text.
+    tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
+    lower case, or with one word in the place of numbers, words are read so.
 
     Args:
         run: the run folder.
@@ -252,9 +253,9 @@ def _read(loaded: LoadedRun, context: str) -> tuple[list[ContextWord], str]:
 
 def _normal(loaded: LoadedRun, signature: Signature, word: str) -> str:
     """The word as the data of the run would have it: People's Daily has classes for numbers, years, days and hours."""
-    if word in loaded.vocabulary or signature.normalisation != RULE:
-        return word
-    return classify(to_half_width(word))
+    if signature.normalisation != RULE:
+        return recorded_form(loaded.folder).word(word)
+    return word if word in loaded.vocabulary else classify(to_half_width(word))
 
 
 def _cut_as_the_data(loaded: LoadedRun, signature: Signature, words: Sequence[str]) -> list[str]:
@@ -276,7 +277,7 @@ def _segment(loaded: LoadedRun, signature: Signature, text: str) -> tuple[list[s
         segmenter = MaximumMatcher(loaded.vocabulary.tokens)
         how = "longest match over the words of the model, as the context has no blanks"
     if signature.normalisation != RULE:
-        return segmenter.segment(text), how
+        return segmenter.segment(recorded_form(loaded.folder).text(text)), how
     words: list[str] = []
     for index, part in enumerate(_NUMBER.split(to_half_width(text))):
         words += [part] if index % 2 else segmenter.segment(part)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sememekit.build import load_run, prepare_torch
+from sememekit.commands.segment import recorded_form
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.tasks.base import word_predictor
@@ -53,7 +54,8 @@ def generate(
 
     Args:
         run: the run folder.
-        prompt: words with blanks between; one outside the vocabulary is read as ``<unk>``.
+        prompt: words with blanks between, brought into the form of the data (lower case, a word for numbers) where these have
+            one; a word outside the vocabulary is read as ``<unk>``.
         num_tokens: how many words to add.
         temperature: the log-probabilities are divided by it; 0 takes the likeliest word each time.
         top_k: draw among so many likeliest words; 0 for all.
@@ -71,7 +73,8 @@ def generate(
     loaded = load_run(run, which=which, device=device)
     task, vocabulary = word_predictor(loaded.task, "generate"), loaded.vocabulary
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    words = vocabulary.encode(prompt.split()).tolist()
+    form = recorded_form(loaded.folder)
+    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None
     draw = _drawer(temperature, top_k, banned, generator)

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
 from sememekit.commands.score import recorded_segmenter
+from sememekit.commands.segment import recorded_form
 from sememekit.errors import SememekitError
 from sememekit.tasks.lattice import Lattice, lattice_model
 from sememekit.tasks.lattice_paths import Segment
 from sememekit.text.reading import FaultCounter, read_stream
-from sememekit.text.segment import Segmenter, SentencePieces
+from sememekit.text.segment import Segmenter, SentencePieces, WhiteSpace
 from sememekit.training import RunFolder
 
 Decoding = Literal["viterbi", "posterior"]
@@ -87,7 +88,7 @@ class LatticeReader:
     """A trained lattice model, and how text becomes its tokens: cut as the data of its training were."""
 
     def __init__(self, run: LoadedRun, task: Lattice, segmenter: Segmenter) -> None:
-        self.run, self.task, self._segmenter = run, task, segmenter
+        self.run, self.task, self._segmenter, self._form = run, task, segmenter, recorded_form(run.folder)
         self._characters = str(run.folder.data_signature().options["segmenter"]) == "characters"
 
     @property
@@ -96,14 +97,30 @@ class LatticeReader:
         return self._characters or isinstance(self._segmenter, SentencePieces)
 
     def tokens(self, text: str) -> list[Token]:
-        """Tokens of a text, and where a blank stands that ends a word."""
+        """Tokens of a text, read in the form of the data, and where a blank stands that ends a word."""
         if isinstance(self._segmenter, SentencePieces):
-            return [
-                Token(written.strip(), piece, written.startswith(" ")) for piece, written in self._segmenter.as_written(text)
-            ]
+            return self._pieces(self._segmenter, text)
         if self._characters:
-            return [Token(character, character, not place) for part in text.split() for place, character in enumerate(part)]
-        return [Token(word, word, False) for word in self._segmenter.segment(text)]
+            return [token for part in text.split() for token in self._characters_of(part)]
+        if isinstance(self._segmenter, WhiteSpace):
+            return [Token(word, self._form.word(word), False) for word in text.split()]
+        return [Token(word, word, False) for word in self._form.words(self._segmenter.segment(self._form.text(text)))]
+
+    def _pieces(self, segmenter: SentencePieces, text: str) -> list[Token]:
+        form, written = self._form.as_written(" ".join(text.split()))
+        pieces = segmenter.as_written(form)
+        tokens, place = [], 0
+        for read, (_, covered) in zip(self._form.words(piece for piece, _ in pieces), pieces, strict=True):
+            own = "".join(written[place : place + len(covered)])
+            tokens.append(Token(own.strip(), read, covered.startswith(" ")))
+            place += len(covered)
+        return tokens
+
+    def _characters_of(self, stretch: str) -> list[Token]:
+        form, written = self._form.as_written(stretch)
+        return [
+            Token(own, read, not place) for place, (own, read) in enumerate(zip(written, self._form.words(form), strict=True))
+        ]
 
     def word(self, tokens: Sequence[str]) -> str:
         """Tokens as one word: characters and pieces side by side, words with ``_`` between."""

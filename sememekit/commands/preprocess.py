@@ -19,6 +19,7 @@ from sememekit.text.division import StratifiedDivision
 from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
 from sememekit.text.examples.corpus import ExampleCorpus, open_examples
 from sememekit.text.examples.switchboard import Switchboard
+from sememekit.text.form import TextForm
 from sememekit.text.pipeline import MODEL, Given, Lexicon, Pipeline
 from sememekit.text.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
@@ -118,16 +119,23 @@ def preprocess(
         ConfigError: for options that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    given = _read_given(Path(vocabulary)) if vocabulary is not None else None
+    given, form = _read_given(Path(vocabulary)) if vocabulary is not None else None, TextForm()
     if given is not None:
         if min_count is not None or max_vocabulary is not None or chunks:
             raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
-        recorded = given.signature.options
-        hmm = bool(recorded.get("hmm"))
-        lower = lower or bool(recorded.get("lower"))
-        if recorded.get("numbers_to") is not None:
-            numbers_to = str(recorded["numbers_to"])
+        hmm = bool(given.signature.options.get("hmm"))
+        form = TextForm.recorded(given.signature.options, str(given.folder))
+        if numbers_to is not None and form.numbers_to not in (None, numbers_to):
+            raise ConfigError(
+                f"--numbers-to {numbers_to}: the words of {vocabulary} have {form.numbers_to} for numbers; leave it out"
+            )
+        lower, numbers_to = lower or form.lower, form.numbers_to or numbers_to
     corpus = _open(dataset, Path(source) if source is not None else None, files or {}, seed, turns, given is not None)
+    if given is not None and form.changes and not isinstance(corpus, Plain):
+        raise ConfigError(
+            f"--vocabulary {vocabulary}: its text is in another form ({given.signature.normalisation}), and {dataset} has "
+            "rules of its own; write its text as lines of a file and take 'sememekit preprocess plain'"
+        )
     corpus = _with_rules(corpus, dataset, lower, numbers_to, max_length)
     if given is not None and end_of_sentence is None:
         end_of_sentence = _given_ends(given, corpus)

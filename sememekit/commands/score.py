@@ -11,16 +11,18 @@ import torch
 from torch import Tensor
 
 from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import recorded_name, segmenter_for
+from sememekit.commands.segment import recorded_form, recorded_name, segmenter_for
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError, DataError
 from sememekit.tasks.base import WordPredictor
 from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text import Signature, Vocabulary
+from sememekit.text.form import TextForm
 from sememekit.text.segment import Segmenter
 
 _LINES_AT_ONCE = 32
 _ROWS_AT_ONCE = 256
+_AS_IT_IS = TextForm()
 
 
 class ScoredToken(NamedTuple):
@@ -61,7 +63,8 @@ def score(
 
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None.
+    word of a line from: its nats are None. Where the data of the run are in lower case, or have one word in the place of
+    numbers, words are read so.
 
     Args:
         run: the run folder.
@@ -93,17 +96,23 @@ def score(
     if isinstance(task, TextWriter):
         return _score_pairs(task, lines, segmenter)
     end = loaded.vocabulary.end_id if signature.end_of_sentence else None
-    read = _read(lines, loaded.vocabulary, segmenter, end)
+    read = _read(lines, loaded.vocabulary, segmenter, end, recorded_form(loaded.folder))
     return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
 
 
-def _read(lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None) -> Iterator[_Line]:
+def _read(
+    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm = _AS_IT_IS
+) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
-        tokens = segmenter.segment(line) if segmenter is not None else line.split()
+        if segmenter is not None:
+            tokens = read = form.words(segmenter.segment(form.text(line)))
+        else:
+            tokens = line.split()
+            read = [form.word(token) for token in tokens]
         if not tokens:
             continue
         try:
-            ids = vocabulary.encode(tokens).tolist()
+            ids = vocabulary.encode(read).tolist()
         except DataError as error:
             raise DataError(f"line {number}: {error}") from None
         if end is not None and ids[-1] != end:

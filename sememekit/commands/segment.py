@@ -11,8 +11,10 @@ from typing import BinaryIO
 from sememekit.config import check_code
 from sememekit.errors import DataError
 from sememekit.text import Signature
+from sememekit.text.form import TextForm
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segment import Segmenter, cuts_latin, open_segmenter
+from sememekit.training import RunFolder
 
 
 def recorded_name(signature: Signature, where: Path) -> str:
@@ -31,6 +33,15 @@ def recorded_name(signature: Signature, where: Path) -> str:
         raise DataError(f"{where} names no segmenter; it was changed after writing")
     check_code({"options.segmenter": name}, str(where))
     return name
+
+
+def recorded_form(folder: RunFolder) -> TextForm:
+    """The form that the text of a run was brought into before it was cut; what is typed in has to be brought into it, too.
+
+    Raises:
+        DataError: data.json was changed after writing.
+    """
+    return TextForm.recorded(folder.data_signature().options, str(folder.file("data.json")))
 
 
 def segmenter_for(

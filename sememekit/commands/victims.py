@@ -18,7 +18,7 @@ from sememekit.attack import Cutter, Victim
 from sememekit.build import load_run, prepare_torch
 from sememekit.commands.predict import load_classifier
 from sememekit.commands.score import stream_nats, with_context
-from sememekit.commands.segment import segmenter_for
+from sememekit.commands.segment import recorded_form, segmenter_for
 from sememekit.config import check_code, load_variant
 from sememekit.errors import ConfigError
 from sememekit.tasks.base import word_predictor
@@ -182,7 +182,7 @@ def _working_folder_importable() -> Iterator[None]:
 
 
 class SentenceNats:
-    """Sentences under one of our language models. A word that it does not know is tried in lower case."""
+    """Sentences under one of our language models, in the form of its data. A word that it lacks is tried in lower case."""
 
     def __init__(self, run: Path, device: str = "auto") -> None:
         """Load the model.
@@ -196,6 +196,7 @@ class SentenceNats:
         prepare_torch(self._loaded.plan.run.model_copy(update={"device": device}))
         ends = self._loaded.folder.data_signature().end_of_sentence
         self._end = self._loaded.vocabulary.end_id if ends else None
+        self._form = recorded_form(self._loaded.folder)
         self.snapshot = self._loaded.snapshot
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:
@@ -219,6 +220,7 @@ class SentenceNats:
 
     def _ids(self, words: Sequence[str]) -> list[int]:
         vocabulary = self._loaded.vocabulary
-        read = [word if word in vocabulary else word.lower() for word in words]
+        formed = [self._form.word(word) for word in words]
+        read = [word if word in vocabulary else word.lower() for word in formed]
         ids = vocabulary.encode(read).tolist()
         return [*ids, self._end] if self._end is not None else ids

@@ -418,7 +418,7 @@ class Lattice(SentencePredictor):
         return found
 
     def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``.
+        """See ``Task.begin``: the decoder is told how often each entry is met in the training text.
 
         Raises:
             ConfigError: an output layer that saves time in training by estimates, which this task cannot ask for.
@@ -429,6 +429,8 @@ class Lattice(SentencePredictor):
                 f"a lattice asks for exact probabilities in training, too, where decoder {name!r} is the full "
                 "softmax at its full price; take --decoder softmax, which is the same model"
             )
+        words = np.bincount(data.tokens("train"), minlength=len(self.vocabulary))
+        self.decoder.begin(self.entries.counts(words))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         """See ``Task.num_batches``."""

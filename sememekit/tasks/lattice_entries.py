@@ -36,6 +36,21 @@ class Entries:
         """(C,) how many copies each chunk has, one at least."""
         return (self.rows >= 0).sum(1)
 
+    def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """(rows,) how often each row is met: copies share the count of their chunk, the sentinel has that of the commonest.
+
+        Args:
+            words: (V,) how often each word is met in the training text; n-grams were counted there.
+        """
+        of_chunk = np.concatenate([words, self.chunks.counts])
+        found = np.zeros(len(self.names), dtype=np.int64)
+        for copy in range(self.most_copies):
+            has = self.rows[:, copy] >= 0
+            found[self.rows[has, copy]] = (of_chunk // self.num_copies)[has]
+        if self.sentinel is not None:
+            found[self.sentinel] = of_chunk.max()
+        return found
+
     @property
     def most_copies(self) -> int:
         """E."""

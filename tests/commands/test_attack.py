@@ -120,6 +120,8 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
         compare(tmp_path / "a", tmp_path / "d")
     with pytest.raises(CheckpointError, match=r"has no attack\.json"):
         compare(tmp_path / "a", tmp_path)
+    with pytest.raises(ConfigError, match=r"x\.tsv is there already and is not a page"):  # before the folders are read
+        compare(tmp_path / "a", tmp_path, html=tmp_path / "x.tsv")
 
 
 def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:

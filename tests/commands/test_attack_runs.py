@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
+from tests.small_run import Place
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +200,55 @@ def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
         (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
         attack(out=tmp_path / "one", resume=True, device="cpu")
         assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole
+
+
+CODE = """
+from pathlib import Path
+Path("executed").touch()
+from sememekit.encoders.lstm import LSTM
+from sememekit.encoders.bidirectional import BiLSTM
+class Both(BiLSTM):
+    pass
+class One(LSTM):
+    pass
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working folder that leaves a trace when it is imported."""
+    name = f"own_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{name}.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    return name
+
+
+def test_runs_with_own_code_are_attacked_and_asked_where_they_are_trusted(
+    place: ExamplePlace, attacked: Path, own: str, tmp_path: Path
+) -> None:
+    train(place.table(schedule__epochs=1, encoder__name=f"{own}:Both"), tmp_path / "run")
+    words = Place(tmp_path / "words")
+    train(words.table(schedule__epochs=1, encoder__name=f"{own}:One"), tmp_path / "lm")
+    (tmp_path / "executed").unlink()
+    del sys.modules[own]
+    table = {
+        "search": {"name": "random", "draws": 2},
+        "candidates": {"name": "table", "path": str(place.folder / "table.json")},
+        "attack": {"limit": 2},
+    }
+    data, models = place.folder / "train.tsv", {"run": str(tmp_path / "run"), "lm": tmp_path / "lm"}
+    for victim, judge in ((models["run"], None), (str(place.folder / "run"), models["lm"])):
+        with pytest.raises(ConfigError, match=r"plan\.json names code to be run, encoder\.name.*--trust-code"):
+            attack(victim, data, tmp_path / "out", table=table, language_model=judge, device="cpu")
+    assert not (tmp_path / "executed").exists()
+    assert not (tmp_path / "out").exists()
+    found = attack(
+        models["run"], data, tmp_path / "out", table=table, language_model=models["lm"], device="cpu", trust_code=True
+    )
+    assert (tmp_path / "executed").exists()
+    assert found.rates.examples == 2
+    assert found.resume_command == f"sememekit attack --out {tmp_path / 'out'} --resume --trust-code"
+    with pytest.raises(ConfigError, match="--trust-code"):
+        attack(out=tmp_path / "out", resume=True, device="cpu")
+    assert attack(out=tmp_path / "out", resume=True, device="cpu", trust_code=True).rates == found.rates

@@ -209,3 +209,29 @@ def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: 
     with pytest.raises(ConfigError, match=r"'sampled' is the full softmax at its full price; take --decoder softmax"):
         train({**table(place), "decoder": {"name": "sampled", "num_samples": 4}}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("changes", "copies"), [({}, 1), ({"task__copies": 2, "task__sub_model": False}, 2)])
+def test_biases_begin_with_the_frequencies_of_entries(
+    place: Place, tmp_path: Path, changes: dict[str, Any], copies: int
+) -> None:
+    decoder = {"name": "mos", "num_components": 2}
+    plan = {**table(place, schedule__epochs=1, optimizer__learning_rate=1e-9, **changes), "decoder": decoder}
+    train(plan, tmp_path / "run")
+    task = load_run(tmp_path / "run", which="last").task
+    assert isinstance(task, Lattice)
+    words, entries = place.data.vocabulary, task.entries
+    lines = (place.text / "train.txt").read_text(encoding="utf-8").splitlines()
+    sentences = [[*line.split(), "<eos>"] for line in lines]
+    expected = torch.zeros(len(entries.names), dtype=torch.float64)
+    for chunk in range(len(entries.chunks)):
+        text = list(entries.chunks.text(chunk))
+        known = [[word if word in words else "<unk>" for word in sentence] for sentence in sentences]
+        met = sum(line[begin : begin + len(text)] == text for line in known for begin in range(len(line)))
+        for row in entries.rows[chunk].tolist():
+            expected[row] = math.log(met // copies + 1)
+    if entries.sentinel is not None:
+        expected[entries.sentinel] = expected.max()
+    bias = task.decoder.bias.double()
+    assert bias.std() > 0.3
+    torch.testing.assert_close(bias, expected - expected.mean(), atol=1e-5, rtol=0)

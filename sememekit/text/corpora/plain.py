@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.corpora.base import Corpus, require_source, text_size
+from sememekit.text.form import TextForm
 from sememekit.text.segment import Segmenter, SentencePieces
 from sememekit.text.shards import Unit
 from sememekit.text.sources import Source, find_splits
-
-_NUMBER: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(?!\S)")
 
 
 @final
@@ -22,8 +20,8 @@ class Plain(Corpus):
 
     Blank lines are no sentences. In a folder, valid and test may be absent. The vocabulary is that of train alone.
 
-    A text may be brought into the form of a benchmark: lower case, one word in the place of every number (a word of digits,
-    maybe with a sign, with ``. , : / -`` between digits, and with ``%`` behind), and no long sentences, in any split.
+    A text may be brought into the form of a benchmark: lower case, one word in the place of every number
+    (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split.
     """
 
     segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
@@ -43,7 +41,7 @@ class Plain(Corpus):
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:
             raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
-        self._source, self._lower, self._numbers_to, self._max_length = source, lower, numbers_to, max_length
+        self._source, self._form, self._max_length = source, TextForm(lower, numbers_to), max_length
         rules = ["lower case"] * lower
         rules += [f"numbers to {numbers_to}"] * (numbers_to is not None)
         rules += [f"sentences of more than {max_length} words left out"] * (max_length is not None)
@@ -70,21 +68,15 @@ class Plain(Corpus):
 
     def sentence(self, text: str) -> str | None:
         """See the base class."""
-        read = self._normal(text).split()
+        read = self._form.text(text).split()
         return None if not read or self._is_long(len(read)) else " ".join(read)
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         """One sentence."""
-        read = self._normal(text)
-        words = segmenter.segment(read)
-        if self._numbers_to is not None:
-            words = [self._numbers_to if _NUMBER.fullmatch(word) else word for word in words]  # where blanks part no words
+        read = self._form.text(text)
+        words = self._form.words(segmenter.segment(read))
         length = len(read.split()) if isinstance(segmenter, SentencePieces) else len(words)
         yield Unit(words, *text_size(text.split()), self._is_long(length))
-
-    def _normal(self, text: str) -> str:
-        text = text.lower() if self._lower else text
-        return text if self._numbers_to is None else _NUMBER.sub(self._numbers_to.replace("\\", r"\\"), text)
 
     def _is_long(self, words: int) -> bool:
         return self._max_length is not None and words > self._max_length

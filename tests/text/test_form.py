@@ -1,0 +1,36 @@
+"""The form of a text: what is lower case and what is a number, wherever a text comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from sememekit.errors import DataError
+from sememekit.text.form import TextForm
+
+BOTH = TextForm(lower=True, numbers_to="N")
+
+
+def test_a_text_in_the_form_stays_as_it_is() -> None:
+    assert BOTH.text("We paid 12.50 , N or -3% to Mr N. N") == "we paid N , N or N to mr n. N"
+    assert BOTH.text("we paid N") == "we paid N"
+    assert TextForm().text("We paid 3") == "We paid 3"
+    assert not TextForm().changes
+    assert TextForm(lower=True).text("N 3") == "n 3"
+    assert BOTH.words(["a", "1,000", "4B"]) == ["a", "N", "4B"]
+
+
+@pytest.mark.parametrize("text", ["We paid 12.50 to N\tİstanbul  5", "", " 7 ", "ΑΣ Β"])
+def test_what_was_written_is_not_lost(text: str) -> None:
+    for form in (TextForm(), TextForm(lower=True), BOTH, TextForm(numbers_to="NUM"), TextForm(numbers_to="\\1")):
+        read, written = form.as_written(text)
+        assert read == form.text(text)
+        assert len(written) == len(read)
+        assert "".join(written) == text
+    read, written = TextForm(numbers_to="NUM").as_written("a 12 b")
+    assert (read, written) == ("a NUM b", ["a", " ", "12", "", "", " ", "b"])
+
+
+@pytest.mark.parametrize("options", [{"lower": "yes"}, {"numbers_to": 3}])
+def test_options_that_no_version_writes(options: dict[str, object]) -> None:
+    with pytest.raises(DataError, match=r"r/data\.json: options\.lower = .* changed after writing"):
+        TextForm.recorded(options, "r/data.json")
