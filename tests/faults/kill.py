@@ -192,8 +192,9 @@ def _preprocess(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
     command: list[object] = ["preprocess", dataset, text, *flags, "--out", out, "-q"]
     (folder / "other.txt").write_text("人 吃 梨\n" * 40, encoding="utf-8")
     commands.do("preprocess", "plain", folder / "other.txt", "--segmenter", "none", "--out", folder / "other", "-q")
-    for how, start in (("new", "nothing"), ("replacing", "other")):
-        yield Scene(f"{name}, {how}", folder / "work", out, folder / start, command, [command], contents, atomic=True)
+    again = [*command, "--force"]
+    yield Scene(f"{name}, new", folder / "work", out, folder / "nothing", command, [command], contents, atomic=True, once=True)
+    yield Scene(f"{name}, replacing", folder / "work", out, folder / "other", again, [again], contents, atomic=True)
 
 
 def _graph(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:

@@ -302,6 +302,13 @@ def _document(number: int, text: str, summary: str) -> str:
     return "\n".join([f"<doc id={number}>", *(f"<{tag}>\n{value}\n</{tag}>" for tag, value in tags), "</doc>"]) + "\n"
 
 
+def _write_parts(folder: Path) -> None:
+    folder.mkdir()
+    for name, size in (("PART_I", 24), ("PART_II", 8), ("PART_III", 8)):
+        text = "".join(_document(number, f"我 吃 {name} {number}", "苹果") for number in range(size))
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
 def _corpora() -> Iterator[Parser]:
     sentences = "the man sleeps in the park\nthe girl runs\n" * 12
     tagged = "19980101-01-001-001/m  我/r  吃/v  苹果/n  。/w\n19980101-01-001-002/m  [中国/ns  人/n]nt  买/v  梨/n\n" * 20
@@ -319,11 +326,14 @@ def _corpora() -> Iterator[Parser]:
         ),
         ("switchboard", "s.txt", talk),
         ("switchboard", "s.jsonl", turns),
-        ("lcsts", "s.txt", "".join(_document(number, f"我 吃 {number}", "苹果") for number in range(40))),
     ]
     for dataset, name, text in files:
         yield Parser(f"corpus {dataset}: {name}", _writes(name, text), name, _cut(dataset, name), slow=True)
-    folder_of = {"snli": (write_pairs, "snli_1.0_dev.jsonl"), "sst2": (write_reviews, "valid.tsv")}
+    folder_of: dict[str, tuple[Callable[[Path], object], str]] = {
+        "snli": (write_pairs, "snli_1.0_dev.jsonl"),
+        "sst2": (write_reviews, "valid.tsv"),
+        "lcsts": (_write_parts, "PART_II.txt"),
+    }
     for dataset, (write, name) in folder_of.items():
         make = lambda folder, write=write: write(folder / "in") and None  # noqa: E731
         yield Parser(f"corpus {dataset}: {name}", make, f"in/{name}", _cut(dataset, "in"), slow=True)
