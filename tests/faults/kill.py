@@ -186,7 +186,7 @@ def _preprocess(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
         (folder / "all.txt.xz").write_bytes(lzma.compress((text / "train.txt").read_bytes()))
         text = folder / "all.txt.xz"
     elif kind == "sentencepiece":
-        flags = ["--segmenter", "sentencepiece", "--pieces", "15"]
+        flags = ["--segmenter", "sentencepiece", "--pieces", "17"]
     elif kind == "snli":
         flags = []
     command: list[object] = ["preprocess", dataset, text, *flags, "--out", out, "-q"]
