@@ -107,8 +107,9 @@ def _read(path: Path) -> _Texts:
                 try:
                     record = json.loads(line)
                     source, texts, references = record["source"], record["texts"], record["references"]
-                    good = isinstance(source, str) and all(isinstance(text, str) for text in [*texts, *references])
-                except (ValueError, KeyError, TypeError):
+                    lists = isinstance(texts, list) and isinstance(references, list)
+                    good = lists and all(isinstance(text, str) for text in [source, *texts, *references])
+                except (ValueError, KeyError, TypeError, RecursionError):
                     good = False
                 if not good or not references:
                     raise DataError(f"{path}:{number}: not an object with source, texts and references, as eval --texts writes")

@@ -186,6 +186,7 @@ def _train(
         load_weights(task, snapshot.weights, out)
         _restore(trainer, snapshot, out)
         done = trainer.progress.epoch - (not trainer.progress.finished)
+        folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
         trainer.reopen()
     elif plan.run.start_from:
         trainer.keep_start()

@@ -230,7 +230,7 @@ def _read_value(text: str) -> Any:
     """A TOML value, or the text itself."""
     try:
         table = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number of more digits than Python converts is a ValueError
         return text
     value = table["value"]
     # A line break could smuggle in further keys; dates have no place in a recipe.
@@ -267,6 +267,8 @@ def _read(path: Path) -> Table:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise ConfigError(f"{path}: a number of more digits than any setting takes; correct it") from None
     except RecursionError:
         raise ConfigError(f"{path}: values are nested too deeply for a recipe; tables inside tables are enough") from None
     for key, value in table.items():

@@ -44,6 +44,8 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     Raises:
         ConfigError: for a name that is neither, with the names allowed and the nearest one, and for code of another kind.
     """
+    if not isinstance(name, str):  # a file may hold anything there
+        raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
     target = table.get(name, name)
     module_name, colon, class_name = target.partition(":")
     if not colon:

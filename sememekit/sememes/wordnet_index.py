@@ -7,6 +7,7 @@ forms. Formats as in the manual pages wndb(5) and morphy(7).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,8 @@ def read_wordnet_index(folder: Path) -> WordNetIndex:
             if line.startswith("  "):
                 continue
             fields = line.split()
-            count = fields[2] if len(fields) > 2 else ""
-            if not count.isdigit() or len(fields) < int(count) + 6:
+            count = fields[2] if len(fields) > 2 and re.fullmatch(r"[0-9]{1,4}", fields[2]) else "0"
+            if int(count) < 1 or len(fields) < int(count) + 6:
                 raise DataError(f"{folder / f'index.{name}'}:{number}: no line of an index: {line[:60]!r}")
             senses[part_of_speech, fields[0].replace("_", " ")] = tuple(fields[-int(count) :])
         for _, line in _lines(folder / f"{name}.exc", digest):

@@ -97,7 +97,7 @@ class Pipeline:
         self._lexicon = lexicon
         self._given = given
         self._out = out.absolute()
-        self._work = self._out.parent / f".{self._out.name}.partial"
+        self._work = _work_folder(self._out)
         self._faults = FaultCounter(errors)
         self._workers = workers
         self._shard_bytes = shard_bytes
@@ -329,6 +329,11 @@ def _sole_writer(work: Path, out: Path) -> Iterator[None]:
         yield
 
 
+def _work_folder(out: Path) -> Path:
+    """Beside the output, so that one rename moves what is finished."""
+    return out.parent / f".{out.name}.partial"
+
+
 def _check_out(out: Path, force: bool) -> None:
     """Raise DataError when ``out`` holds something that preprocess did not write, or prepared data without ``force``."""
     if out.exists() and not out.is_dir():
@@ -336,4 +341,8 @@ def _check_out(out: Path, force: bool) -> None:
     if out.is_dir() and any(out.iterdir()) and not (out / SIGNATURE).is_file():
         raise DataError(f"--out {out}: the folder holds other files and no {SIGNATURE}; give another, or empty it")
     if (out / SIGNATURE).is_file() and not force:
-        raise DataError(f"--out {out}: prepared data are there already; give another folder, or replace them with --force")
+        left = _work_folder(out)
+        beside = f"; {left} is of a command that was killed or still runs, and --force goes on from it" if left.exists() else ""
+        raise DataError(
+            f"--out {out}: prepared data are there already; give another folder, or replace them with --force{beside}"
+        )

@@ -280,6 +280,13 @@ class RunFolder:
         self._point(pointer, {key: new if value == name else value for key, value in pointer.items()})
         return new
 
+    def tidy(self) -> None:
+        """Remove what a killed process was writing or removing. For the process that holds the lock."""
+        pointer, others = self._read_pointer()
+        self._tidy()
+        if others:
+            self._put(pointer)
+
     def _tidy(self) -> dict[str, str]:
         """The pointer, after what a killed process was writing or removing is gone."""
         pointer, others = self._read_pointer()

@@ -62,9 +62,15 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         compare(first, write(tmp_path / "2", ["a"] * 5, [["x"]] * 5), "gigaword")
     with pytest.raises(DataError, match=r"has 5 texts and .* has 4"):
         compare(first, write(tmp_path / "3", ["a"] * 4, REFERENCES[:4]), "gigaword")
-    (tmp_path / "4").write_text('{"source": "a", "texts": ["b"]}\n')
-    with pytest.raises(DataError, match=r"4:1: not an object with source, texts and references"):
-        compare(first, tmp_path / "4", "gigaword")
+    for other in (
+        '"texts": ["b"]',
+        '"texts": "b", "references": ["b"]',
+        '"texts": {"b": 1}, "references": ["b"]',
+        f'"x": {"[" * 99_999}',
+    ):
+        (tmp_path / "4").write_text('{"source": "a", ' + other + "}\n")
+        with pytest.raises(DataError, match=r"4:1: not an object with source, texts and references"):
+            compare(first, tmp_path / "4", "gigaword")
     with pytest.raises(DataError, match="cannot be read"):
         compare(first, tmp_path / "nowhere", "gigaword")
     (tmp_path / "5").write_text("")

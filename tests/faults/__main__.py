@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from tests.faults.table import Part, Row, all_parts, markdown, work
+from tests.faults.table import NOT_RUN, Part, Row, all_parts, markdown, work
 
 
 def main() -> int:
@@ -32,7 +32,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.jobs, spawn) as pool:
         waiting = {pool.submit(work, part, Path(folder), given.every): part for part in parts}
         for done in as_completed(waiting):
-            found[waiting[done]] = done.result()
+            try:
+                found[waiting[done]] = done.result()
+            except Exception as error:  # what one piece comes to must not lose what the others found
+                lost = Row(f"{': '.join(waiting[done])}: {error}"[:200].replace("\n", " "), bad=(NOT_RUN,))
+                lost.add(NOT_RUN, error)
+                found[waiting[done]] = [lost]
             for row in found[waiting[done]]:
                 print(f"{row.what}: {row.counts.total():,} trials, {row.faults} that must not be", file=sys.stderr, flush=True)
     rows = [row for part in sorted(found) for row in found[part]]

@@ -186,14 +186,15 @@ def _preprocess(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
         (folder / "all.txt.xz").write_bytes(lzma.compress((text / "train.txt").read_bytes()))
         text = folder / "all.txt.xz"
     elif kind == "sentencepiece":
-        flags = ["--segmenter", "sentencepiece", "--pieces", "15"]
+        flags = ["--segmenter", "sentencepiece", "--pieces", "17"]
     elif kind == "snli":
         flags = []
     command: list[object] = ["preprocess", dataset, text, *flags, "--out", out, "-q"]
     (folder / "other.txt").write_text("人 吃 梨\n" * 40, encoding="utf-8")
     commands.do("preprocess", "plain", folder / "other.txt", "--segmenter", "none", "--out", folder / "other", "-q")
-    for how, start in (("new", "nothing"), ("replacing", "other")):
-        yield Scene(f"{name}, {how}", folder / "work", out, folder / start, command, [command], contents, atomic=True)
+    again = [*command, "--force"]
+    yield Scene(f"{name}, new", folder / "work", out, folder / "nothing", command, [command], contents, atomic=True, once=True)
+    yield Scene(f"{name}, replacing", folder / "work", out, folder / "other", again, [again], contents, atomic=True)
 
 
 def _graph(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:

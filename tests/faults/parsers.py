@@ -18,23 +18,32 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sememekit.attack.candidates.table import TableCandidates
+from sememekit.attack.constraints.stop_words import StopWords
 from sememekit.attack.examples import read_examples
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
+from sememekit.attack.word_pairs import read_pairs
 from sememekit.build import read_plan
 from sememekit.commands.attack import compare
 from sememekit.commands.attack_folder import AttackFolder
+from sememekit.commands.augment import augmented
+from sememekit.commands.compare import compare as compare_texts
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.report import report
 from sememekit.config.recipes import load_recipe
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.sememes.lemmas import read_lemmas
+from sememekit.sememes.wordnet import read_wordnet
+from sememekit.sememes.wordnet_antonyms import read_antonyms
+from sememekit.sememes.wordnet_index import read_wordnet_index
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
 from sememekit.training import RunFolder
 from tests.faults.runs import write_headlines
+from tests.sememes.test_controls_and_dictionaries import INDEX
+from tests.sememes.test_wordnet import LINES
 from tests.small import small_graph, small_lexicon, small_vocabulary
 from tests.small_examples import write_pairs, write_reviews, write_vectors
 from tests.small_run import Place
@@ -134,6 +143,7 @@ class Parser:
 def parsers() -> Iterator[Parser]:
     """All of them."""
     yield from _text_files()
+    yield from _lists()
     yield from _folders()
     yield from _lexicons()
     yield from _corpora()
@@ -189,6 +199,32 @@ def _text_files() -> Iterator[Parser]:
     yield Parser("attacked JSON lines", _writes("a.jsonl", records), "a.jsonl", lambda f: read_examples(f / "a.jsonl"))
 
 
+def _wordnet(folder: Path) -> None:
+    for name, text in {**LINES, **INDEX}.items():
+        (folder / name).write_text("  1 licence\n" + text if "." in name[:6] else text, encoding="utf-8")
+
+
+def _read_wordnet(folder: Path) -> None:
+    read_wordnet(str(folder))
+    read_antonyms(str(folder))
+    read_wordnet_index(folder)
+
+
+def _lists() -> Iterator[Parser]:
+    """Lists of words, WordNet, texts to compare, results to learn from."""
+    for name in ("data.noun", "data.verb", "index.noun", "noun.exc"):
+        yield Parser(f"WordNet {name}", _wordnet, name, _read_wordnet)
+    opposites = lambda f: read_pairs(f / "p.txt", "opposites")  # noqa: E731
+    yield Parser("opposites", _writes("p.txt", "# of size\nbig small\nhot\tcold\n"), "p.txt", opposites)
+    stop = lambda f: StopWords(StopWords.Settings(file=str(f / "s.txt")), AttackResources(None, (), ("text",), None))  # noqa: E731
+    yield Parser("stop words", _writes("s.txt", "the\na an\nof\n"), "s.txt", stop)
+    texts = [{"source": f"a long story {n}", "texts": ["a story", "x"], "references": ["the story"]} for n in range(3)]
+    lines = "".join(json.dumps(text) + "\n" for text in texts)
+    yield Parser(
+        "texts of eval", _writes("t.jsonl", lines), "t.jsonl", lambda f: compare_texts(f / "t.jsonl", f / "t.jsonl", "gigaword")
+    )
+
+
 def _read_data(folder: Path) -> None:
     data = PreparedData.open(folder / "data")
     data.chunks()
@@ -228,6 +264,7 @@ class Kept:
         train(place.table(schedule__epochs=1), folder / "run")
         shutil.copytree(place.data.folder, folder / "data")
         preprocess("snli", write_pairs(folder / "snli"), folder / "pairs")
+        preprocess("sst2", write_reviews(folder / "sst2"), folder / "reviews")
         preprocess("gigaword", write_headlines(folder / "giga"), folder / "titles", segmenter="none")
         (folder / "t.json").write_text(json.dumps(toys.TABLE), encoding="utf-8")
         (folder / "a.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in toys.TEXTS), encoding="utf-8")
@@ -250,13 +287,19 @@ def _folders() -> Iterator[Parser]:
                 yield Parser(f"{name}: {path.name}", kept.copy(name, "data"), f"data/{path.name}", _read_data)
     run = kept.folder / "run"
     best = json.loads((run / "checkpoints" / "pointer.json").read_bytes())["best"]
-    files = ["plan.json", "versions.json", "data.json", "checkpoints/pointer.json"]
+    files = ["manifest.json", "plan.json", "versions.json", "data.json", "checkpoints/pointer.json"]
     files += [f"checkpoints/{best}/{name}" for name in ("manifest.json", "trainer.json", "weights.safetensors")]
     for file in files:
-        yield Parser(f"run: {Path(file).name}", kept.copy("run", "run"), f"run/{file}", _read_run)
+        yield Parser(
+            f"run: {'checkpoint ' * (file.count('/') == 2)}{Path(file).name}", kept.copy("run", "run"), f"run/{file}", _read_run
+        )
     yield Parser("run: metrics.jsonl", kept.copy("run", "run"), "run/metrics.jsonl", lambda f: report(f / "run"), slow=True)
     for file in ("attack.json", "examples.jsonl", "report.json"):
         yield Parser(f"attack: {file}", kept.copy("attack", "attack"), f"attack/{file}", _read_attack)
+    learn = lambda f: augmented(PreparedData.open(kept.folder / "reviews"), f / "a.jsonl", 1.0, 0)  # noqa: E731
+    results = (kept.folder / "attack" / "examples.jsonl").read_bytes()
+    results = results.replace(b'"yes"', b'"positive"').replace(b'"no"', b'"negative"')
+    yield Parser("--augment", _writes("a.jsonl", results), "a.jsonl", learn)
 
 
 _HOWNET = "NO.=000001\nW_C=教师\nG_C=N\nE_C=\nW_E=teacher\nG_E=N\nE_E=\nDEF=human|人,#occupation|职位\n\n"
@@ -302,6 +345,13 @@ def _document(number: int, text: str, summary: str) -> str:
     return "\n".join([f"<doc id={number}>", *(f"<{tag}>\n{value}\n</{tag}>" for tag, value in tags), "</doc>"]) + "\n"
 
 
+def _write_parts(folder: Path) -> None:
+    folder.mkdir()
+    for name, size in (("PART_I", 24), ("PART_II", 8), ("PART_III", 8)):
+        text = "".join(_document(number, f"我 吃 {name} {number}", "苹果") for number in range(size))
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
 def _corpora() -> Iterator[Parser]:
     sentences = "the man sleeps in the park\nthe girl runs\n" * 12
     tagged = "19980101-01-001-001/m  我/r  吃/v  苹果/n  。/w\n19980101-01-001-002/m  [中国/ns  人/n]nt  买/v  梨/n\n" * 20
@@ -319,11 +369,14 @@ def _corpora() -> Iterator[Parser]:
         ),
         ("switchboard", "s.txt", talk),
         ("switchboard", "s.jsonl", turns),
-        ("lcsts", "s.txt", "".join(_document(number, f"我 吃 {number}", "苹果") for number in range(40))),
     ]
     for dataset, name, text in files:
         yield Parser(f"corpus {dataset}: {name}", _writes(name, text), name, _cut(dataset, name), slow=True)
-    folder_of = {"snli": (write_pairs, "snli_1.0_dev.jsonl"), "sst2": (write_reviews, "valid.tsv")}
+    folder_of: dict[str, tuple[Callable[[Path], object], str]] = {
+        "snli": (write_pairs, "snli_1.0_dev.jsonl"),
+        "sst2": (write_reviews, "valid.tsv"),
+        "lcsts": (_write_parts, "PART_II.txt"),
+    }
     for dataset, (write, name) in folder_of.items():
         make = lambda folder, write=write: write(folder / "in") and None  # noqa: E731
         yield Parser(f"corpus {dataset}: {name}", make, f"in/{name}", _cut(dataset, "in"), slow=True)

@@ -184,7 +184,8 @@ def run_state(run: Path) -> dict[str, object]:
     """What two runs must have in common to be the same bit by bit: both snapshots, the plan, the reports of epochs."""
     found: dict[str, object] = {}
     pointer = json.loads((run / "checkpoints" / "pointer.json").read_bytes())
-    for which, name in sorted(pointer.items()):
+    found["pointer"] = sorted(pointer)  # a run at its end has neither snapshots being written nor some being removed
+    for which, name in ((which, pointer[which]) for which in ("best", "last")):
         folder = run / "checkpoints" / name
         for file in ("weights.safetensors", "trainer.safetensors"):
             found[f"{which}/{file}"] = (folder / file).read_bytes()

@@ -19,6 +19,7 @@ from tests.faults.runs import KINDS
 MUTANTS, FEWER = 1000, 100
 """Mutants of a file whose reader is quick, and of one whose reader is not."""
 CRASHED = "tracebacks"
+NOT_RUN = "ended by an error of the harness"
 
 
 @dataclass

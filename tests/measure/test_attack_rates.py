@@ -119,3 +119,17 @@ def test_paired_differences_use_what_both_sides_have() -> None:
     assert "success rate at 500 queries" in rows
     assert "success rate at 2000 queries" not in rows
     assert rows["mean queries, attacked in both"].difference.value == pytest.approx((90 - 500) / 4)
+
+
+def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
+    """Five texts classified by both; the second attack alone beats one of them, and tries one that the first left alone."""
+    records = [outcome("failed"), outcome("failed"), outcome("success"), outcome("skipped"), outcome("skipped", correct=False)]
+    first = dict(enumerate(records))
+    second = {**first, 0: outcome("success"), 3: outcome("failed")}
+    rows = {row.name: (row.first, row.second, row.difference.value) for row in paired_differences(first, second)}
+    assert rows["accuracy"] == pytest.approx((4 / 5, 4 / 5, 0))
+    assert rows["accuracy under attack"] == pytest.approx((2 / 5, 2 / 5, 0))
+    assert rows["accuracy under attack, untried as surviving"] == pytest.approx((3 / 5, 2 / 5, 1 / 5))
+    assert rows["success rate"] == pytest.approx((1 / 3, 2 / 4, 1 / 3 - 2 / 4))
+    assert rows["success rate, attacked in both"] == pytest.approx((1 / 3, 2 / 3, -1 / 3))
+    assert rows["mean queries, attacked in both"] == pytest.approx((1, 1, 0))

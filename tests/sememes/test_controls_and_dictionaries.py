@@ -70,6 +70,10 @@ def test_an_index_that_is_torn_or_absent_is_named(wordnet: Path) -> None:
     (wordnet / "index.noun").write_text("dog n 5 1 @ 1 1 00000010\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"index\.noun:1: no line of an index"):
         open_lemmas(f"wordnet:{wordnet}")
+    for count in ("0", "\N{SUPERSCRIPT TWO}", "9" * 5000):
+        (wordnet / "index.noun").write_text(f"dog n {count} 1 @ 1 1 00000010\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"index\.noun:1: no line of an index"):
+            open_lemmas(f"wordnet:{wordnet}")
     (wordnet / "index.noun").unlink()
     with pytest.raises(DataError, match=r"index\.noun: there is no such file; .* need index\.\*"):
         open_lexicon(f"dictionary:wordnet:{wordnet}")

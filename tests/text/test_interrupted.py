@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
 from sememekit.text.reading import FaultCounter
 from sememekit.text.sources import Source, unpack
@@ -52,6 +52,8 @@ def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_pa
     left.mkdir(parents=True)
     (left / "train.bin").write_bytes(b"old")
     (left.parent / "key.partial").write_bytes(b"half a marker")
+    with pytest.raises(DataError, match=r"or replace them with --force; .*\.out\.partial is of a command that was killed"):
+        preprocess("plain", text, tmp_path / "out", seed=2)
     preprocess("plain", text, tmp_path / "out", seed=2, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
