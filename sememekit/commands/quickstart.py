@@ -26,6 +26,7 @@ from sememekit.commands.signals import Stopped, StopRequest, held_signals, relea
 from sememekit.commands.train import MAY_CHANGE, TrainReport, train
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
+from sememekit.files import replace_file
 from sememekit.sememes import SememeGraph
 from sememekit.text import PreparedData
 from sememekit.text.corpora.peoples_daily import PeoplesDaily
@@ -125,6 +126,8 @@ def _quickstart(
     _begin(out, settings, fresh)
     done = _finished(out)
     if done is not None:
+        if not (out / _PAGE).is_file():
+            replace_file(out / _PAGE, report_page(done).encode())
         return done.model_copy(update={"already_done": True})
     began = time.perf_counter()
     progress("text and graph", 0, 3)
@@ -158,8 +161,8 @@ def _quickstart(
         seconds=time.perf_counter() - began,
         next_commands=_next_commands(out),
     )
-    (out / _PAGE).write_text(report_page(finished), encoding="utf-8")
-    (out / _REPORT).write_text(finished.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    replace_file(out / _PAGE, report_page(finished).encode())
+    replace_file(out / _REPORT, finished.model_dump_json(indent=1).encode() + b"\n")  # the last: with it all is done
     return finished
 
 
@@ -170,7 +173,8 @@ def _begin(out: Path, settings: QuickstartSettings, fresh: bool) -> None:
         ConfigError: see ``quickstart``.
     """
     path = out / _SETTINGS
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not path.is_file())):
+    torn = out / f".{_SETTINGS}.writing"  # of one that was killed in its first moment
+    if out.exists() and (not out.is_dir() or (any(entry != torn for entry in out.iterdir()) and not path.is_file())):
         raise ConfigError(f"{out} holds something that is not of a quickstart; choose another folder with --out")
     if fresh and path.is_file():
         for name in _OURS:
@@ -191,7 +195,7 @@ def _begin(out: Path, settings: QuickstartSettings, fresh: bool) -> None:
                 f"{_command(out, settings)} --fresh"
             )
     out.mkdir(parents=True, exist_ok=True)
-    path.write_text(settings.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    replace_file(path, settings.model_dump_json(indent=1).encode() + b"\n")
 
 
 def _fixed(settings: QuickstartSettings) -> QuickstartSettings:
@@ -233,9 +237,9 @@ def _prepare_text(out: Path, settings: QuickstartSettings) -> Path:
         raise DataError(f"{month}: a share of {settings.share:g} of its {len(paragraphs)} paragraphs is none; use more")
     path = out / "text" / "month.txt"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"\n".join(chosen) + b"\n")
+    replace_file(path, b"\n".join(chosen) + b"\n")
     counts = {"paragraphs": len(chosen), "paragraphs_of_month": len(paragraphs), "month": month.name}
-    (out / "text" / "counts.json").write_text(json.dumps(counts) + "\n", encoding="utf-8")
+    replace_file(out / "text" / "counts.json", json.dumps(counts).encode() + b"\n")
     return path
 
 

@@ -26,6 +26,7 @@ from sememekit.commands.quickstart import (
     quickstart,
 )
 from sememekit.commands.quickstart_page import ModelRow, QuickstartReport, report_page, verdict
+from sememekit.commands.train import TrainReport
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from tests.commands.test_explain import check_page
@@ -109,6 +110,40 @@ def test_a_wrong_setting_is_found_before_anything_is_done(tmp_path: Path, month:
     with pytest.raises(ConfigError, match="hiden_size"):
         quickstart(tmp_path / "out", month=month, overrides=["encoder.hiden_size=6"])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["settings.json", "text/month.txt", "text/counts.json", "report.html", "quickstart.json"])
+def test_its_files_are_written_whole_or_not_at_all(
+    tmp_path: Path, month: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Killed just before the rename of a file, it leaves nothing of that name, and the same command goes on."""
+
+    class KilledError(BaseException):
+        pass
+
+    real, out = os.replace, tmp_path / "out"
+
+    def replace(source: Path, target: Path) -> None:
+        if Path(target) == out / name:
+            raise KilledError
+        real(source, target)
+
+    trained: dict[str, TrainReport] = {}
+    module = "sememekit.commands.quickstart"
+    monkeypatch.setattr(f"{module}._train_all", lambda *rest: trained)
+    monkeypatch.setattr(f"{module}.CONTEXTS", ())
+    monkeypatch.setattr(f"{module}.report_page", lambda report: "a page")
+    with monkeypatch.context() as killed:
+        killed.setattr("sememekit.files.os.replace", replace)
+        with pytest.raises(KilledError):
+            quickstart(out, share=0.2, month=month, overrides=TOY)
+    assert not (out / name).exists()
+    report = quickstart(out, share=0.2, month=month, overrides=TOY)
+    assert (out / name).is_file()
+    assert not report.already_done
+    (out / "report.html").unlink()
+    assert quickstart(out, share=0.2, month=month, overrides=TOY).already_done
+    assert (out / "report.html").is_file()
 
 
 @pytest.mark.slow
