@@ -48,6 +48,7 @@ from sememekit.training import EpochReport, Report, RunFolder, StopReport, Train
 from sememekit.training.checkpoint import Snapshot, write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.progress import ending_text
 from sememekit.training.tensorboard import TensorBoardLog
 
 MAY_CHANGE = (
@@ -218,7 +219,7 @@ def _train(
         parameters=parameters,
         vectors=vectors,
         remarks=remarks,
-        finished=progress.finished,
+        finished=ending_text(progress, plan.schedule),
         stopped=stopped,
     )
 
