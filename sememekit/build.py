@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from inspect import isabstract
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,14 +30,15 @@ from sememekit.config import (
     unread,
 )
 from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import Encoder, EncoderResources
+from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import LabelPredictor, SentencePredictor, Task, WordPredictor
+from sememekit.tasks.base import Kind, Task
+from sememekit.tasks.resources import Chosen, TaskResources
 from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
@@ -143,7 +145,11 @@ def variant(slot: str, name: str) -> Any:
             and issubclass(settings, Settings)
         )
 
-    return load_variant(slot, name, table, is_one)
+    found = load_variant(slot, name, table, is_one)
+    if isabstract(found):
+        lacks = ", ".join(sorted(found.__abstractmethods__))
+        raise ConfigError(f"{slot} {name!r}: the class lacks what every {slot} of its kind has: {lacks}; add it to the class")
+    return found
 
 
 def check_plan_code(table: Mapping[str, Any], where: str) -> None:
@@ -171,9 +177,9 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         given = table.get(slot)
         parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
     for slot, (_, _, usual) in _VARIANTS.items():
-        if slot == "decoder" and predicts_labels(parts["task"].name):
+        if slot == "decoder" and not variant("task", parts["task"].name).takes_decoder:
             if table.get(slot):
-                raise ConfigError(f"{where}: task {parts['task'].name!r} predicts labels, not words; leave the decoder out")
+                raise ConfigError(f"{where}: {_no_words(parts['task'].name)}; leave the decoder out")
             parts[slot] = None
             continue
         given = dict(table.get(slot) or {})
@@ -216,10 +222,21 @@ def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
     return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
 
 
-def predicts_labels(task: str) -> bool:
-    """Whether the task of this name predicts labels of whole texts."""
-    found: type[Task] = variant("task", task)
-    return issubclass(found, LabelPredictor)
+def kinds_of(table: Mapping[str, Any]) -> frozenset[Kind]:
+    """What commands can ask of the task that the table of a plan names: see ``Task.kinds``. No weights are read.
+
+    Raises:
+        ConfigError: a task that is not known here.
+    """
+    task = table.get("task")
+    name = task.get("name") if isinstance(task, Mapping) else None
+    found: type[Task] = variant("task", name if isinstance(name, str) else USUAL_VARIANTS["task"])
+    return found.kinds
+
+
+def _no_words(task: str) -> str:
+    """Why a task takes no output layer."""
+    return f"task {task!r} predicts {'labels, not' if 'labels' in variant('task', task).kinds else 'no'} words"
 
 
 def labels_of(signature: Signature) -> tuple[str, ...]:
@@ -252,50 +269,18 @@ def build_task(
     if graph is not None:
         graph.check_vocabulary(vocabulary)
     torch.manual_seed(plan.run.seed)
-    task_class = variant("task", plan.task.name)
-    encoder_class = variant("encoder", plan.encoder.name)
-    if encoder_class.reads_ahead and issubclass(task_class, WordPredictor | SentencePredictor):
+    task_class: type[Task] = variant("task", plan.task.name)
+    encoder = Chosen[Encoder](plan.encoder.name, variant("encoder", plan.encoder.name), plan.encoder.settings)
+    if encoder.kind.reads_ahead and task_class.left_to_right:
         raise ConfigError(
-            f"task {plan.task.name!r} predicts the next word, which encoder {plan.encoder.name!r} has read already; take an "
-            f"encoder that reads from left to right{nearest(plan.encoder.name.removeprefix('bi'), ENCODERS)}"
+            f"task {plan.task.name!r} predicts the next word, which encoder {encoder.name!r} has read already; take an "
+            f"encoder that reads from left to right{nearest(encoder.name.removeprefix('bi'), ENCODERS)}"
         )
-    if issubclass(task_class, SentencePredictor):
-        return _build_sentence_model(plan, task_class, encoder_class, vocabulary, graph, chunks)
-    embedding = task_class.make_embedding(plan.task.settings, vocabulary)
-    encoder = encoder_class(plan.encoder.settings, EncoderResources(embedding.embedding_dim, vocabulary, graph))
-    if plan.decoder is None:
-        classifier: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, labels)
-        return classifier
-    decoder_class = variant("decoder", plan.decoder.name)
-    width = task_class.context_size(plan.task.settings, encoder)
-    decoder = decoder_class(plan.decoder.settings, Resources(width, vocabulary, graph, embedding, clusters))
-    task: Task = task_class(plan.task.settings, vocabulary, embedding, encoder, decoder)
-    return task
-
-
-def _build_sentence_model(
-    plan: Plan,
-    task_class: Any,
-    encoder_class: Any,
-    vocabulary: Vocabulary,
-    graph: SememeGraph | None,
-    chunks: ChunkVocabulary | None,
-) -> Task:
-    """A model whose output layer chooses from entries of its own, made of the words."""
-    assert plan.decoder is not None
-    settings, decoder_settings = plan.task.settings, plan.decoder.settings
-    entries = task_class.make_entries(settings, vocabulary, chunks, graph)
-    embedding = task_class.make_embedding(settings, entries, graph)
-    encoder = encoder_class(plan.encoder.settings, EncoderResources(task_class.input_size(settings), vocabulary, graph))
-    decoder_class = variant("decoder", plan.decoder.name)
-    if (needs := decoder_class.needs(decoder_settings) & {"graph", "clusters"}) != frozenset():
-        raise ConfigError(
-            f"task {plan.task.name!r} chooses from chunks of words, and decoder {plan.decoder.name!r} with these settings "
-            f"needs the {min(needs)} of single words; take one that does not, such as --decoder softmax or --decoder mos"
-        )
-    decoder = decoder_class(decoder_settings, Resources(embedding.embedding_dim, entries.names, None, embedding))
-    task: Task = task_class(settings, vocabulary, entries, embedding, encoder, decoder)
-    return task
+    decoder = None
+    if plan.decoder is not None:
+        decoder = Chosen[Decoder](plan.decoder.name, variant("decoder", plan.decoder.name), plan.decoder.settings)
+    resources = TaskResources(plan.task.name, vocabulary, encoder, decoder, graph, clusters, labels, chunks)
+    return task_class.build(plan.task.settings, resources)
 
 
 def pick_device(name: str) -> torch.device:
@@ -359,7 +344,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
     if not plan.clusters.path:
         return None
     if plan.decoder is None:
-        raise ConfigError(f"task {plan.task.name!r} predicts labels, not words; leave --clusters out")
+        raise ConfigError(f"{_no_words(plan.task.name)}; leave --clusters out")
     if "clusters" not in variant("decoder", plan.decoder.name).needs(plan.decoder.settings):
         raise ConfigError(
             f"decoder {plan.decoder.name!r} with these settings takes no word clusters; leave --clusters out, or choose a "

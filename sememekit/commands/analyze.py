@@ -20,7 +20,7 @@ from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
-from sememekit.tasks.writing import Predictor, TextWriter, predictor
+from sememekit.tasks.writing import Predictor, is_text_writer, predictor
 from sememekit.text import PreparedData
 
 Progress = Callable[[str, int, int | None], None]
@@ -183,7 +183,7 @@ def analyze(
     models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
     prepared = data_of_run(models[0].loaded, data)
     _check_vocabularies(models)
-    if len({isinstance(model.task, TextWriter) for model in models}) > 1:
+    if len({is_text_writer(model.task) for model in models}) > 1:
         raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
     text = _Text(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
@@ -251,8 +251,8 @@ class _Text:
     """
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
-        self.data, self._split, self.is_pairs = data, split, isinstance(task, TextWriter)
-        if isinstance(task, TextWriter):
+        self.data, self._split, self.is_pairs = data, split, is_text_writer(task)
+        if is_text_writer(task):
             examples = data.examples(split)
             targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
             self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
@@ -268,7 +268,7 @@ class _Text:
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
         """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
         begin, length = 0, -(-len(self.words) // self.columns)
-        if isinstance(task, TextWriter):
+        if is_text_writer(task):
             chunks = task.score_pairs(self.data, self._split, progress)
         else:
             chunks = task.score(self._stream, batch_size=self.columns, progress=progress)

@@ -19,7 +19,7 @@ from sememekit.commands.predict import load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
-from sememekit.tasks.classifier import TextClassifier
+from sememekit.tasks.classifier import TextClassifier, is_text_classifier
 from sememekit.text import PreparedData
 from sememekit.text.prepared import Examples
 from sememekit.training import autocast
@@ -182,7 +182,7 @@ def analyze_labels(
     models = []
     for number, (path, classifier) in enumerate(classifiers, start=1):
         task = classifier.task
-        if not isinstance(task, TextClassifier):
+        if not is_text_classifier(task):
             raise ConfigError(f"analyze knows how to look into the classifiers of sememekit; {path} is a {type(task).__name__}")
         if classifier.run.vocabulary.fingerprint != prepared.vocabulary.fingerprint or summary is None:
             raise DataError(

@@ -18,8 +18,8 @@ from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import LabelPredictor, SentencePredictor, word_predictor
-from sememekit.tasks.writing import TextWriter
+from sememekit.tasks.base import SentencePredictor, is_label_predictor, is_sentence_predictor, word_predictor
+from sememekit.tasks.writing import TextWriter, is_text_writer
 from sememekit.text import PreparedData
 from sememekit.training import autocast
 
@@ -132,14 +132,14 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = load_run(run, which=which, device=device)
-    if isinstance(loaded.task, SentencePredictor):
+    if is_sentence_predictor(loaded.task):
         if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), progress)
-    if isinstance(loaded.task, TextWriter):
+    if is_text_writer(loaded.task):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
@@ -278,11 +278,11 @@ def evaluate(
     loaded = load_run(run, which=which, device=device)
     dtype = _prepare(loaded, device, dtype)
     prepared = data_of_run(loaded, data)
-    if (overrides or texts is not None) and not isinstance(loaded.task, TextWriter):
+    if (overrides or texts is not None) and not is_text_writer(loaded.task):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
     with autocast(loaded.device, dtype):
-        if isinstance(loaded.task, TextWriter):
+        if is_text_writer(loaded.task):
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = {score.name: score.value for score in judged.scores[0].values}
@@ -293,7 +293,7 @@ def evaluate(
                 "signature": judged.scores[0].signature,
                 "perplexity_signature": signature,
             }
-        elif isinstance(loaded.task, LabelPredictor):
+        elif is_label_predictor(loaded.task):
             accuracy, nats = loaded.task.judge(prepared, split)
             metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
             if (vectors := loaded.task.vector_coverage(prepared, split)) is not None:

@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from sememekit.build import check_plan_code, predicts_labels
+from sememekit.build import check_plan_code, kinds_of
 from sememekit.commands import page
 from sememekit.commands.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, write_output
-from sememekit.tasks.classifier import TextClassifier
+from sememekit.tasks.classifier import TextClassifier, is_text_classifier
 from sememekit.training import RunFolder
 
 
@@ -106,9 +106,7 @@ def is_label_run(run: Path) -> bool:
     """
     plan = RunFolder.open(run).plan
     check_plan_code(plan, f"{run}/plan.json")
-    task = plan.get("task")
-    name = task.get("name") if isinstance(task, dict) else None
-    return predicts_labels(name if isinstance(name, str) else "language_model")
+    return "labels" in kinds_of(plan)
 
 
 def explain_label(
@@ -142,7 +140,7 @@ def explain_label(
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
     classifier = load_classifier(run, which=which, device=device, command="explain")
     task = classifier.task
-    if not isinstance(task, TextClassifier):
+    if not is_text_classifier(task):
         raise ConfigError(f"explain knows how to take words from the classifiers of sememekit, and this is a {type(task)!r}")
     if label is not None and label not in task.labels:
         raise ConfigError(f"--label {label!r}: the model has the labels {', '.join(task.labels)}")

@@ -15,7 +15,7 @@ from sememekit.commands.segment import recorded_form, recorded_name, segmenter_f
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError, DataError
 from sememekit.tasks.base import WordPredictor
-from sememekit.tasks.writing import TextWriter, predictor
+from sememekit.tasks.writing import TextWriter, is_text_writer, predictor
 from sememekit.text import Signature, Vocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segment import Segmenter
@@ -88,12 +88,12 @@ def score(
     """
     loaded = load_run(run, which=which, device=device)
     task = predictor(loaded.task, "score")
-    if isinstance(task, TextWriter) and carry:
+    if is_text_writer(task) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
     prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
     signature = loaded.folder.data_signature()
     segmenter = recorded_segmenter(loaded, signature, lexicon) if segment else None
-    if isinstance(task, TextWriter):
+    if is_text_writer(task):
         return _score_pairs(task, lines, segmenter)
     end = loaded.vocabulary.end_id if signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, recorded_form(loaded.folder))

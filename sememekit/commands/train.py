@@ -42,12 +42,13 @@ from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.clusters import read_clusters
-from sememekit.tasks.base import LabelPredictor, Task, VectorCoverage
+from sememekit.tasks.base import Task, VectorCoverage, is_label_predictor
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.checkpoint import Snapshot, write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.progress import ending_text
 from sememekit.training.tensorboard import TensorBoardLog
 
 MAY_CHANGE = (
@@ -165,7 +166,7 @@ def _train(
     remarks = remarks_on(plan) if folder is None else ()
     for text in remarks:
         on_remark(text)
-    vectors = task.vector_coverage(data, "train") if isinstance(task, LabelPredictor) and not begun else None
+    vectors = task.vector_coverage(data, "train") if is_label_predictor(task) and not begun else None
     if vectors is not None:
         on_remark(f"vectors: {vectors.sentence()}")
     parameters = sum(parameter.numel() for parameter in task.parameters() if parameter.requires_grad)
@@ -219,7 +220,7 @@ def _train(
         parameters=parameters,
         vectors=vectors,
         remarks=remarks,
-        finished=progress.finished,
+        finished=ending_text(progress, plan.schedule),
         stopped=stopped,
     )
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sememekit.build import LoadedRun, check_plan_code, load_run, prepare_torch, variant
+from sememekit.build import LoadedRun, check_plan_code, kinds_of, load_run, prepare_torch
 from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.config import Settings, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
@@ -150,9 +150,7 @@ def is_writer(run: Path) -> bool:
     """
     plan = RunFolder.open(run).plan
     check_plan_code(plan, f"{run}/plan.json")
-    task = plan.get("task")
-    name = task.get("name") if isinstance(task, dict) else None
-    return issubclass(variant("task", name if isinstance(name, str) else "language_model"), TextWriter)
+    return "texts" in kinds_of(plan)
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:

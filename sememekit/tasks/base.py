@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -19,7 +19,14 @@ from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.measure.classes import Accuracy
+from sememekit.tasks.resources import TaskResources
 from sememekit.text import PreparedData, Vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
+"""What commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
 """What one batch hands to the next: tensors, so that a checkpoint can hold them."""
@@ -73,9 +80,34 @@ def worse_than_before(headline: Headline, new: float, history: Sequence[float], 
 
 
 class Task(nn.Module, ABC):
-    """A model together with what it is trained and judged on. The trainer knows nothing but this."""
+    """A model together with what it is trained and judged on. The trainer knows nothing but this.
+
+    A subclass nests a frozen ``Settings``. It derives from ``WordPredictor``, ``SentencePredictor``, ``LabelPredictor`` or
+    ``writing.TextWriter`` where commands shall do more with it than ``train`` and ``eval``.
+    """
 
     Settings: type[Settings]
+    kinds: ClassVar[frozenset[Kind]] = frozenset()
+    """What commands can ask of it. Each is declared by the class that promises its methods: "words" by ``WordPredictor``,
+    "sentences" by ``SentencePredictor``, "labels" by ``LabelPredictor``, "texts" by ``writing.TextWriter``, "influence" by
+    ``classifier.TextClassifier`` and "lattices" by ``lattice.Lattice``. A subclass inherits it."""
+    takes_decoder: ClassVar[bool] = True
+    """Whether it has an output layer that ``--decoder`` chooses."""
+    left_to_right: ClassVar[bool] = False
+    """Whether it predicts what its encoder reads next, so that no encoder fits that ``reads_ahead``."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, settings: Any, resources: TaskResources) -> Self:
+        """The model, freshly initialised, on the CPU; torch's generator is seeded before.
+
+        Args:
+            settings: of this class.
+            resources: the words, and the parts that the plan names: ``resources.make_encoder`` and ``make_decoder``.
+
+        Raises:
+            ConfigError: the parts do not fit, or one needs what is not there.
+        """
 
     @property
     @abstractmethod
@@ -86,11 +118,6 @@ class Task(nn.Module, ABC):
     def needs(cls, settings: Any) -> frozenset[str]:
         """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
         return frozenset()
-
-    @classmethod
-    def context_size(cls, settings: Any, encoder: Encoder) -> int:
-        """The size of the contexts that words are predicted from, which an output layer is built for."""
-        return encoder.output_size
 
     def remarks(self, data: PreparedData) -> Sequence[str]:
         """What a user should know before training on ``data`` begins, a sentence each: what is left out, what has no effect."""
@@ -199,6 +226,8 @@ def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
 
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
+    left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
@@ -240,12 +269,10 @@ class WordPredictor(Task):
 
 
 class SentencePredictor(Task):
-    """A task whose model gives whole sentences a probability, and its words none of their own.
+    """A task whose model gives whole sentences a probability, and its words none of their own."""
 
-    ``build`` makes three things for it: the entries that its output layer chooses from (``make_entries``), their vectors
-    (``make_embedding``), and an encoder of vectors of ``input_size``.
-    """
-
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
+    left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
 
     @property
@@ -312,6 +339,8 @@ class LabelPredictor(Task):
         num_texts: N, texts of an example.
     """
 
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"labels"})
+    takes_decoder: ClassVar[bool] = False
     vocabulary: Vocabulary
     labels: tuple[str, ...]
     num_texts: ClassVar[int]
@@ -329,13 +358,28 @@ class LabelPredictor(Task):
         """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
 
 
+def is_word_predictor(task: Task) -> TypeIs[WordPredictor]:
+    """Whether the task declares that it predicts words."""
+    return "words" in task.kinds
+
+
+def is_sentence_predictor(task: Task) -> TypeIs[SentencePredictor]:
+    """Whether the task declares that it gives whole sentences a probability."""
+    return "sentences" in task.kinds
+
+
+def is_label_predictor(task: Task) -> TypeIs[LabelPredictor]:
+    """Whether the task declares that it predicts labels of texts."""
+    return "labels" in task.kinds
+
+
 def label_predictor(task: Task, command: str) -> LabelPredictor:
     """The task, where it predicts labels.
 
     Raises:
         ConfigError: where it does not, naming ``command``.
     """
-    if not isinstance(task, LabelPredictor):
+    if not is_label_predictor(task):
         raise ConfigError(
             f"{command} needs a model that predicts labels, and this run is a {type(task).__name__}; train one with "
             "'sememekit train --task nli|classification', or see 'sememekit score' and 'sememekit generate' for this one"
@@ -349,9 +393,9 @@ def word_predictor(task: Task, command: str) -> WordPredictor:
     Raises:
         ConfigError: where it does not, naming ``command``.
     """
-    if not isinstance(task, WordPredictor):
-        labels = ", 'sememekit predict RUN' for texts of yours" if isinstance(task, LabelPredictor) else ""
-        labels = ", 'sememekit evaluate-ppl RUN' for its perplexity" if isinstance(task, SentencePredictor) else labels
+    if not is_word_predictor(task):
+        labels = ", 'sememekit predict RUN' for texts of yours" if is_label_predictor(task) else ""
+        labels = ", 'sememekit evaluate-ppl RUN' for its perplexity" if is_sentence_predictor(task) else labels
         raise ConfigError(
             f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; "
             f"use 'sememekit eval RUN' for its metrics{labels}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,17 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, VectorCoverage
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor, Task, VectorCoverage
 from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.resources import TaskResources
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.buckets import bucketed_batches, sorted_batches
 from sememekit.text.examples.base import START, STOP
 from sememekit.text.prepared import Examples
 from sememekit.text.vectors import read_vectors
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
@@ -56,6 +60,7 @@ class TextClassifier(LabelPredictor):
     examples of a batch. A subclass says how many texts an example has and what features they give.
     """
 
+    kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
     headline: ClassVar[Headline] = Headline("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
@@ -125,6 +130,13 @@ class TextClassifier(LabelPredictor):
         """(V,) 1 where the file of vectors has the word, 0 where it has not, ``NOT_RECORDED`` where nobody knows."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
+
+    @classmethod
+    def build(cls, settings: Settings, resources: TaskResources) -> Self:
+        """See ``Task.build``."""
+        embedding = cls.make_embedding(settings, resources.vocabulary)
+        encoder = resources.make_encoder(settings.embedding_size)
+        return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
 
     @staticmethod
     def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
@@ -373,3 +385,8 @@ class TextClassifier(LabelPredictor):
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}
+
+
+def is_text_classifier(task: Task) -> TypeIs[TextClassifier]:
+    """Whether the task declares that words can be taken from its texts, and that it can be looked into."""
+    return "influence" in task.kinds

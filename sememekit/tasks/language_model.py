@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import at_least_single, shared_dropout
 from sememekit.measure import unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
+from sememekit.tasks.resources import TaskResources
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import evaluation_columns, random_chunks, training_columns
 
@@ -84,6 +85,14 @@ class LanguageModel(WordPredictor):
         self.embedding = embedding
         self.encoder = encoder
         self.decoder = decoder
+
+    @classmethod
+    def build(cls, settings: Settings, resources: TaskResources) -> Self:
+        """See ``Task.build``."""
+        embedding = cls.make_embedding(settings, resources.vocabulary)
+        encoder = resources.make_encoder(settings.embedding_size)
+        decoder = resources.make_decoder(encoder.output_size, embedding)
+        return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
     @staticmethod
     def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:

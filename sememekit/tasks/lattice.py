@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.layers import ending_edges, linear, log_marginal, rows_of, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import BatchLoss, Carry, Headline, SentencePredictor, Task
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor, Task
 from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.lattice_batch import LatticeBatch, make_batch, roomy
 from sememekit.tasks.lattice_entries import Entries, make_entries
@@ -27,10 +27,14 @@ from sememekit.tasks.lattice_paths import Lattices
 from sememekit.tasks.lattice_senses import sense_copies, start_from_sememes
 from sememekit.tasks.lattice_settings import LONG, LatticeSettings
 from sememekit.tasks.lattice_states import GUMBEL, NEEDS_PROBABILITIES, SAMPLED, TREES, Merging, Walked, walk
+from sememekit.tasks.resources import TaskResources
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.batching import sentence_bounds
 from sememekit.text.buckets import bucketed_batches, sorted_batches
 from sememekit.text.chunks import ChunkVocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Lattice(SentencePredictor):
     With L = 1, E = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
+    kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
     headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
 
     Settings = LatticeSettings
@@ -110,6 +115,16 @@ class Lattice(SentencePredictor):
         self.word_copies: Tensor
         self.updates: Tensor
         self.planned_updates: int | None = None
+
+    @classmethod
+    def build(cls, settings: LatticeSettings, resources: TaskResources) -> Self:
+        """See ``Task.build``: the output layer chooses from entries, which are made of the words."""
+        vocabulary, graph = resources.vocabulary, resources.graph
+        entries = cls.make_entries(settings, vocabulary, resources.chunks, graph)
+        embedding = cls.make_embedding(settings, entries, graph)
+        encoder = resources.make_encoder(cls.input_size(settings))
+        decoder = resources.make_decoder(embedding.embedding_dim, embedding, entries.names)
+        return cls(settings, vocabulary, entries, embedding, encoder, decoder)
 
     @staticmethod
     def _opening(settings: LatticeSettings, vocabulary: Vocabulary) -> int:
@@ -485,13 +500,18 @@ class Lattice(SentencePredictor):
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
 
+def is_lattice_model(task: Task) -> TypeIs[Lattice]:
+    """Whether the task declares that its sentences can be read as lattices."""
+    return "lattices" in task.kinds
+
+
 def lattice_model(task: Task, command: str) -> Lattice:
     """The task, where it is a lattice model.
 
     Raises:
         ConfigError: where it is not, naming ``command``.
     """
-    if not isinstance(task, Lattice):
+    if not is_lattice_model(task):
         raise ConfigError(
             f"{command} needs a lattice model, and this run is a {type(task).__name__}; train one with "
             "'sememekit train --task lattice' on data of 'sememekit preprocess ... --chunks N --chunk-length L'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, tallies
 from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.writing import Ids, Rereading, TextWriter
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.buckets import bucketed_batches, sorted_batches
@@ -116,7 +118,7 @@ class SequenceToSequence(TextWriter):
             settings.embedding_size,
             encoder.output_size,
             settings.hidden_size,
-            self.context_size(settings, encoder),
+            settings.output_size or settings.hidden_size,
             num_layers=settings.num_layers,
             cell=settings.cell,
             feeding=settings.feeding,
@@ -126,6 +128,14 @@ class SequenceToSequence(TextWriter):
         )
         self.decoder = decoder
         self._begin, self._end = vocabulary.id(START), vocabulary.id(STOP)
+
+    @classmethod
+    def build(cls, settings: Settings, resources: TaskResources) -> Self:
+        """See ``Task.build``."""
+        embedding = cls.make_embedding(settings, resources.vocabulary)
+        encoder = resources.make_encoder(settings.embedding_size)
+        decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
+        return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
     @property
     def headline(self) -> Headline:
@@ -138,11 +148,6 @@ class SequenceToSequence(TextWriter):
         embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
         nn.init.uniform_(embedding.weight, -0.1, 0.1)
         return embedding
-
-    @classmethod
-    def context_size(cls, settings: Settings, encoder: Encoder) -> int:
-        """See ``Task.context_size``."""
-        return settings.output_size or settings.hidden_size
 
     @property
     def device(self) -> torch.device:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -16,9 +16,12 @@ from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks.base import LabelPredictor, Scored, Task, WordPredictor, word_predictor
+from sememekit.tasks.base import Kind, Scored, Task, WordPredictor, is_label_predictor, word_predictor
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.prepared import Wordings
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Ids = NDArray[np.integer]
 
@@ -45,6 +48,7 @@ class TextWriter(Task):
         judged_by: what its texts are measured by.
     """
 
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"texts"})
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
@@ -109,14 +113,19 @@ class TextWriter(Task):
         """
 
 
+def is_text_writer(task: Task) -> TypeIs[TextWriter]:
+    """Whether the task declares that it writes texts for texts."""
+    return "texts" in task.kinds
+
+
 def text_writer(task: Task, command: str) -> TextWriter:
     """The task, where it writes texts for texts.
 
     Raises:
         ConfigError: where it does not, naming ``command``.
     """
-    if not isinstance(task, TextWriter):
-        other = "predict" if isinstance(task, LabelPredictor) else "generate RUN PROMPT', 'sememekit score"
+    if not is_text_writer(task):
+        other = "predict" if is_label_predictor(task) else "generate RUN PROMPT', 'sememekit score"
         raise ConfigError(
             f"{command} needs a model that writes a text for a text, and this run is a {type(task).__name__}; train one with "
             f"'sememekit train --task headline|dialogue', or see 'sememekit {other}' for this one"
@@ -134,14 +143,14 @@ def predictor(task: Task, command: str) -> Predictor:
     Raises:
         ConfigError: where it does not, naming ``command``.
     """
-    return task if isinstance(task, TextWriter) else word_predictor(task, command)
+    return task if is_text_writer(task) else word_predictor(task, command)
 
 
 def predictions(
     task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Scored]:
     """Every prediction of a split with its context, without dropout: see ``WordPredictor.score`` and ``score_pairs``."""
-    if isinstance(task, TextWriter):
+    if is_text_writer(task):
         return task.score_pairs(data, split, progress)
     return task.score(data.tokens(split), progress=progress)
 

@@ -19,52 +19,13 @@ from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder, Snapshot
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight
 from sememekit.training.optimizers import make_optimizer
+from sememekit.training.progress import Ending, Progress, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
-
-_OVER_FITS: Final = "the model over-fits"
-"""How the reason begins for which such a run is over."""
 
 _ABOVE_UNIFORM: Final = 1.5
 """A perplexity beyond this times that of guessing all words alike is divergence. An untrained model lies near it, on either
 side, and one that stays there is stuck."""
-
-
-@dataclass
-class Progress:
-    """Where a run stands, apart from tensors. Plain numbers, stored as they are.
-
-    Attributes:
-        epoch: the epoch at hand, from 1.
-        batch: batches of it done.
-        step: optimiser steps of the run.
-        rate: learning rate.
-        best: best headline metric on validation so far, and the epoch of it.
-        since_best: epochs since the last improvement.
-        stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count: training loss of the epoch so far.
-        seconds: training time of the epoch so far.
-        finished: why the run is over, or an empty string.
-        averaging: whether steps go into the mean of the weights.
-        history: the headline metric on validation after each epoch.
-        first_nats: mean training loss of the first epoch, in nats a prediction.
-    """
-
-    epoch: int = 1
-    batch: int = 0
-    step: int = 0
-    rate: float = 0.0
-    best: float | None = None
-    best_epoch: int = 0
-    since_best: int = 0
-    stalled: int = 0
-    nats: float = 0.0
-    count: int = 0
-    seconds: float = 0.0
-    finished: str = ""
-    averaging: bool = False
-    history: list[float] = field(default_factory=list)
-    first_nats: float = 0.0
 
 
 @dataclass
@@ -303,18 +264,16 @@ class Trainer:
         stuck = self._watch_for_stall(value, ignorant)
         over_fits = bool(stuck) and self._over_fits(ignorant)
         if progress.epoch >= schedule.epochs:
-            progress.finished = f"{schedule.epochs} epochs done"
+            progress.finished = Ending.EPOCHS
         elif schedule.stop_after and progress.since_best >= schedule.stop_after:
-            progress.finished = f"no better validation for {progress.since_best} epochs"
+            progress.finished = Ending.PATIENCE
         elif cut and progress.rate < schedule.minimum_rate:
-            progress.finished = f"the rate fell below {schedule.minimum_rate:g}"
+            progress.finished = Ending.RATE
         elif worse:
-            progress.finished = f"validation is worse than the best of all but the last {window} epochs before"
+            progress.finished = Ending.NON_MONOTONE
         elif over_fits:
-            progress.finished = (
-                f"{_OVER_FITS}: since epoch {progress.best_epoch} validation got worse while the training loss fell; for a "
-                "better model take more text, more dropout or a smaller size"
-            )
+            progress.finished = Ending.OVER_FITS
+        ended = ending_text(progress, schedule)
         progress.rate *= schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
@@ -328,7 +287,7 @@ class Trainer:
             rate=report_rate,
             best=best,
             rate_cut=cut,
-            finished=progress.finished,
+            finished=ended,
             seconds=seconds,
             tokens_per_second=speed,
             averaged=averaged,
@@ -405,7 +364,7 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """All that resuming needs beside the weights."""
         return {
-            "progress": dict(vars(self.progress)),
+            "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
             "carry": self.carry,
             "average": self.average.state(),
@@ -416,7 +375,7 @@ class Trainer:
         """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best so far."""
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
-        self.progress = Progress(**state["progress"])
+        self.progress = Progress.from_stored(state["progress"])
         self.average.restore(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.carry = tuple(part.to(self.device) for part in state["carry"])
@@ -427,15 +386,17 @@ class Trainer:
     def reopen(self) -> None:
         """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
         progress, schedule = self.progress, self.schedule
-        more_epochs = progress.finished.endswith("epochs done") and progress.epoch < schedule.epochs
-        waits_longer = progress.finished.startswith("no better") and (
-            not schedule.stop_after or progress.since_best < schedule.stop_after
-        )
-        over_fits_longer = progress.finished.startswith(_OVER_FITS) and (
-            not self.run_settings.stall_epochs or progress.stalled < self.run_settings.stall_epochs
-        )
-        if more_epochs or waits_longer or over_fits_longer:
-            progress.finished = ""
+        match progress.finished:
+            case Ending.EPOCHS:
+                goes_on = progress.epoch < schedule.epochs
+            case Ending.PATIENCE:
+                goes_on = not schedule.stop_after or progress.since_best < schedule.stop_after
+            case Ending.OVER_FITS:
+                goes_on = not self.run_settings.stall_epochs or progress.stalled < self.run_settings.stall_epochs
+            case _:
+                goes_on = False
+        if goes_on:
+            progress.finished = None
             progress.epoch += 1
 
 

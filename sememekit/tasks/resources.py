@@ -1,0 +1,96 @@
+"""What a task is built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.encoders.base import Encoder, EncoderResources
+from sememekit.errors import ConfigError
+from sememekit.sememes import SememeGraph
+from sememekit.text import Vocabulary
+from sememekit.text.chunks import ChunkVocabulary
+
+Part = TypeVar("Part", Encoder, Decoder)
+
+
+@dataclass(frozen=True)
+class Chosen(Generic[Part]):
+    """An encoder or an output layer that a plan names, not built yet.
+
+    Attributes:
+        name: as the plan has it.
+        kind: the class.
+        settings: of that class.
+    """
+
+    name: str
+    kind: type[Part]
+    settings: Any
+
+
+@dataclass(frozen=True)
+class TaskResources:
+    """What ``Task.build`` is given: the words and what is known of them, and the parts that the plan names.
+
+    A task builds its parts in the order embedding, encoder, output layer, task: the draws of torch's generator follow that
+    order, so that one seed gives one model.
+
+    Attributes:
+        task: its name in the plan, for messages.
+        vocabulary: the V words.
+        encoder: that the plan names.
+        decoder: that the plan names; None for a task that takes none.
+        graph: words, senses and sememes, where the run has a graph.
+        clusters: (V,) the cluster of each word, where the run has a file of word clusters.
+        labels: names of the labels of the data, by id; none for data without labels.
+        chunks: words and n-grams, where the data have them.
+    """
+
+    task: str
+    vocabulary: Vocabulary
+    encoder: Chosen[Encoder]
+    decoder: Chosen[Decoder] | None = None
+    graph: SememeGraph | None = None
+    clusters: NDArray[np.int64] | None = None
+    labels: tuple[str, ...] = ()
+    chunks: ChunkVocabulary | None = None
+
+    def make_encoder(self, input_size: int) -> Encoder:
+        """The encoder of the plan, for input vectors of ``input_size`` numbers.
+
+        Raises:
+            ConfigError: its settings do not fit, or it needs a graph and there is none.
+        """
+        return self.encoder.kind(self.encoder.settings, EncoderResources(input_size, self.vocabulary, self.graph))
+
+    def make_decoder(self, width: int, embedding: nn.Embedding | None, entries: Vocabulary | None = None) -> Decoder:
+        """The output layer of the plan.
+
+        Args:
+            width: H, the size of the contexts.
+            embedding: (V, E) that a tied output layer shares; None for none.
+            entries: what it chooses from, where that is not the words; ``embedding`` has a row for each. The graph and the
+                clusters are of single words and are not offered then.
+
+        Raises:
+            ConfigError: its settings do not fit, it needs what is not there, or the task said that it takes no output layer.
+        """
+        if self.decoder is None:
+            raise ConfigError(
+                f"task {self.task!r} takes no output layer (takes_decoder is False) and asks for one when it is built"
+            )
+        settings = self.decoder.settings
+        if entries is None:
+            return self.decoder.kind(settings, Resources(width, self.vocabulary, self.graph, embedding, self.clusters))
+        if (needs := self.decoder.kind.needs(settings) & {"graph", "clusters"}) != frozenset():
+            raise ConfigError(
+                f"task {self.task!r} chooses from chunks of words, and decoder {self.decoder.name!r} with these settings "
+                f"needs the {min(needs)} of single words; take one that does not, such as --decoder softmax or --decoder mos"
+            )
+        return self.decoder.kind(settings, Resources(width, entries, None, embedding))

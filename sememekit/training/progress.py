@@ -1,0 +1,114 @@
+"""Where a run stands, and why it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Self
+
+from sememekit.training.settings import ScheduleSettings
+
+
+class Ending(StrEnum):
+    """Why a run is over."""
+
+    EPOCHS = "epochs"
+    """All epochs of the schedule are done."""
+    PATIENCE = "patience"
+    """``schedule.stop_after`` epochs without a better validation."""
+    RATE = "rate"
+    """The learning rate fell below ``schedule.minimum_rate``."""
+    NON_MONOTONE = "non_monotone"
+    """Validation is worse than the best of all but the last ``schedule.stop_non_monotone`` epochs."""
+    OVER_FITS = "over_fits"
+    """The training text is learnt, and validation was better before."""
+
+
+_SENTENCES: Final = (
+    (Ending.PATIENCE, "no better validation for "),
+    (Ending.RATE, "the rate fell below "),
+    (Ending.NON_MONOTONE, "validation is worse than "),
+    (Ending.OVER_FITS, "the model over-fits"),
+)
+"""How the sentences begin that earlier versions stored in place of an ending; that of ``EPOCHS`` ends in "epochs done"."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands, apart from tensors. Plain numbers.
+
+    Attributes:
+        epoch: the epoch at hand, from 1; the last one once the run is over.
+        batch: batches of it done.
+        step: optimiser steps of the run.
+        rate: learning rate.
+        best: best headline metric on validation so far, and the epoch of it.
+        since_best: epochs since the last improvement.
+        stalled: epochs from the start in which validation stayed near unigram frequencies.
+        nats, count: training loss of the epoch so far.
+        seconds: training time of the epoch so far.
+        finished: why the run is over; None while it is not.
+        averaging: whether steps go into the mean of the weights.
+        history: the headline metric on validation after each epoch.
+        first_nats: mean training loss of the first epoch, in nats a prediction.
+    """
+
+    epoch: int = 1
+    batch: int = 0
+    step: int = 0
+    rate: float = 0.0
+    best: float | None = None
+    best_epoch: int = 0
+    since_best: int = 0
+    stalled: int = 0
+    nats: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
+    finished: Ending | None = None
+    averaging: bool = False
+    history: list[float] = field(default_factory=list)
+    first_nats: float = 0.0
+
+    def stored(self) -> dict[str, Any]:
+        """As a snapshot holds it."""
+        return {**vars(self), "finished": self.finished.value if self.finished else ""}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """What ``stored`` gave, or an earlier version, which stored a sentence as ``finished``.
+
+        Raises:
+            TypeError: an unknown field.
+            ValueError: an ending that no version knows.
+        """
+        return cls(**{**stored, "finished": _read_ending(stored.get("finished", ""))})
+
+
+def _read_ending(stored: str) -> Ending | None:
+    if not stored:
+        return None
+    if stored.endswith(" epochs done"):
+        return Ending.EPOCHS
+    return next((ending for ending, begin in _SENTENCES if stored.startswith(begin)), None) or Ending(stored)
+
+
+def ending_text(progress: Progress, schedule: ScheduleSettings) -> str:
+    """Why the run is over, for a person; an empty string while it is not."""
+    window, rate = schedule.stop_non_monotone, schedule.minimum_rate
+    match progress.finished:
+        case None:
+            return ""
+        case Ending.EPOCHS:
+            return f"{progress.epoch} epochs done"
+        case Ending.PATIENCE:
+            return f"no better validation for {progress.since_best} epochs"
+        case Ending.RATE:
+            return f"the rate fell below {rate:g}"
+        case Ending.NON_MONOTONE:
+            return f"validation is worse than the best of all but the last {window} epochs before"
+        case Ending.OVER_FITS:
+            return (
+                f"the model over-fits: since epoch {progress.best_epoch} validation got worse while the training loss fell; "
+                "for a better model take more text, more dropout or a smaller size"
+            )

@@ -1,0 +1,78 @@
+"""Where a run stands, as snapshots hold it, those of earlier versions included; and why it ended, for a person."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError
+from sememekit.training import RunFolder, ScheduleSettings
+from sememekit.training.progress import Ending, Progress, ending_text
+from tests.small_run import Place
+
+SCHEDULE = ScheduleSettings(epochs=6, stop_after=3, minimum_rate=0.1, stop_non_monotone=5)
+ENDINGS = {
+    Ending.EPOCHS: "6 epochs done",
+    Ending.PATIENCE: "no better validation for 3 epochs",
+    Ending.RATE: "the rate fell below 0.1",
+    Ending.NON_MONOTONE: "validation is worse than the best of all but the last 5 epochs before",
+    Ending.OVER_FITS: "the model over-fits: since epoch 2 validation got worse while the training loss fell; for a "
+    "better model take more text, more dropout or a smaller size",
+}
+"""Each ending with its sentence, which earlier versions stored."""
+
+
+def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() -> None:
+    assert set(ENDINGS) == set(Ending)
+    for ending, sentence in ENDINGS.items():
+        progress = Progress(epoch=6, best_epoch=2, since_best=3, finished=ending)
+        assert ending_text(progress, SCHEDULE) == sentence
+        stored = json.loads(json.dumps(progress.stored()))
+        assert stored["finished"] == ending.value
+        assert Progress.from_stored(stored) == progress
+        assert Progress.from_stored({**stored, "finished": sentence}) == progress
+    assert Progress().stored()["finished"] == ending_text(Progress(), SCHEDULE) == ""
+    assert Progress.from_stored(Progress().stored()) == Progress()
+    with pytest.raises(ValueError, match="tired"):
+        Progress.from_stored({"finished": "tired"})
+
+
+def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the last snapshot of a run say that it ended so."""
+    load = RunFolder.load
+
+    def loaded(self: RunFolder, which: str, *, with_trainer: bool) -> object:
+        snapshot = load(self, which, with_trainer=with_trainer)  # type: ignore[arg-type]
+        if with_trainer:
+            snapshot.trainer["progress"]["finished"] = finished
+        return snapshot
+
+    monkeypatch.setattr(RunFolder, "load", loaded)
+
+
+@pytest.mark.parametrize(
+    ("finished", "changes", "epochs"),
+    [
+        ("2 epochs done", {}, 2),
+        ("2 epochs done", {"epochs": 3}, 3),
+        ("no better validation for 2 epochs", {"epochs": 3}, 3),
+        ("the rate fell below 0.1", {"epochs": 3}, 2),
+    ],
+)
+def test_a_run_that_stored_a_sentence_goes_on_where_the_schedule_allows_it(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: str, changes: dict[str, int], epochs: int
+) -> None:
+    train(place.table(schedule__epochs=2), tmp_path / "run")
+    store_ending(tmp_path / "run", finished, monkeypatch)
+    report = train({"schedule": changes} if changes else {}, tmp_path / "run", resume=True)
+    assert report.epochs == epochs
+
+
+def test_an_unknown_ending_is_no_state_of_training(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    store_ending(tmp_path / "run", "tired", monkeypatch)
+    with pytest.raises(CheckpointError, match=r"no state of training .*'tired' is not a valid Ending.*train --from"):
+        train({}, tmp_path / "run", resume=True)
