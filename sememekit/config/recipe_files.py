@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ class Shelf:
     def names(self) -> list[str]:
         """Every recipe below the folder, sorted. A file that cannot be read counts as one recipe: opening that one says why."""
         names = []
-        for path in self._paths():
+        for path in self._paths:
             names.append(self._name(path))
             try:
                 names += [self._name(path, row) for row in self.open(path).rows]
@@ -149,6 +150,7 @@ class Shelf:
             self._files[path] = read_file(path)
         return self._files[path]
 
+    @cached_property
     def _paths(self) -> list[Path]:
         return sorted(self.folder.rglob(f"*{ENDING}"))
 
@@ -165,12 +167,11 @@ class Shelf:
 
     def _shipped(self, name: str) -> list[Place]:
         """The recipe of this name below the folder: a file, or every row of that name in the files beside it."""
-        paths = self._paths()
-        for path in paths:
+        for path in self._paths:
             if self._name(path) == name:
                 return [self._place(self.open(path))]
         row = name.rpartition("/")[2]
-        beside = [path for path in paths if row and self._name(path, row) == name]
+        beside = [path for path in self._paths if row and self._name(path, row) == name]
         return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
 
     def _own(self, name: str, where: str) -> Place:

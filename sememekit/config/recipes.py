@@ -103,18 +103,6 @@ def load_recipe(name: str, folder: Path | None = None) -> Table:
     return _merged(shelf.find(name), shelf)
 
 
-def own_keys(name: str, folder: Path | None = None) -> tuple[Table, Table]:
-    """What a recipe writes itself, and the table of its base, which is empty when it has none.
-
-    Raises:
-        ConfigError: as ``load_recipe``.
-    """
-    shelf = Shelf(folder or recipes_folder())
-    own, *bases = _chain(shelf.find(name), shelf)
-    written = {slot: keys for slot, keys in own.table().items() if slot != "base"}
-    return written, _merged(bases[0], shelf) if bases else {}
-
-
 def _chain(place: Place, shelf: Shelf) -> list[Place]:
     """A recipe, its base, the base of that, and so on to the one without."""
     chain = [place]

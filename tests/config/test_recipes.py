@@ -20,7 +20,6 @@ from sememekit.config import (
     named_variants,
     recipe_names,
 )
-from sememekit.config.recipes import own_keys
 from sememekit.config.tables import SLOTS, VARIANT_SLOTS
 from sememekit.errors import ConfigError
 
@@ -169,8 +168,6 @@ def test_rows_of_a_file_are_recipes_beside_it(tmp_path: Path) -> None:
     mine = write(tmp_path / "elsewhere", "mine", 'base = "paper/large-again"\n[row.b]\n[row.b.run]\nseed = 6\n')
     assert load_recipe(str(mine), tmp_path)["run"] == {"seed": 5}
     assert load_recipe(f"{mine}:b", tmp_path) == {**large, "run": {"seed": 6}}
-    assert own_keys("paper/large-again", tmp_path) == ({"run": {"seed": 5}}, large)
-    assert own_keys("paper/table", tmp_path) == (own, {})
 
 
 def test_what_stands_above_a_row_says_what_it_is(tmp_path: Path) -> None:
