@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,9 @@ import torch
 
 from sememekit.attack import is_attack
 from sememekit.build import Plan, build_task, read_plan
-from sememekit.config import resources_folder
-from sememekit.config.recipes import list_recipes, load_recipe
+from sememekit.config import USUAL_VARIANTS, resources_folder
+from sememekit.config.recipe_files import Shelf
+from sememekit.config.recipes import list_recipes, load_recipe, recipes_folder
 from sememekit.sememes import build_graph
 from sememekit.tasks.base import Kind, Task
 from sememekit.text import Vocabulary
@@ -46,14 +50,51 @@ def toy_table(name: str) -> dict[str, Any]:
     return toy
 
 
-def test_the_listing_finds_every_file() -> None:
-    files = {path.relative_to(resources_folder() / "recipes").with_suffix("").as_posix() for path in files_of_recipes()}
-    assert set(ALL) == files
-    assert len(NAMES) >= 6
+FAMILIES = {
+    "attack": 6,
+    "lattice": 24,
+    "mixture": 11,
+    "ours": 59,
+    "quickstart": 2,
+    "sdlm": 17,
+    "self_organized": 4,
+    "sememe_rnn": 48,
+}
+"""How many recipes each folder holds: files, and rows in them."""
 
 
-def files_of_recipes() -> list[Any]:
-    return list((resources_folder() / "recipes").rglob("*.toml"))
+def test_the_listing_finds_every_file_and_row() -> None:
+    folder = resources_folder() / "recipes"
+    names = []
+    for path in folder.rglob("*.toml"):
+        rows = tomllib.loads(path.read_text(encoding="utf-8")).get("row", {})
+        names += [path.with_name(name).relative_to(folder).as_posix() for name in (path.stem, *rows)]
+    assert sorted(names) == ALL
+    assert Counter(name.partition("/")[0] for name in ALL) == FAMILIES
+
+
+def leaves(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """``slot.key`` -> value, also inside nested tables."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        found |= leaves(value, f"{above}{key}.") if isinstance(value, Mapping) and value else {f"{above}{key}": value}
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_key_repeats_what_the_base_has(name: str) -> None:
+    """Of the tables that are merged; one that names another variant replaces its base's whole, and so says everything."""
+    shelf = Shelf(recipes_folder())
+    place = shelf.find(name)
+    below = shelf.base_of(place)
+    written, base = place.table(), load_recipe(below.name) if below else {}
+    written.pop("base", None)
+    kept = {}
+    for slot, keys in written.items():
+        if slot in base and ("name" not in keys or keys["name"] == base[slot].get("name", USUAL_VARIANTS.get(slot))):
+            kept[slot] = keys
+    repeated = [key for key, value in leaves(kept).items() if (key, value) in leaves(base).items()]
+    assert not repeated, f"{name} sets {', '.join(repeated)} to what its base has"
 
 
 class NoFolder:

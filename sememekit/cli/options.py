@@ -66,7 +66,7 @@ Recipe = Annotated[
     typer.Option(
         "--recipe",
         metavar="NAME|FILE",
-        help="A shipped recipe (see 'sememekit recipes list') or a .toml file of yours.",
+        help="A shipped recipe (see 'sememekit recipes list'), a .toml file of yours, or a row of it, FILE.toml:ROW.",
         autocompletion=complete_recipe,
     ),
 ]

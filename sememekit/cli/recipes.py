@@ -14,12 +14,19 @@ from sememekit.cli.render import print_json, print_table, say, toml_text
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="A shipped recipe or a .toml file.", autocompletion=complete_recipe, show_default=False
+        metavar="NAME",
+        help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.",
+        autocompletion=complete_recipe,
+        show_default=False,
     ),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME]...", help="Recipes to check; all that ship unless given.", autocompletion=complete_recipe),
+    typer.Argument(
+        metavar="[NAME]...",
+        help="Recipes to check, .toml files with all their rows; all that ship unless given.",
+        autocompletion=complete_recipe,
+    ),
 ]
 
 
@@ -52,7 +59,7 @@ def list_all(json: Json = False, debug: Debug = False) -> None:
 
 
 def show(name: Name, json: Json = False, debug: Debug = False) -> None:
-    """A recipe as it is after merging it over its base."""
+    """A recipe as it is after merging it over its bases."""
     from sememekit.config import load_recipe
 
     table = load_recipe(name)

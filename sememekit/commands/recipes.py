@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from sememekit.config import load_recipe, recipe_names
+from sememekit.config import load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
 
 
@@ -34,7 +34,7 @@ def validate_recipe(name: str) -> None:
     """Read one recipe as ``train`` or ``attack`` would.
 
     Args:
-        name: ``paper/row`` or the path of a ``.toml`` file.
+        name: ``paper/row``, the path of a ``.toml`` file, or ``FILE.toml:ROW``.
 
     Raises:
         ConfigError: names the file or table, the key, what was given and what is allowed.
@@ -50,9 +50,21 @@ def validate_recipe(name: str) -> None:
 
 
 def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
-    """Read the recipes named, or all that ship with sememekit; a wrong one is reported and does not end the work."""
-    checks = [_check(name) for name in names or recipe_names()]
+    """Read the recipes named, or all that ship with sememekit; a wrong one is reported and does not end the work.
+
+    Args:
+        names: as of ``validate_recipe``; a ``.toml`` file is read with every row in it.
+    """
+    checks = [_check(each) for name in names or recipe_names() for each in _names_in(name)]
     return RecipesReport(checks=checks, num_invalid=sum(not check.valid for check in checks))
+
+
+def _names_in(name: str) -> list[str]:
+    """The recipes of a name; a file that cannot be read counts as one, whose check says why."""
+    try:
+        return names_in(name)
+    except ConfigError:
+        return [name]
 
 
 def _check(name: str) -> RecipeCheck:

@@ -1,19 +1,9 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
-from sememekit.config.recipes import (
-    USUAL_VARIANTS,
-    Claim,
-    RecipeInfo,
-    apply_overrides,
-    choose_variant,
-    list_recipes,
-    load_recipe,
-    merge_tables,
-    named_variants,
-    recipe_names,
-)
+from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names
 from sememekit.config.resources import resources_folder
 from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
+from sememekit.config.tables import USUAL_VARIANTS, apply_overrides, choose_variant, merge_tables, named_variants
 from sememekit.config.variants import check_code, load_variant, trusting_code
 
 __all__ = [
@@ -31,6 +21,7 @@ __all__ = [
     "load_variant",
     "merge_tables",
     "named_variants",
+    "names_in",
     "nearest",
     "read_settings",
     "recipe_names",

@@ -55,6 +55,19 @@ def test_a_wrong_recipe_is_named_and_exits_with_1(tmp_path: Path) -> None:
     assert second == "ok   ours/pd-softmax"
 
 
+def test_every_row_of_a_file_is_validated(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "ours/pd-softmax"\n[row.a.encoder]\nhidden_size = 3\n[row.b.encoder]\nhiden_size = 3\n', "utf-8")
+    result = runner.invoke(app, ["recipes", "validate", str(mine)])
+    assert result.exit_code == 1
+    first, second, third = result.stdout.splitlines()
+    assert (first, second) == (f"ok   {mine}", f"ok   {mine}:a")
+    assert third.startswith(f"fail {mine}:b: ")
+    assert "'hiden_size'" in third
+    result = runner.invoke(app, ["recipes", "validate", f"{mine}:a", str(tmp_path / "absent.toml")])
+    assert [line[:4] for line in result.stdout.splitlines()] == ["ok  ", "fail"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [

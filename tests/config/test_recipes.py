@@ -1,4 +1,4 @@
-"""Recipes: one base, key-wise merge, overrides, and messages that name the file, the key and the nearest spelling."""
+"""Recipes: bases, rows, key-wise merge, overrides, and messages that name the file, the key and the nearest spelling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sememekit.config import (
     named_variants,
     recipe_names,
 )
-from sememekit.config.recipes import SLOTS, VARIANT_SLOTS
+from sememekit.config.tables import SLOTS, VARIANT_SLOTS
 from sememekit.errors import ConfigError
 
 KEYS = st.text("abcxyz_", min_size=1, max_size=3)
@@ -96,7 +96,11 @@ def test_a_path_is_a_recipe_too_and_may_build_on_a_shipped_one(tmp_path: Path) -
         ("[run\n", ["row.toml", "not TOML", "line 1"]),
         ('base = "paper/bse"\n', ["row.toml", "'base'", "did you mean 'paper/base'"]),
         ("base = 3\n", ["row.toml", "'base'", "given 3"]),
-        ('base = "paper/derived"\n', ["row.toml", "only one level", "'paper/base'"]),
+        ('base = "paper/row"\n', ["row.toml", "circle", "paper/row -> paper/row"]),
+        ('base = "paper/round"\n', ["row.toml", "circle", "paper/row -> paper/round -> paper/row"]),
+        ("row = 3\n", ["row.toml", "[row.NAME]", "given 3"]),
+        ("[row]\nsmall = 3\n", ["row.toml", "[row.NAME]", "small = 3"]),
+        ('[row."../up"]\n', ["row.toml", "'../up'", "letters"]),
         (CLAIM.replace("value", "valu"), ["row.toml", "[claim]", "'valu'", "did you mean 'value'"]),
         (CLAIM.replace("100.0", "nan"), ["row.toml", "[claim]", "'value'"]),
         (CLAIM.replace("100.0", '"low"'), ["row.toml", "[claim]", "'value'", "'low'"]),
@@ -104,12 +108,120 @@ def test_a_path_is_a_recipe_too_and_may_build_on_a_shipped_one(tmp_path: Path) -
 )
 def test_a_wrong_recipe_is_refused_with_file_key_and_hint(tmp_path: Path, text: str, fragments: list[str]) -> None:
     write(tmp_path, "paper/base", BASE)
-    write(tmp_path, "paper/derived", 'base = "paper/base"\n')
+    write(tmp_path, "paper/round", 'base = "paper/row"\n')
     write(tmp_path, "paper/row", text)
     with pytest.raises(ConfigError) as error:
         load_recipe("paper/row", tmp_path)
     assert all(fragment in str(error.value) for fragment in fragments), str(error.value)
     assert "\n" not in str(error.value)
+
+
+TABLE = """# The baseline.
+# Two lines about it.
+[encoder]
+name = "lstm"
+hidden_size = 650
+
+# Nobody's comment.
+
+# The large one.
+# And why.
+[row.large]
+encoder.hidden_size = 1500
+run.seed = 4
+
+# The large one with another seed.
+[row.large-again]
+base = "large"
+
+[row.large-again.run]
+seed = 5
+
+[row.bare]
+base = "paper/base"
+"""
+
+
+def test_a_base_may_have_a_base(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/middle", 'base = "paper/base"\n[encoder]\nhidden_size = 200\n[run]\nseed = 3\n')
+    write(tmp_path, "paper/row", 'base = "paper/middle"\n[decoder]\nname = "sdlm"\n[run]\nseed = 4\n')
+    assert load_recipe("paper/row", tmp_path) == {
+        "data": {"path": "data/pd"},
+        "encoder": {"name": "lstm", "hidden_size": 200},
+        "decoder": {"name": "sdlm"},
+        "run": {"seed": 4},
+    }
+
+
+def test_rows_of_a_file_are_recipes_beside_it(tmp_path: Path) -> None:
+    """A row stands on its file's own recipe unless it names another base: a row of the file, or any recipe."""
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/table", TABLE)
+    assert recipe_names(tmp_path) == ["paper/bare", "paper/base", "paper/large", "paper/large-again", "paper/table"]
+    own = {"encoder": {"name": "lstm", "hidden_size": 650}}
+    assert load_recipe("paper/table", tmp_path) == own
+    large = {"encoder": {"name": "lstm", "hidden_size": 1500}, "run": {"seed": 4}}
+    assert load_recipe("paper/large", tmp_path) == large
+    assert load_recipe("paper/large-again", tmp_path) == {**large, "run": {"seed": 5}}
+    assert load_recipe("paper/bare", tmp_path) == load_recipe("paper/base", tmp_path)
+    mine = write(tmp_path / "elsewhere", "mine", 'base = "paper/large-again"\n[row.b]\n[row.b.run]\nseed = 6\n')
+    assert load_recipe(str(mine), tmp_path)["run"] == {"seed": 5}
+    assert load_recipe(f"{mine}:b", tmp_path) == {**large, "run": {"seed": 6}}
+
+
+def test_what_stands_above_a_row_says_what_it_is(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/table", TABLE)
+    described = {info.name: (info.row, info.summary) for info in list_recipes(tmp_path)}
+    assert described == {
+        "paper/bare": ("bare", ""),
+        "paper/base": ("", "The base row."),
+        "paper/large": ("large", "The large one."),
+        "paper/large-again": ("large-again", "The large one with another seed."),
+        "paper/table": ("", "The baseline."),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "fragments"),
+    [
+        ("paper/larg", ["unknown recipe 'paper/larg'", "did you mean 'paper/large'"]),
+        ("paper/table/large", ["unknown recipe"]),
+        ("large", ["unknown recipe", "did you mean"]),
+        ("paper/one", ["table.toml: [row.one]", "'lage'", "did you mean 'large'"]),
+        ("paper/two", ["table.toml: [row.two]", "circle", "paper/two -> paper/three -> paper/two"]),
+        ("paper/four", ["table.toml: [row.four]", "unknown table 'encodr'", "did you mean 'encoder'"]),
+        ("paper/five", ["two recipes", "table.toml: [row.five]", "other.toml: [row.five]", "rename"]),
+        ("{mine}:larg", ["table.toml has no row 'larg'", "did you mean 'large'"]),
+        ("{mine}:", ["table.toml has no row ''", "its rows: large"]),
+        ("absent.toml:large", ["no recipe file 'absent.toml'"]),
+    ],
+)
+def test_a_wrong_row_is_refused_with_file_row_and_hint(tmp_path: Path, name: str, fragments: list[str]) -> None:
+    write(tmp_path, "paper/base", BASE)
+    rows = '[row.one]\nbase = "lage"\n[row.two]\nbase = "three"\n[row.three]\nbase = "two"\n[row.four.encodr]\n[row.five]\n'
+    mine = write(tmp_path, "paper/table", TABLE + rows)
+    write(tmp_path, "paper/other", "[row.five]\n")
+    with pytest.raises(ConfigError) as error:
+        load_recipe(name.format(mine=mine), tmp_path)
+    assert all(fragment in str(error.value) for fragment in fragments), str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "paper/base", BASE)
+    write(tmp_path, "paper/table", "[row.base]\nrun.seed = 1\n")
+    with pytest.raises(ConfigError, match="two recipes are called 'paper/base'"):
+        list_recipes(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    write(tmp_path, "paper/table", TABLE)
+    write(tmp_path, "paper/wrong", "[run\n")
+    assert recipe_names(tmp_path) == ["paper/bare", "paper/large", "paper/large-again", "paper/table", "paper/wrong"]
+    with pytest.raises(ConfigError, match=r"wrong\.toml: not TOML"):
+        load_recipe("paper/wrong", tmp_path)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,218 @@
+"""Files of recipes: the recipe that a file is, the rows in it, and the place that a name stands for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sememekit.config.settings import nearest
+from sememekit.config.tables import SLOTS, Table
+from sememekit.errors import ConfigError
+
+ENDING = ".toml"
+"""What the names of files end with; a recipe's name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """One file, read: its own recipe at the top, and further ones, ``[row.NAME]``, that are merged over another recipe."""
+
+    path: Path
+    text: str
+    own: Table
+    """``base`` and the tables at the top."""
+    rows: Table
+    """NAME -> ``base`` and the tables of a row."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one recipe stands."""
+
+    name: str
+    """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
+    file: RecipeFile
+    row: str = ""
+    """The row of the file; empty for the file's own recipe."""
+
+    @property
+    def where(self) -> str:
+        """File and row, for messages."""
+        return f"{self.file.path}: [row.{self.row}]" if self.row else str(self.file.path)
+
+    @property
+    def key(self) -> tuple[Path, str]:
+        """Equal for two names of one recipe."""
+        return self.file.path.resolve(), self.row
+
+    @property
+    def summary(self) -> str:
+        """What a person wrote above the recipe: the first comment line of the file, or of those directly above a row."""
+        lines = self.file.text.splitlines()
+        heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
+        if not self.row:
+            comments = [line for line in lines[: heads[0] if heads else None] if line.startswith("#")]
+            return comments[0].lstrip("# ").strip() if comments else ""
+        own = re.compile(rf"\s*\[\s*row\s*\.\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]")
+        first = next((number for number in heads if own.match(lines[number])), 0)
+        above = first
+        while above and lines[above - 1].startswith("#"):
+            above -= 1
+        return lines[above].lstrip("# ").strip() if above < first else ""
+
+    def table(self) -> Table:
+        """The tables of this recipe alone, ``base`` among them where it names one.
+
+        Raises:
+            ConfigError: for a table that no recipe has; the message names the file, the row and the nearest name.
+        """
+        table = self.file.rows[self.row] if self.row else self.file.own
+        for key, value in table.items():
+            if key == "base":
+                continue
+            if key not in SLOTS:
+                allowed = ("base", *SLOTS) if self.row else ("base", "row", *SLOTS)
+                raise ConfigError(f"{self.where}: unknown table {key!r}{nearest(key, allowed)}; allowed: {', '.join(allowed)}")
+            if not isinstance(value, dict):
+                raise ConfigError(f"{self.where}: {key!r} must be a table, [{key}], given {value!r}")
+        return dict(table)
+
+
+class Shelf:
+    """The recipes below a folder, and those of a person's own files. Each file is read once.
+
+    A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[Path, RecipeFile] = {}
+
+    def names(self) -> list[str]:
+        """Every recipe below the folder, sorted. A file that cannot be read counts as one recipe: opening that one says why."""
+        names = []
+        for path in self._paths:
+            names.append(self._name(path))
+            try:
+                names += [self._name(path, row) for row in self.open(path).rows]
+            except ConfigError:
+                continue
+        return sorted(names)
+
+    def find(self, name: str, asked: Place | None = None) -> Place:
+        """The recipe of a name.
+
+        Args:
+            name: ``paper/row``, ``mine.toml``, ``mine.toml:ROW``; as the base of ``asked`` also a row of the same file.
+            asked: the recipe whose ``base`` this is; None for a name that a person has typed.
+
+        Raises:
+            ConfigError: for an unknown name, or one that two files have.
+        """
+        where = f"{asked.where}: key 'base': " if asked else ""
+        if name.endswith(ENDING) or f"{ENDING}:" in name:
+            return self._own(name, where)
+        rows = tuple(asked.file.rows) if asked else ()
+        if asked and name in rows:
+            return self._place(asked.file, name)
+        places = self._shipped(name)
+        if len(places) > 1:
+            given = " and ".join(place.where for place in places)
+            raise ConfigError(f"{where}two recipes are called {name!r}: {given}; rename one of them")
+        if not places:
+            known = self.names()
+            raise ConfigError(
+                f"{where}unknown recipe {name!r}{nearest(name, [*rows, *known])}; 'sememekit recipes list' shows all "
+                f"{len(known)}, and a path ending in .toml takes a recipe of your own"
+            )
+        return places[0]
+
+    def base_of(self, place: Place) -> Place | None:
+        """What a recipe is merged over: what its ``base`` names; without one a row stands on its file's own recipe.
+
+        Raises:
+            ConfigError: for a base that is no name, or an unknown one.
+        """
+        name = place.table().get("base")
+        if name is None:
+            return self._place(place.file) if place.row else None
+        if not isinstance(name, str):
+            raise ConfigError(f"{place.where}: key 'base' must name a recipe such as \"sdlm/pd-medium\", given {name!r}")
+        return self.find(name, place)
+
+    def open(self, path: Path) -> RecipeFile:
+        """A file as it is written; nothing merged."""
+        if path not in self._files:
+            self._files[path] = read_file(path)
+        return self._files[path]
+
+    @cached_property
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.rglob(f"*{ENDING}"))
+
+    def _name(self, path: Path, row: str = "") -> str:
+        """The name of a shipped recipe."""
+        own = path.relative_to(self.folder).with_suffix("").as_posix()
+        return own[: own.rfind("/") + 1] + row if row else own
+
+    def _place(self, file: RecipeFile, row: str = "") -> Place:
+        """A recipe of a file, with the name that a person would type."""
+        if file.path.is_relative_to(self.folder):
+            return Place(self._name(file.path, row), file, row)
+        return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
+
+    def _shipped(self, name: str) -> list[Place]:
+        """The recipe of this name below the folder: a file, or every row of that name in the files beside it."""
+        for path in self._paths:
+            if self._name(path) == name:
+                return [self._place(self.open(path))]
+        row = name.rpartition("/")[2]
+        beside = [path for path in self._paths if row and self._name(path, row) == name]
+        return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
+
+    def _own(self, name: str, where: str) -> Place:
+        """A recipe in a file of a person's own."""
+        text, colon, row = name.partition(f"{ENDING}:")
+        path = Path(text + ENDING if colon else name)
+        if not path.is_file():
+            raise ConfigError(f"{where}no recipe file {str(path)!r} in {Path.cwd()}")
+        file = self.open(path)
+        if colon and row not in file.rows:
+            has = f"its rows: {', '.join(file.rows)}" if file.rows else "it has none"
+            raise ConfigError(f"{where}{path} has no row {row!r}{nearest(row, list(file.rows))}; {has}")
+        return self._place(file, row)
+
+
+def read_file(path: Path) -> RecipeFile:
+    """One file, as TOML with named rows in it.
+
+    Raises:
+        ConfigError: when it cannot be read, is no TOML, or has rows that are no tables.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save the recipe as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        own: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise ConfigError(f"{path}: a number of more digits than any setting takes; correct it") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: values are nested too deeply for a recipe; tables inside tables are enough") from None
+    rows = own.pop("row", {})
+    if not isinstance(rows, dict):
+        raise ConfigError(f"{path}: 'row' must hold tables, [row.NAME], given {rows!r}")
+    for row, table in rows.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: rows are tables, [row.NAME]: given {row} = {table!r}")
+        if not re.fullmatch(r"[\w-]+", row):
+            raise ConfigError(f"{path}: [row.{row!r}]: the name of a row has letters, digits, '-' and '_' only")
+    return RecipeFile(path, text, own, rows)

@@ -1,0 +1,148 @@
+"""Tables of a plan as plain data: which there are, one merged over another, and overrides from the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from datetime import date, datetime, time
+from typing import Any
+
+from sememekit.config.settings import nearest
+from sememekit.errors import ConfigError
+
+ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
+"""The tables of recipes that describe an attack instead of a training."""
+
+SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
+"""The tables that a recipe may have."""
+
+VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
+"""The tables whose key ``name`` chooses what the other keys mean: another name replaces the whole table."""
+
+USUAL_VARIANTS = {
+    "task": "language_model",
+    "encoder": "lstm",
+    "decoder": "softmax",
+    "optimizer": "sgd",
+    "goal": "untargeted",
+    "search": "genetic",
+    "candidates": "sememe",
+}
+"""The variant of a table that names none, so that naming it changes nothing."""
+
+Table = dict[str, Any]
+
+
+def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
+    """``over`` on top of ``base``, key by key; neither is changed.
+
+    Two rules go beyond that. A table that names another variant replaces the base's table whole, because the other keys
+    belong to the old variant. And a claim belongs to one row of one paper: without a ``[claim]`` of its own a recipe has none.
+    """
+    merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
+    for slot, table in over.items():
+        below = merged.get(slot, {})
+        other_variant = slot in VARIANT_SLOTS and "name" in table and table["name"] != _variant_of(slot, below)
+        merged[slot] = deepcopy(dict(table)) if other_variant else _merge_keys(below, table)
+    return merged
+
+
+def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
+    """The table with each ``slot.key=value`` applied; the given table stays as it is.
+
+    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``); what is not TOML is taken as a bare string. Setting
+    the ``name`` of a slot to another variant replaces what the given table has in the slot, but never another override: names
+    come first, then keys, a table before the keys inside it. So the order in which overrides are given does not matter, except
+    that the last of several values of one key holds.
+
+    Raises:
+        ConfigError: for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
+    """
+    result = deepcopy(dict(table))
+    for slot, name in named_variants(overrides).items():
+        result = choose_variant(result, slot, name)
+    split = [(override, *_split_override(override)) for override in overrides]
+    for override, keys, value in sorted(split, key=lambda item: len(item[1])):
+        if _names_variant(keys, value):
+            continue
+        inner = result
+        for depth, key in enumerate(keys[:-1]):
+            inner = inner.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(f"--set {override}: {'.'.join(keys[: depth + 1])!r} is the value {inner!r}, not a table")
+        inner[keys[-1]] = value
+    return result
+
+
+def named_variants(overrides: Sequence[str]) -> dict[str, str]:
+    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds.
+
+    Raises:
+        ConfigError: for an override that is not ``slot.key=value``, or an unknown slot.
+    """
+    split = [_split_override(override) for override in overrides]
+    return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
+
+
+def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
+    """The table with ``name`` in ``slot``: the slot's other keys stay only when they were of this variant already.
+
+    Raises:
+        ConfigError: when the slot does not choose between variants.
+    """
+    if slot not in VARIANT_SLOTS:
+        raise ConfigError(
+            f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
+        )
+    result = deepcopy(dict(table))
+    keys = result.get(slot, {})
+    result[slot] = {**keys, "name": name} if _variant_of(slot, keys) == name else {"name": name}
+    return result
+
+
+def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
+    """The variant that a table chooses: the one that it names, or the usual one."""
+    return keys.get("name", USUAL_VARIANTS[slot])
+
+
+def _names_variant(keys: Sequence[str], value: object) -> bool:
+    return keys[0] in VARIANT_SLOTS and list(keys[1:]) == ["name"] and isinstance(value, str)
+
+
+def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
+    """Key-wise merge, also inside nested tables."""
+    merged = deepcopy(dict(below))
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = _merge_keys(merged[key], value)
+        else:
+            merged[key] = deepcopy(value)
+    return merged
+
+
+def _split_override(override: str) -> tuple[list[str], Any]:
+    """``encoder.hidden_size=200`` as ``(["encoder", "hidden_size"], 200)``."""
+    path, equals, text = override.partition("=")
+    keys = [key.strip() for key in path.split(".")]
+    if not equals or len(keys) < 2 or not all(keys):
+        raise ConfigError(f"--set {override!r}: expected slot.key=value, for example encoder.hidden_size=200")
+    allowed = [slot for slot in SLOTS if slot != "claim"]
+    if keys[0] not in allowed:
+        raise ConfigError(
+            f"--set {override!r}: unknown slot {keys[0]!r}{nearest(keys[0], allowed)}; allowed: {', '.join(allowed)}"
+        )
+    return keys, _read_value(text.strip())
+
+
+def _read_value(text: str) -> Any:
+    """A TOML value, or the text itself."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):  # a number of more digits than Python converts is a ValueError
+        return text
+    value = table["value"]
+    # A line break could smuggle in further keys; dates have no place in a recipe.
+    if len(table) > 1 or isinstance(value, date | datetime | time):
+        return text
+    return value
