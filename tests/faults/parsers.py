@@ -28,12 +28,12 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.report import report
 from sememekit.config.recipes import load_recipe
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
-from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
 from sememekit.training import RunFolder
+from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.faults.runs import write_headlines
 from tests.small import small_graph, small_lexicon, small_vocabulary
 from tests.small_examples import write_pairs, write_reviews, write_vectors
