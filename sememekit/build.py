@@ -35,7 +35,6 @@ from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import Kind, Task
 from sememekit.tasks.resources import Chosen, TaskResources
@@ -43,6 +42,7 @@ from sememekit.text import STOP, PreparedData, Signature, Vocabulary
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
 from sememekit.training.diagnosis import first_bad_weight
+from sememekit.word_classes.file import read_clusters, write_clusters
 
 CLUSTERS = "clusters.json"
 """The word clusters of a run, in its folder."""
@@ -74,7 +74,7 @@ class ClustersSettings(Settings):
     """Which word clusters a run reads, where its output layer takes any."""
 
     path: str = ""
-    """A file of ``sememes.clusters``; empty for runs without."""
+    """A file of ``word_classes.file``; empty for runs without."""
     prepare: str = ""
     """The command that makes it."""
 

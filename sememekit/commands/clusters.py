@@ -11,8 +11,8 @@ import numpy as np
 from sememekit.build import load_run
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.sememes.clusters import write_clusters
 from sememekit.tasks.writing import predictor
+from sememekit.word_classes.file import write_clusters
 
 
 class WordCluster(Settings):

@@ -41,7 +41,6 @@ from sememekit.commands.signals import stop_signals
 from sememekit.config import Settings, trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.clusters import read_clusters
 from sememekit.tasks.base import Task, VectorCoverage, is_label_predictor
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
@@ -50,6 +49,7 @@ from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.progress import ending_text
 from sememekit.training.tensorboard import TensorBoardLog
+from sememekit.word_classes.file import read_clusters
 
 MAY_CHANGE = (
     "schedule.epochs",

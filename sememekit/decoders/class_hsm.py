@@ -16,7 +16,7 @@ from sememekit import config
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.errors import ConfigError
 from sememekit.layers import Groups, grouped_cross_entropy, grouped_top, segment_logsumexp
-from sememekit.sememes.partition import classes_by_frequency, classes_by_sememes
+from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
 @final
@@ -27,7 +27,7 @@ class ClassHSM(Decoder):
     - p(w | c, g) = softmax over the words of c of g . x_w + b_w.
 
     Classes are those of equal frequency mass (Mikolov et al. 2011), runs of words that share sememes
-    (``sememes.partition``), or any clusters from a file. Nothing is padded, so there are no dead slots whose mass would be
+    (``word_classes.partition``), or any clusters from a file. Nothing is padded, so there are no dead slots whose mass would be
     lost; numbers that no word of the file has are left out. The likelihood of a token looks at C classes and at the words of
     one class: with C = sqrt(V) about 2 sqrt(V) products in place of V.
 

@@ -12,8 +12,8 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.errors import ConfigError
-from sememekit.sememes.partition import sememe_order
-from sememekit.sememes.trees import WordTree, balanced_tree, huffman_tree
+from sememekit.word_classes.partition import sememe_order
+from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
 
 
 @final
@@ -22,8 +22,8 @@ class TreeHSM(Decoder):
 
     s_j is +1 where the way turns left and -1 where it turns right; n_j (H) and b_j belong to the node, of which there are
     V - 1 (Morin and Bengio 2005). The tree is Huffman's over the counts (Mikolov et al. 2013), the shortest mean way, or a
-    balanced one over a line of words on which neighbours share sememes (``sememes.partition``), so that each node divides a
-    field of meaning; the first of these papers took its tree from WordNet for that reason.
+    balanced one over a line of words on which neighbours share sememes (``word_classes.partition``), so that each node divides
+    a field of meaning; the first of these papers took its tree from WordNet for that reason.
 
     No vector belongs to a word, so that there is nothing to share with the input embedding: this layer is never tied.
 

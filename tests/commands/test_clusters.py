@@ -19,10 +19,10 @@ from sememekit.commands.train import train
 from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.sememes.clusters import read_clusters
 from sememekit.text.batching import evaluation_columns
 from sememekit.training import EpochReport, RunFolder
 from sememekit.training.checkpoint import step_of, write_run_manifest
+from sememekit.word_classes.file import read_clusters
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 

@@ -248,7 +248,7 @@ def test_padded_blocks_equal_the_groups_one_by_one(num_rows: int, with_bias: boo
 
 
 def test_a_file_of_clusters_is_written_and_read(tmp_path: Path) -> None:
-    from sememekit.sememes.clusters import read_clusters, write_clusters
+    from sememekit.word_classes.file import read_clusters, write_clusters
 
     decoder = make()
     write_clusters(tmp_path / "clusters.json", small_vocabulary(), decoder.clusters().numpy())

@@ -10,9 +10,9 @@ from torch import Tensor
 from sememekit.decoders.base import Resources
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
-from sememekit.sememes.partition import sememe_order
-from sememekit.sememes.trees import WordTree, balanced_tree, huffman_tree
 from sememekit.text import Vocabulary
+from sememekit.word_classes.partition import sememe_order
+from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
 from tests.small import small_graph, small_vocabulary
 
 WIDTH = 5

@@ -32,7 +32,6 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.report import report
 from sememekit.config.recipes import load_recipe
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
-from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.sememes.wordnet import read_wordnet
 from sememekit.sememes.wordnet_antonyms import read_antonyms
@@ -41,6 +40,7 @@ from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
 from sememekit.training import RunFolder
+from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.faults.runs import write_headlines
 from tests.sememes.test_controls_and_dictionaries import INDEX
 from tests.sememes.test_wordnet import LINES

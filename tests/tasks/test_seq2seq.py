@@ -15,10 +15,10 @@ from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.rouge import RougeSettings, rouge
 from sememekit.search import BeamSettings
-from sememekit.sememes.clusters import write_clusters
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text import PreparedData, Vocabulary
 from sememekit.training import EpochReport, Report
+from sememekit.word_classes.file import write_clusters
 from tests.small_pairs import EIGHT, PairPlace
 from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
 

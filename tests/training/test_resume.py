@@ -13,8 +13,8 @@ import torch
 from sememekit.build import load_run, stored_clusters
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.sememes.clusters import write_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
+from sememekit.word_classes.file import write_clusters
 from tests.small_run import Place
 
 DROPOUT = {"task__input_dropout": 0.3, "task__output_dropout": 0.3, "encoder__dropout": 0.3}

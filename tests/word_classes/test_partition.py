@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.partition import classes_by_frequency, classes_by_sememes, sememe_order
 from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
+from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes, sememe_order
 from tests.small import small_graph
 
 TOPICS = {

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.sememes.clusters import read_clusters, write_clusters
 from sememekit.text import Vocabulary
+from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.small import small_vocabulary
 
 WORDS = small_vocabulary().tokens
