@@ -122,12 +122,12 @@ def check_output(path: Path | str, kind: Kind) -> None:
     """
     path = Path(path)
     if not path.name:
-        raise ConfigError(f"cannot write {kind.name} to {str(path)!r}: a folder; give the name of a file")
+        raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
     if not path.exists():
         return
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file"
-        raise ConfigError(f"cannot write {kind.name} to {path}: it is {what}; give the name of a file")
+        raise ConfigError(f"cannot write to {path}: it is {what}; give the name of a file")
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head and not kind.begins(head):

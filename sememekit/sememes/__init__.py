@@ -52,7 +52,9 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     Raises:
         ConfigError: an unknown format, or no path where the format needs one.
     """
-    name, _, rest = spec.partition(":")
+    name, mark, rest = spec.partition(":")
+    if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
+        raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
     path = rest or reader.default_path()
     if path is None:

@@ -103,7 +103,7 @@ class TextClassifier(LabelPredictor):
         super().__init__()
         if len(labels) < 2:
             raise ConfigError(
-                f"task {type(self).__name__!r} needs data with two labels or more, and these have {len(labels)}; write such "
+                f"a task on labels needs data with two labels or more, and these have {len(labels)}; write such "
                 "data with: sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
             )
         self.settings = settings

@@ -40,6 +40,7 @@ VOCABULARY: Final = "vocabulary.tsv"
 CHECKSUM: Final = "signature.sha256"
 _MODEL: Final = "sentencepiece.model"
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
+_FIRST: Final = _REMEDY.replace(" --force", "")
 
 
 class SourceFile(Settings):
@@ -463,12 +464,12 @@ def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:
 
 def _read_signature(folder: Path) -> Signature:
     if not folder.exists():
-        raise DataError(f"{folder}: no such folder; {_REMEDY} {folder}")
+        raise DataError(f"{folder}: no such folder; {_FIRST} {folder}")
     if not folder.is_dir():
-        raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_REMEDY} DIR")
+        raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_FIRST} DIR")
     path = folder / SIGNATURE
     if not path.is_file():
-        raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_REMEDY} DIR")
+        raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_FIRST} DIR")
     table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {_REMEDY} {folder}"))
     version = table.get("format")
     if version != FORMAT:

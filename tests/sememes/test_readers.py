@@ -72,6 +72,13 @@ def test_a_wrong_source(spec: str, options: dict[str, object], message: str) -> 
         open_lexicon(spec, **options)
 
 
+def test_a_file_without_its_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "english.tsv", TABLE)
+    with pytest.raises(ConfigError, match=r"'english.tsv': say its format, as in table:english.tsv; allowed: open, hownet, "):
+        open_lexicon("english.tsv")
+
+
 @pytest.mark.parametrize("name", sorted(LEXICON_FORMATS))
 def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
     bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]

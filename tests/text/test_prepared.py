@@ -55,7 +55,10 @@ def test_everything_that_is_no_whole_folder_is_refused_with_the_next_command(fol
     def broken(name: str) -> Path:
         return Path(shutil.copytree(folder, tmp_path / name))
 
-    cases: list[tuple[Path, str]] = [(tmp_path / "absent", "no such folder"), (folder / "train.bin", "a file, where")]
+    cases: list[tuple[Path, str]] = [
+        (tmp_path / "absent", "no such folder.*SOURCE --out"),
+        (folder / "train.bin", "a file, where"),
+    ]
     bare = tmp_path / "bare"
     bare.mkdir()
     cases.append((bare, "it has no signature.json"))
