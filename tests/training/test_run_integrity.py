@@ -210,6 +210,9 @@ def test_a_finished_run_that_was_killed_at_its_very_end_is_tidied(copy: Path) ->
     assert {path.name for path in checkpoints.iterdir()} == before
     assert set(json.loads((checkpoints / "pointer.json").read_text())) == {"last", "best", "sha256"}
     assert (copy / "report.html").stat().st_size > 1000
+    (copy / "metrics.jsonl").unlink()
+    with pytest.warns(RunWarning, match="epoch"):
+        assert train({}, copy, resume=True).finished, "without reports there is no page, and that is no obstacle"
 
 
 def test_a_second_writer_is_refused_and_named(copy: Path) -> None:
