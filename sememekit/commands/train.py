@@ -198,6 +198,9 @@ def _train(
     warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
     if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
         folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
+    reported = any(record["kind"] == "EpochReport" for record in folder.metrics())
+    if trainer.progress.finished and reported:  # no epoch follows that would write the page
+        write_report(out)
     with TensorBoardLog(out / "tensorboard") as board:
         seconds, tokens, stopped = 0.0, 0.0, False
         for report in trainer.run(asked_to_stop):

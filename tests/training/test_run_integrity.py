@@ -197,6 +197,24 @@ def test_copies_and_links_of_the_user_stay(folder: RunFolder, tmp_path: Path) ->
     assert (tmp_path / "elsewhere").is_dir()
 
 
+def test_a_finished_run_that_was_killed_at_its_very_end_is_tidied(copy: Path) -> None:
+    checkpoints = copy / "checkpoints"
+    before = {path.name for path in checkpoints.iterdir()}
+    pointer = RunFolder.open(copy).pointer()
+    shutil.copytree(checkpoints / pointer["last"], checkpoints / "step-00000001")
+    shutil.copytree(checkpoints / pointer["last"], checkpoints / ".step-00000002.stale")
+    RunFolder.open(copy)._put(pointer, stale=["step-00000001", "step-00000002"])
+    (copy / "report.html").unlink()
+    done = train({}, copy, resume=True)
+    assert done.finished
+    assert {path.name for path in checkpoints.iterdir()} == before
+    assert set(json.loads((checkpoints / "pointer.json").read_text())) == {"last", "best", "sha256"}
+    assert (copy / "report.html").stat().st_size > 1000
+    (copy / "metrics.jsonl").unlink()
+    with pytest.warns(RunWarning, match="epoch"):
+        assert train({}, copy, resume=True).finished, "without reports there is no page, and that is no obstacle"
+
+
 def test_a_second_writer_is_refused_and_named(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     with RunFolder.open(copy).locked(), pytest.raises(CheckpointError, match=rf"written by another.*process {os.getpid()} on"):
