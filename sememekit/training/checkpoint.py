@@ -214,12 +214,15 @@ class RunFolder:
             return {}, []
         table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {self._offer()}"))
         stated = table.pop("sha256", None)
-        if stated is not None and stated != hashlib.sha256(to_json(table)).hexdigest():
-            raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {self._offer()}")
+        written = dict(table)
         others = [table.pop("next", None) or [], table.pop("stale", None) or []]
         names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
-        if not set(table) <= {"last", "best"} or not all(isinstance(name, str) and _SNAPSHOT.fullmatch(name) for name in names):
+        good = set(table) <= {"last", "best"} and all(isinstance(part, list) for part in others)
+        if not good or not all(isinstance(name, str) and _SNAPSHOT.fullmatch(name) for name in names):
             raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {self._offer()}")
+        # Only now: names that are no names may hold what cannot be written as UTF-8.
+        if stated is not None and stated != hashlib.sha256(to_json(written)).hexdigest():
+            raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {self._offer()}")
         return table, names[len(table) :]
 
     def _snapshots(self) -> list[str]:

@@ -63,9 +63,9 @@ def check_manifest(folder: Path) -> None:
     listed = read_manifest(folder)
     for name, expected in listed.items():
         path = folder / name
-        if not path.is_file():
-            raise CheckpointError(f"{path} is missing, and {MANIFEST} lists it; {remedy(folder)}")
         try:
+            if not path.is_file():
+                raise CheckpointError(f"{path} is missing, and {MANIFEST} lists it; {remedy(folder)}")
             good = any(has_sha256([path], one) for one in expected.split())
         except OSError as error:
             raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None

@@ -131,5 +131,9 @@ def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
     assert rows["accuracy under attack"] == pytest.approx((2 / 5, 2 / 5, 0))
     assert rows["accuracy under attack, untried as surviving"] == pytest.approx((3 / 5, 2 / 5, 1 / 5))
     assert rows["success rate"] == pytest.approx((1 / 3, 2 / 4, 1 / 3 - 2 / 4))
+    assert rows["success rate at 100 queries"] == rows["success rate"]
     assert rows["success rate, attacked in both"] == pytest.approx((1 / 3, 2 / 3, -1 / 3))
     assert rows["mean queries, attacked in both"] == pytest.approx((1, 1, 0))
+    slower = {**second, 2: outcome("success", 5)}
+    slow = {row.name: row for row in paired_differences(first, slower)}["mean queries, attacked in both"]
+    assert (slow.first, slow.second) == pytest.approx((1, 7 / 3))

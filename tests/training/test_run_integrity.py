@@ -88,6 +88,11 @@ def test_a_lost_manifest_does_not_pass_and_can_be_written_anew(copy: Path, place
         load_run(copy)
     write_run_manifest(copy)
     assert evaluate_ppl(copy, device="cpu").perplexity == right
+    table = json.loads((copy / MANIFEST).read_bytes())
+    table["files"]["x" * 5000] = "0" * 64
+    (copy / MANIFEST).write_text(json.dumps(table))
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_run(copy)
     (copy / MANIFEST).write_bytes(b"[" * 100_000)
     with pytest.raises(CheckpointError, match=r"manifest\.json.*nested too deeply"):
         load_run(copy)
