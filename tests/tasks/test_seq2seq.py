@@ -124,6 +124,7 @@ def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequen
     plan = read_plan(table, "test")
     task = build_task(plan, place.eight.vocabulary, graph_of(plan))
     assert isinstance(task, SequenceToSequence)
+    task.begin(place.eight)
     batch = task.batch_of(pairs_of(place.eight))
     optimizer = torch.optim.Adam(task.parameters(), lr=0.02)
     task.train()

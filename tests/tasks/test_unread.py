@@ -12,6 +12,7 @@ from sememekit.build import completed, load_run, read_plan, remarks_on
 from sememekit.commands.train import table_of_run, train
 from sememekit.config import load_recipe, recipe_names
 from sememekit.sememes import build_graph
+from sememekit.training import RunFolder
 from tests.small import small_lexicon
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
@@ -96,7 +97,7 @@ def test_a_run_with_two_tables_opens_and_goes_on_as_it_was(examples: ExamplePlac
     before = load_run(tmp_path / "old", device="cpu").task
     plan = json.loads((tmp_path / "old" / "plan.json").read_text())
     del plan["encoder"]["shared_sememes"]
-    (tmp_path / "old" / "plan.json").write_text(json.dumps(plan))
+    RunFolder.open(tmp_path / "old").replace_plan(plan)
     after = load_run(tmp_path / "old", device="cpu")
     assert not after.plan.encoder.settings.shared_sememes
     for one, other in zip(before.parameters(), after.task.parameters(), strict=True):
