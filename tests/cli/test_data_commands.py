@@ -50,7 +50,7 @@ def test_words_without_annotation_are_named_when_asked_for(place: Path, tmp_path
     assert json.loads(result.stdout)["statistics"]["words_without_annotation"] == ["好"]
     result = runner.invoke(app, ["build-sememe-graph", *source, "--out", ""])
     assert result.exit_code == 1
-    assert "cannot write a sememe graph to '.': a folder; give the name of a file" in result.stderr
+    assert "cannot write to '.': a folder; give the name of a file" in result.stderr
 
 
 def test_prepared_data_are_replaced_only_with_force(place: Path, tmp_path: Path) -> None:
