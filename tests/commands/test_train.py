@@ -180,6 +180,15 @@ def test_a_stop_in_the_last_step_of_an_epoch_does_not_wait_for_validation(place:
     assert all(torch.equal(one.weights[name], other.weights[name]) for name in other.weights)
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts, also where the tests run in the background of a script and the shell has them ignore it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_handlers_are_put_back_and_a_second_signal_acts_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {number: signal.getsignal(number) for number in signals.STOPPING}
     with stop_signals() as asked:
