@@ -224,7 +224,7 @@ def _table(epochs: Sequence[Record]) -> str:
             str(epoch["epoch"]),
             f"{epoch['step']:,}",
             f"{epoch['train_nats']:.3f}",
-            *(_figure(name, epoch["valid"][name]) for name in names),
+            *(_figure(name, epoch["valid"][name]) if name in epoch["valid"] else "–" for name in names),
             f"{epoch['rate']:g}",
             f"{epoch['tokens_per_second']:,.0f}",
             "best" if epoch["epoch"] == best else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
     assert (result.epochs, result.changes) == (3, 0)
     assert len(outline.charts) == 1
     assert "The life of the clusters" not in outline.headings
+
+
+def test_an_epoch_without_a_metric_that_others_have_is_shown(softmax: Path, tmp_path: Path) -> None:
+    """As a damaged line of metrics.jsonl may be, in the name of a metric; no weight depends on it."""
+    run = tmp_path / "run"
+    shutil.copytree(softmax, run)
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if '"EpochReport"' in line)
+    lines[first] = lines[first].replace('"perplexity"', '"perplexitx"')
+    (run / "metrics.jsonl").write_text("".join(lines), encoding="utf-8")
+    report(run, html=tmp_path / "page.html")
+    assert ">–</td>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_names_are_no_markup(softmax: Path) -> None:
