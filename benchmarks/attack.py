@@ -41,11 +41,11 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.space import Space
-from sememekit.commands.predict import load_classifier
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
+from sememekit.runs.classifier import load_classifier
 from sememekit.tasks.classification import Classification
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 SHARE_OF_SINGLE = 16
 LABELS = ("0", "1", "2")

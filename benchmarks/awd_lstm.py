@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from sememekit.build import build_task, read_plan
-from sememekit.text import Vocabulary
+from sememekit.runs.build import build_task, read_plan
+from sememekit.text.vocabulary import Vocabulary
 
 REGULARISED = {
     "word_dropout": 0.1,

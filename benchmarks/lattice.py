@@ -31,11 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measuring import best_times
 
-from sememekit.build import build_task, read_plan
+from sememekit.data.prepared import PreparedData
 from sememekit.layers import product
+from sememekit.runs.build import build_task, read_plan
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.tasks.lattice import Lattice
-from sememekit.text import PreparedData
+from sememekit.tasks.lattice.model import Lattice
 
 LATTICES: dict[str, dict[str, Any]] = {
     "chain": {"longest_chunk": 1, "sub_model": False, "composition_size": 0},

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from sememekit.decoders.base import Resources
 from sememekit.decoders.mos import MoS
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 
 def plain_nll(layer: MoS, hidden: Tensor, target: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from measuring import resident_kilobytes
 from sememekit.config import load_variant
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 LAYERS = ("class_hsm", "tree_hsm", "adaptive", "differentiated", "sampled")
 

@@ -24,6 +24,7 @@ import torch
 from measuring import best_times, peak_megabytes, resident_kilobytes
 from torch import Tensor
 
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.softmax import Softmax
@@ -32,7 +33,7 @@ from sememekit.encoders.lstm import LSTM
 from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 
 def random_graph(num_words: int = 13477, num_sememes: int = 1742) -> tuple[Vocabulary, SememeGraph]:

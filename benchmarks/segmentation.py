@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.text.normalise import parse_tagged
-from sememekit.text.segment import MaximumMatcher
+from sememekit.text.segmenters import MaximumMatcher
 
 FLOOR = 8.0
 

@@ -36,7 +36,7 @@ from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 SIDES: dict[str, dict[str, Any]] = {
     "softmax": {"tied": False},

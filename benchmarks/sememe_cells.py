@@ -21,6 +21,8 @@ import torch
 from measuring import best_times
 from torch import Tensor
 
+from sememekit.data.batching import training_columns
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Resources
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.base import EncoderResources
@@ -30,8 +32,7 @@ from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.batching import training_columns
+from sememekit.text.vocabulary import Vocabulary
 
 
 def random_graph(num_words: int, num_sememes: int = 1724) -> tuple[Vocabulary, SememeGraph]:

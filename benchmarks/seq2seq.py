@@ -32,16 +32,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from sememekit.build import load_run
 from sememekit.config import load_variant
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Resources
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
+from sememekit.runs.build import load_run
 from sememekit.search import BeamSettings
 from sememekit.tasks.headline import HeadlineWriter
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import OptimizerSettings
 from sememekit.training.optimizers import make_optimizer
 

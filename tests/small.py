@@ -6,7 +6,7 @@ from functools import cache
 
 from sememekit.sememes import Lexicon, SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 SENSES = [
     Sense("苹果", ("水果", "植物")),

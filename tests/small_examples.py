@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.text import PreparedData
+from sememekit.data.prepared import PreparedData
 
 SUBJECTS = ("a man", "the girl", "two dogs")
 VERBS = ("sleeps", "runs", "doesn't eat")

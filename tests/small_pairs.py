@@ -6,14 +6,14 @@ import random
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sememekit.build import build_task, clusters_of, read_plan
 from sememekit.commands.preprocess import preprocess
 from sememekit.config import load_variant
+from sememekit.corpora.examples.pairs import FilePairs
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
+from sememekit.runs.build import build_task, clusters_of, read_plan
 from sememekit.sememes import SememeGraph, build_graph
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.text import PreparedData
-from sememekit.text.examples.pairs import FilePairs
 from tests.small import small_lexicon
 from tests.small_run import SMALL_DECODERS
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sememekit.commands.preprocess import preprocess
 from sememekit.config import load_variant
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.sememes import build_graph
-from sememekit.text import PreparedData
 from tests.small import small_lexicon
 
 FRUIT = ("苹果", "梨", "梨")

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from sememekit import files
-from sememekit.commands import page
 from sememekit.errors import ConfigError
 from sememekit.files import (
     CLUSTERS,
@@ -28,6 +27,7 @@ from sememekit.files import (
     sync_folder,
     write_output,
 )
+from sememekit.reports import page
 
 OWN: dict[str, tuple[Kind, bytes]] = {
     "page": (PAGE, page.document("a title", "<p>text</p>").encode()),

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from sememekit.attack import is_attack
-from sememekit.build import Plan, build_task, read_plan
 from sememekit.config import USUAL_VARIANTS, resources_folder
 from sememekit.config.recipe_files import Shelf
 from sememekit.config.recipes import list_recipes, load_recipe, recipes_folder
+from sememekit.runs.build import Plan, build_task, read_plan
 from sememekit.sememes import build_graph
 from sememekit.tasks.base import Kind, Task
-from sememekit.text import Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import Snapshot, Trainer
 from sememekit.training.trainer import _Window
 from tests.small import COUNTS, small_lexicon

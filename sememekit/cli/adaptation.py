@@ -10,7 +10,7 @@ from sememekit.cli.program import fail_usage
 from sememekit.cli.render import print_table, remark
 
 if TYPE_CHECKING:
-    from sememekit.commands.adaptation import Adaptation, AdaptationReport
+    from sememekit.protocols.adaptation import Adaptation, AdaptationReport
 
 SHOWN_POINTS = 10
 """Rows of a grid that are printed; --json has all."""
@@ -143,8 +143,8 @@ def adaptation_of(
             fail_usage(f"{flag} must be greater than 0, given {value}")
     if not with_cache and not with_dynamic:
         return None
-    from sememekit.commands.adaptation import Adaptation, Tuning
     from sememekit.protocols import CacheGrid, DynamicGrid, cache_settings, dynamic_settings
+    from sememekit.protocols.adaptation import Adaptation, Tuning
 
     tuning = None
     if tune:

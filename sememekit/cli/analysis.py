@@ -68,17 +68,17 @@ def analyze(
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
     away one at a time in --contexts examples (200 unless given).
     """
-    from sememekit.commands.explain_label import is_label_run
+    from sememekit.analysis.explain_label import is_label_run
 
     if is_label_run(run):
         refuse({"memory": memory, "cases": cases}, "this is for models that predict words; leave it out")
         options = given(other=other, split=split, data=data, contexts=contexts, top=top, which=which, seed=seed, device=device)
         _analyze_labels(run, out, json=json, quiet=quiet, options=options)
         return
-    from sememekit.commands.analysis_page import COLUMNS, rows, write_analysis_page
-    from sememekit.commands.analysis_page import remark as which_text
-    from sememekit.commands.analyze import analyze as command
+    from sememekit.analysis.analyze import analyze as command
     from sememekit.files import PAGE, check_output
+    from sememekit.reports.analysis import COLUMNS, rows, write_analysis_page
+    from sememekit.reports.analysis import remark as which_text
 
     options = given(
         other=other, split=split, data=data, contexts=contexts, memory=memory, cases=cases, top=top, which=which, seed=seed
@@ -109,8 +109,8 @@ def analyze(
 
 def _analyze_labels(run: Path, out: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Accuracy by kinds of examples, and what moves decisions, on stdout and as a page."""
-    from sememekit.commands.analyze_labels import analyze_labels as command
-    from sememekit.commands.label_page import overview, remarks, tables, write_label_page
+    from sememekit.analysis.analyze_labels import analyze_labels as command
+    from sememekit.reports.labels import overview, remarks, tables, write_label_page
 
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options)

@@ -134,7 +134,7 @@ def attack(
         table["attack"] = {**table.get("attack", {}), **cutting}
     table = apply_overrides(table, overrides or [])
     from sememekit.commands.attack import attack as run
-    from sememekit.commands.attack_page import rate_rows
+    from sememekit.reports.attack import rate_rows
 
     options = given(language_model=lm, which=which, device=device)
     names = [name.strip() for name in labels.split(",")] if labels else []
@@ -185,7 +185,7 @@ def attack_table(
 
 def _compare(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
     from sememekit.commands.attack import compare
-    from sememekit.commands.attack_page import comparison_rows
+    from sememekit.reports.attack import comparison_rows
 
     found = compare(*folders, html=html)
     if json:

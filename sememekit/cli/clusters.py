@@ -163,7 +163,7 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
-    from sememekit.commands.report import report as command
+    from sememekit.reports.run import report as command
 
     result = command(run, **given(html=html))
     if json:

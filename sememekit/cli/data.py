@@ -30,15 +30,15 @@ from sememekit.errors import ConfigError, DataError
 
 def complete_dataset(incomplete: str) -> list[str]:
     """Names of the data sets."""
-    from sememekit.text.corpora import DATASETS
-    from sememekit.text.examples import EXAMPLE_SETS
+    from sememekit.corpora import DATASETS
+    from sememekit.corpora.examples import EXAMPLE_SETS
 
     return [name for name in sorted([*DATASETS, *EXAMPLE_SETS]) if name.startswith(incomplete)]
 
 
 def complete_segmenter(incomplete: str) -> list[str]:
     """Names of the segmenters."""
-    from sememekit.text.segment import SEGMENTERS
+    from sememekit.text.segmenters import SEGMENTERS
 
     return [name for name in sorted(SEGMENTERS) if name.startswith(incomplete)]
 
@@ -272,7 +272,8 @@ def segment(
 
     --segmenter is fmm unless given. With --model RUN a trained lattice model cuts, and white space in a line ends a word.
     """
-    from sememekit.commands.segment import input_stream, segment_stream, segmenter_for
+    from sememekit.commands.segment import input_stream, segment_stream
+    from sememekit.runs.segmenters import segmenter_for
     from sememekit.text.reading import FaultCounter
 
     hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())
@@ -284,7 +285,7 @@ def segment(
         )
     with input_stream(file) as source:
         if model is not None and model.is_dir():
-            from sememekit.commands.lattices import open_reader, segment_raw
+            from sememekit.runs.lattices import open_reader, segment_raw
 
             if segmenter is not None or hmm is not None:
                 raise ConfigError("segment --model RUN: the run says how its text is cut; leave --segmenter and --hmm out")

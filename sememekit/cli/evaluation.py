@@ -135,7 +135,7 @@ def evaluate_ppl(
 
     With --cache or --dynamic the model learns from the text as it reads; the run stays as it is.
     """
-    from sememekit.commands.evaluate import evaluate_ppl as command
+    from sememekit.analysis.evaluate import evaluate_ppl as command
 
     adaptation = adaptation_of(
         cache={"preset": cache_preset, "theta": theta, "weight": lambda_, "window": window, "start": cache_start},
@@ -201,7 +201,7 @@ def evaluate(
         judge_segmentation(run, segmentation, json=json, **options)
         return
     refuse({"words": words, "lexicon": lexicon, "decode": decode}, "only together with --segmentation GOLD")
-    from sememekit.commands.evaluate import evaluate as command
+    from sememekit.analysis.evaluate import evaluate as command
 
     options = given(split=split, data=data, which=which, device=device, dtype=dtype, overrides=overrides, texts=texts)
     with progress_bars(quiet) as show:
@@ -313,9 +313,9 @@ def explain(
     --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
     (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
     """
-    from sememekit.commands.explain_label import is_label_run
-    from sememekit.commands.writing import is_writer
+    from sememekit.analysis.explain_label import is_label_run
     from sememekit.files import PAGE, check_output
+    from sememekit.runs.writing import is_writer
 
     if html is not None:
         check_output(html, PAGE)
@@ -337,7 +337,7 @@ def explain(
         explain_text(run, context, html, json=json, quiet=quiet, options={"apart": apart, **options})
         return
     refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
-    from sememekit.commands.lattices import is_lattice_run
+    from sememekit.runs.lattices import is_lattice_run
 
     if is_lattice_run(run):
         refuse({"top": top, "top-sememes": top_sememes}, "this is for models that predict words; leave it out")
@@ -345,8 +345,8 @@ def explain(
         explain_lattice(run, context, html=html, json=json, quiet=quiet, embeddings=embeddings, **options)
         return
     refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
-    from sememekit.commands import explain as command
-    from sememekit.commands.explanation_page import write_page
+    from sememekit.analysis import explain as command
+    from sememekit.reports.explanation import write_page
 
     explanation = command.explain(run, context, **given(top=top, top_sememes=top_sememes, which=which, device=device))
     if html is not None:
@@ -383,7 +383,7 @@ def score(
     Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
     target and its end, given the source.
     """
-    from sememekit.commands.score import score as command
+    from sememekit.analysis.score import score as command
 
     lines = lines_of(file, errors or "strict")
     for row in command(run, lines, carry=carry, segment=segment, **given(lexicon=lexicon, which=which, device=device)):

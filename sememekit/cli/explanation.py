@@ -9,7 +9,7 @@ from sememekit.cli.render import result_console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sememekit.commands.explain import Explanation, SememeGate
+    from sememekit.analysis.explain import Explanation, SememeGate
 
 BAR_WIDTH = 12
 
@@ -18,7 +18,7 @@ def print_explanation(explanation: Explanation) -> None:
     """The context as it was read, the next words with senses and sememes, and the strongest sememes, on stdout."""
     from rich.markup import escape
 
-    from sememekit.commands.explanation_page import remarks
+    from sememekit.reports.explanation import remarks
 
     console = result_console()
     context = " ".join(escape(word.word) if word.known else f"[red]{escape(word.word)}[/]" for word in explanation.context)

@@ -51,7 +51,7 @@ def generate(
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    from sememekit.commands.writing import is_writer
+    from sememekit.runs.writing import is_writer
 
     if is_writer(run):
         drawn = {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "unknown": unknown, "seed": seed}

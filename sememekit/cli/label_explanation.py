@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sememekit.cli.render import print_json, print_table, remark, result_console
 
 if TYPE_CHECKING:
-    from sememekit.commands.explain_label import LabelExplanation
+    from sememekit.analysis.explain_label import LabelExplanation
 
 
 def explain_label(run: Path, texts: list[str], html: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Labels, words and sememes of an example, on stdout and as a page."""
-    from sememekit.commands import explain_label as command
+    from sememekit.analysis import explain_label as command
+    from sememekit.reports.label_explanation import write_page
 
     explanation = command.explain_label(run, texts, **options)
     if html is not None:
-        command.write_page(explanation, html)
+        write_page(explanation, html)
         remark(f"page: {html}", quiet)
     if json:
         print_json(explanation)
@@ -28,7 +29,7 @@ def explain_label(run: Path, texts: list[str], html: Path | None, *, json: bool,
 def _print(explanation: LabelExplanation) -> None:
     from rich.markup import escape
 
-    from sememekit.commands.explain_label import HOW, remarks
+    from sememekit.analysis.explain_label import HOW, remarks
 
     console = result_console()
     for line in remarks(explanation):

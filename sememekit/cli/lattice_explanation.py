@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sememekit.cli.render import print_table, result_console
 
 if TYPE_CHECKING:
-    from sememekit.commands.explain_lattice import EmbeddingsReport, LatticeExplanation
+    from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeExplanation
 
 
 def print_lattice(explanation: LatticeExplanation) -> None:

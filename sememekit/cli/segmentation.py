@@ -11,7 +11,7 @@ from sememekit.cli.render import print_json, print_table, progress_bars, remark,
 from sememekit.cli.writing import refuse
 
 if TYPE_CHECKING:
-    from sememekit.commands.segmentation import SegmentationReport
+    from sememekit.analysis.segmentation import SegmentationReport
 
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
@@ -36,7 +36,7 @@ Embeddings = Annotated[
 
 def judge_segmentation(run: Path, gold: Path, *, json: bool, **options: Any) -> None:
     """The part of ``eval`` with a gold segmentation."""
-    from sememekit.commands.segmentation import evaluate_segmentation
+    from sememekit.analysis.segmentation import evaluate_segmentation
 
     with progress_bars(json) as show:
         report = evaluate_segmentation(run, gold, progress=show, **options)
@@ -69,9 +69,9 @@ def explain_lattice(
     run: Path, text: str, *, html: Path | None, json: bool, quiet: bool, embeddings: bool, **options: Any
 ) -> None:
     """The part of ``explain`` for lattice models."""
+    from sememekit.analysis import explain_lattice as command
     from sememekit.cli.lattice_explanation import print_embeddings, print_lattice
-    from sememekit.commands import explain_lattice as command
-    from sememekit.commands.lattice_page import write_embeddings_page, write_lattice_page
+    from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 
     if embeddings:
         with progress_bars(quiet) as show:

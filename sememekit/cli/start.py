@@ -35,14 +35,14 @@ def quickstart(
 
     Called again it shows what is finished, and goes on with what is not. --set changes both models alike.
     """
-    from sememekit.commands.signals import Stopped, stop_signals
+    from sememekit.training.signals import Stopped, stop_signals
 
     options = given(share=share, overrides=overrides, seed=seed, device=device)
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:
             with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
                 from sememekit.commands.quickstart import quickstart as run
-                from sememekit.commands.quickstart_page import columns, how_it_was_made, rows, verdict
+                from sememekit.reports.quickstart import columns, how_it_was_made, rows, verdict
 
                 with progress_bars(quiet) as show:
                     report = run(out, fresh=fresh, progress=show, **options)

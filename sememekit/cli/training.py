@@ -87,7 +87,7 @@ def train(
     )
     table = training_table(recipe, named, keys, overrides or [], start_from)
     if print_plan:
-        from sememekit.build import read_plan
+        from sememekit.runs.build import read_plan
 
         say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
         return

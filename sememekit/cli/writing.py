@@ -12,7 +12,7 @@ from sememekit.cli.render import per_cent, print_fields, print_json, print_table
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sememekit.commands.explain_writing import WritingExplanation
+    from sememekit.analysis.explain_writing import WritingExplanation
 
 Apart = Annotated[bool, typer.Option("--apart", help="For headline, dialogue: the words are apart already.")]
 SearchOverrides = Annotated[
@@ -47,7 +47,7 @@ def generate_texts(
     options: dict[str, Any],
 ) -> None:
     """A text for each line on stdout, as it is found: plain, or with scores as a JSON object a line."""
-    from sememekit.commands import writing as command
+    from sememekit.runs import writing as command
 
     writer = command.load_writer(run, apart=apart, lexicon=lexicon, **options)
     search = command.search_of(writer.task, overrides)
@@ -73,11 +73,12 @@ def print_written_scores(metrics: dict[str, Any]) -> None:
 
 def explain_text(run: Path, text: str, html: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
     """What a run writes for a text, and why, on stdout and as a page."""
-    from sememekit.commands import explain_writing as command
+    from sememekit.analysis import explain_writing as command
+    from sememekit.reports.written_explanation import write_page
 
     explanation = command.explain_writing(run, text, **options)
     if html is not None:
-        command.write_page(explanation, html)
+        write_page(explanation, html)
         remark(f"page: {html}", quiet)
     if json:
         print_json(explanation)
@@ -88,7 +89,7 @@ def explain_text(run: Path, text: str, html: Path | None, *, json: bool, quiet: 
 def _print_explanation(explanation: WritingExplanation) -> None:
     from rich.markup import escape
 
-    from sememekit.commands.explain_writing import remarks
+    from sememekit.analysis.explain_writing import remarks
 
     console = result_console()
     source = " ".join(f"[red]{escape(word)}[/]" if word in explanation.unknown else escape(word) for word in explanation.source)

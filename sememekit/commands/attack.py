@@ -31,17 +31,17 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.constraints.opposites import Opposites
-from sememekit.commands.attack_folder import AttackFolder, code_names
-from sememekit.commands.attack_notes import check_cut, notes, warnings
-from sememekit.commands.attack_page import comparison_page, report_page
-from sememekit.commands.attack_report import AttackReport, Comparison
-from sememekit.commands.signals import stop_signals
-from sememekit.commands.victims import NamedVictim, SentenceNats, is_function, open_victim
+from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.attack.report import AttackReport, Comparison
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import PAGE, check_output, write_output
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.reports.attack import comparison_page, report_page
+from sememekit.runs.attack_notes import check_cut, notes, warnings
+from sememekit.runs.victims import NamedVictim, SentenceNats, is_function, open_victim
+from sememekit.training.signals import stop_signals
 
 Progress = Callable[[str, int, int | None], None]
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from sememekit.commands.compare import write_texts_file
 from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.attack_rates import Interval, interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport, rouge
-from sememekit.text import PreparedData
 
 LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
 """Data set -> the beginning that is taken unless another is asked for."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.files import GRAPH, check_output
 from sememekit.sememes import (
@@ -17,7 +18,6 @@ from sememekit.sememes import (
     open_lemmas,
     open_lexicons,
 )
-from sememekit.text.prepared import PreparedData
 
 
 class LexiconUse(Settings):

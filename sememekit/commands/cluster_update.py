@@ -12,16 +12,16 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from sememekit.build import CLUSTERS, LoadedRun, load_run
-from sememekit.commands.augment import FILE as AUGMENT_FILE
-from sememekit.commands.evaluate import _prepare, data_of_run
+from sememekit.analysis.evaluate import _prepare, data_of_run
 from sememekit.commands.train import TrainReport, train
 from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
+from sememekit.runs.augment import FILE as AUGMENT_FILE
+from sememekit.runs.build import CLUSTERS, LoadedRun, load_run
 from sememekit.tasks.base import tallies
 from sememekit.tasks.writing import Predictor, predictions, predictor
-from sememekit.text import PreparedData
 from sememekit.text.chunks import CHUNKS
 from sememekit.training import Report, RunFolder, autocast
 from sememekit.training.checkpoint import step_of

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from sememekit.build import load_run
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.build import load_run
 from sememekit.tasks.writing import predictor
 from sememekit.word_classes.file import write_clusters
 

@@ -9,12 +9,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sememekit.build import load_run, prepare_torch
-from sememekit.commands.segment import recorded_form
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
+from sememekit.runs.build import load_run, prepare_torch
+from sememekit.runs.segmenters import recorded_form
 from sememekit.tasks.base import word_predictor
-from sememekit.text import END, STOP, Vocabulary
+from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 
 class GenerateReport(Settings):

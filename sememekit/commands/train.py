@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from sememekit.build import (
+from sememekit.config import Settings, trusting_code
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.reports.run import report as write_report
+from sememekit.runs.augment import FILE as AUGMENT_FILE
+from sememekit.runs.augment import augmented
+from sememekit.runs.build import (
     CLUSTERS,
     Plan,
     build_task,
@@ -34,20 +40,15 @@ from sememekit.build import (
     versions,
     vocabulary_of_run,
 )
-from sememekit.commands.augment import FILE as AUGMENT_FILE
-from sememekit.commands.augment import augmented
-from sememekit.commands.report import report as write_report
-from sememekit.commands.signals import stop_signals
-from sememekit.config import Settings, trusting_code
-from sememekit.errors import CheckpointError, ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import Task, VectorCoverage, is_label_predictor
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.checkpoint import Snapshot, write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.progress import ending_text
+from sememekit.training.signals import stop_signals
 from sememekit.training.tensorboard import TensorBoardLog
 from sememekit.word_classes.file import read_clusters
 

@@ -1,7 +1,7 @@
 """Recipes: what a training or an attack is, row by row of a paper's table, each merged over its base.
 
-A recipe is plain data. It is merged and checked for its shape here, without torch; ``sememekit.build`` reads the merged table
-into the settings of the classes that it names. Files and rows: ``recipe_files``; the rules of merging: ``tables``.
+A recipe is plain data. It is merged and checked for its shape here, without torch; ``sememekit.runs.build`` reads the merged
+table into the settings of the classes that it names. Files and rows: ``recipe_files``; the rules of merging: ``tables``.
 """
 
 from __future__ import annotations

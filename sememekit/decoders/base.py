@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

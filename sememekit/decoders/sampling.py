@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 
 class SamplingSettings(config.Settings):

@@ -12,7 +12,7 @@ from sememekit.config import Settings
 from sememekit.encoders.lengths import at_the_end
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 State = tuple[Tensor, ...]
 """Recurrent state: tensors whose first axis is the batch, so that beams and lattices can index and select them."""

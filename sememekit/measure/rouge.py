@@ -184,7 +184,7 @@ def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
     if settings.unit == "character":
         return cache(lambda text: tuple("".join(text.split())))
     if settings.tokenizer == "jieba":
-        from sememekit.text.segment import open_segmenter
+        from sememekit.text.segmenters import open_segmenter
 
         segment = open_segmenter("jieba").segment
         # Words of a model stand between blanks, which are none of jieba's business.

@@ -13,10 +13,10 @@ from pydantic import Field
 from torch import Tensor
 
 from sememekit.config import Settings
+from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
 from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
 from sememekit.tasks.base import Scored, WordPredictor
-from sememekit.text.batching import evaluation_columns
 
 Scaling = Literal["krause", "mos"]
 

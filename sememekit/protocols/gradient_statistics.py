@@ -17,10 +17,10 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from sememekit.data.batching import training_columns
 from sememekit.errors import CheckpointError, DataError
+from sememekit.files import replace_file
 from sememekit.tasks.base import WordPredictor
-from sememekit.text.batching import training_columns
-from sememekit.training.files import replace_file
 
 STATISTICS_FILE: Final = "gradient-statistics.safetensors"
 """Where they lie in a run folder."""

@@ -5,7 +5,7 @@ TASKS = {
     "dialogue": "sememekit.tasks.dialogue:Conversation",
     "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
-    "lattice": "sememekit.tasks.lattice:Lattice",
+    "lattice": "sememekit.tasks.lattice.model:Lattice",
     "nli": "sememekit.tasks.nli:Inference",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.measure.classes import Accuracy
 from sememekit.tasks.resources import TaskResources
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
+from sememekit.corpora.examples.base import START, STOP
+from sememekit.data.buckets import bucketed_batches, sorted_batches
+from sememekit.data.prepared import Examples, PreparedData
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single
@@ -24,11 +27,8 @@ from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor, Task, VectorCoverage
 from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.resources import TaskResources
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.buckets import bucketed_batches, sorted_batches
-from sememekit.text.examples.base import START, STOP
-from sememekit.text.prepared import Examples
 from sememekit.text.vectors import read_vectors
+from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -8,13 +8,14 @@ from typing import ClassVar, Final, Literal, final
 from pydantic import Field
 from torch import nn
 
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings, rouge
 from sememekit.tasks.base import Headline
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.tasks.writing import wording, wordings_of
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 

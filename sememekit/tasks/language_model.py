@@ -14,14 +14,15 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
+from sememekit.data.batching import evaluation_columns, random_chunks, training_columns
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import at_least_single, shared_dropout
 from sememekit.measure import unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
 from sememekit.tasks.resources import TaskResources
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.batching import evaluation_columns, random_chunks, training_columns
+from sememekit.text.vocabulary import Vocabulary
 
 
 @final

@@ -13,8 +13,8 @@ from sememekit.decoders.base import Decoder, Resources
 from sememekit.encoders.base import Encoder, EncoderResources
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
-from sememekit.text import Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 Part = TypeVar("Part", Encoder, Decoder)
 

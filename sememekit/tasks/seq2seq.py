@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
+from sememekit.corpora.examples.base import START, STOP
+from sememekit.data.buckets import bucketed_batches, sorted_batches
+from sememekit.data.prepared import Examples, PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
@@ -26,10 +29,7 @@ from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, tallies
 from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.writing import Ids, Rereading, TextWriter
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.buckets import bucketed_batches, sorted_batches
-from sememekit.text.examples.base import START, STOP
-from sememekit.text.prepared import Examples
+from sememekit.text.vocabulary import Vocabulary
 
 TEXTS = ("source", "target")
 """The texts of an example, in order."""

@@ -12,13 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sememekit.data.prepared import PreparedData, Wordings
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Scored, Task, WordPredictor, is_label_predictor, word_predictor
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.prepared import Wordings
+from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.prepared import TextFaults
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
@@ -41,8 +41,36 @@ class Piece(NamedTuple):
     offset: int
 
 
+class TextFaults(Settings):
+    """What was met in the bytes of the sources and what was done about it.
+
+    Attributes:
+        policy: ``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out).
+        invalid_utf8: lines with bytes that are not UTF-8, met under ``replace`` or ``skip``.
+        nul: lines with NUL, met under ``replace`` or ``skip``.
+        skipped_lines: lines left out under ``skip``.
+        long_lines: lines above the cap, which were read in pieces cut at white space or sentence marks and not lost.
+        cut_words: such cuts where there was neither, between two characters.
+        byte_order_marks: byte order marks taken off the beginning of a file.
+        carriage_returns: lines that ended with CR LF.
+        long_sentences: sentences above ``--max-length``, left out.
+        truncated_archives: compressed files that end before their end mark; read up to there.
+    """
+
+    policy: str
+    invalid_utf8: int = 0
+    nul: int = 0
+    skipped_lines: int = 0
+    long_lines: int = 0
+    cut_words: int = 0
+    byte_order_marks: int = 0
+    carriage_returns: int = 0
+    truncated_archives: int = 0
+    long_sentences: int = 0
+
+
 class FaultCounter:
-    """Counts what was met, by the names of :class:`~sememekit.text.prepared.TextFaults`."""
+    """Counts what was met, by the names of :class:`~sememekit.text.reading.TextFaults`."""
 
     def __init__(self, policy: str) -> None:
         if policy not in POLICIES:

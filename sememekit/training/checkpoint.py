@@ -35,9 +35,9 @@ import safetensors
 import safetensors.torch
 from torch import Tensor, nn
 
+from sememekit.data.prepared import Signature
 from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, read_object, sole_writer
-from sememekit.text import Signature
 from sememekit.training import metrics as metrics_file
 from sememekit.training.files import replace_file, to_json, write_bytes, write_folder
 from sememekit.training.manifest import (

@@ -12,9 +12,9 @@ from typing import Any, Final, final
 import torch
 from torch import Tensor
 
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
 from sememekit.tasks.base import BatchLoss, Carry, Task, worse_than_before
-from sememekit.text import PreparedData
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder, Snapshot
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import CLUSTERS, remove_leftovers, write_output
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
 VERSION: Final = 1

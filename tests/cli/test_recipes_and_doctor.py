@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.build import read_plan
 from sememekit.cli import app
 from sememekit.commands import doctor as doctor_module
 from sememekit.commands.doctor import Check, doctor
 from sememekit.config import apply_overrides, load_recipe, recipe_names
+from sememekit.runs.build import read_plan
 
 runner = CliRunner()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.adaptation import Adaptation, Tuning
-from sememekit.commands.evaluate import PerplexityReport, evaluate_ppl
+from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
 from sememekit.errors import ConfigError
 from sememekit.protocols import CacheGrid, CacheSettings, DynamicGrid, DynamicSettings
+from sememekit.protocols.adaptation import Adaptation, Tuning
 
 CACHE = CacheSettings(theta=0.5, weight=0.15, window=20)
 STEPS = DynamicSettings(rate=0.002, decay=0.01, epsilon=0.001)

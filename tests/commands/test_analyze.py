@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import load_run
-from sememekit.commands.analysis_page import analysis_page, write_analysis_page
-from sememekit.commands.analyze import Analysis, analyze
-from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.analysis.analyze import Analysis, analyze
+from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.reports.analysis import analysis_page, write_analysis_page
+from sememekit.runs.build import load_run
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.writing import TextWriter
 from tests.small_pairs import PairPlace
@@ -158,7 +158,7 @@ def test_all_contexts_by_blocks_are_all_contexts(place: Place, both: Analysis, s
     """The memory that blocks take is too little for the whole matrix where this has rows enough."""
     words = len(place.data.vocabulary)
     monkey = pytest.MonkeyPatch()
-    for module in ("sememekit.commands.analyze", "sememekit.measure.rank"):
+    for module in ("sememekit.analysis.analyze", "sememekit.measure.rank"):
         monkey.setattr(f"{module}.BLOCK_ROWS", 16)
     try:
         found = analyze(softmax, mos, device="cpu", cases=3, top=2, memory=8 * words * (2 * words + 3 * 16) / 2**30)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from sememekit.attack.folder import AttackFolder
 from sememekit.commands.attack import attack, compare
-from sememekit.commands.attack_folder import AttackFolder
-from sememekit.commands.attack_page import comparison_page, marked, percent, rate_rows
-from sememekit.commands.page import text as page_text
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.reports.attack import comparison_page, marked, percent, rate_rows
+from sememekit.reports.page import text as page_text
 from tests.attack import toys
 from tests.attack.toys import TABLE, TEXTS
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sememekit.commands.attack import attack
-from sememekit.commands.augment import FILE, augmented
-from sememekit.commands.predict import load_classifier
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.runs.augment import FILE, augmented
+from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place

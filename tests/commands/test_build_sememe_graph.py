@@ -8,9 +8,9 @@ import pytest
 
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.sememes import SememeGraph
-from sememekit.text.prepared import PreparedData
 
 HOWNET = "NO.=1\nW_C=苹果\nW_E=apple\nDEF={fruit|水果}\nNO.=2\nW_C=吃\nW_E=eat\nDEF={eat|吃:patient={food|食品}}\n"
 

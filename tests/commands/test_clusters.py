@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import load_run
-from sememekit.commands.augment import FILE as AUGMENT_FILE
+from sememekit.analysis.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.clusters import clusters
-from sememekit.commands.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.train import train
+from sememekit.data.batching import evaluation_columns
 from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.text.batching import evaluation_columns
+from sememekit.runs.augment import FILE as AUGMENT_FILE
+from sememekit.runs.build import load_run
 from sememekit.training import EpochReport, RunFolder
 from sememekit.training.checkpoint import step_of, write_run_manifest
 from sememekit.word_classes.file import read_clusters
@@ -65,7 +65,7 @@ def test_an_update_in_place_is_the_run_with_other_clusters(copy: Path) -> None:
 
 
 def training_tokens(loaded: object) -> np.ndarray:
-    from sememekit.text import PreparedData
+    from sememekit.data.prepared import PreparedData
 
     return PreparedData.open(Path(loaded.plan.data.path)).tokens("train")  # type: ignore[attr-defined]
 

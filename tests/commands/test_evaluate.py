@@ -12,14 +12,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from sememekit.build import load_run
+from sememekit.analysis.evaluate import Grouping, GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
 from sememekit.cli import app
-from sememekit.commands.adaptation import Adaptation
-from sememekit.commands.evaluate import Grouping, GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS
+from sememekit.protocols.adaptation import Adaptation
 from sememekit.protocols.cache import CacheSettings
+from sememekit.runs.build import load_run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder

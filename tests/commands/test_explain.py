@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sememekit.analysis.explain import Explanation, explain
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.explain import Explanation, explain
-from sememekit.commands.explanation_page import explanation_page, remarks, write_page
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.reports.explanation import explanation_page, remarks, write_page
 from tests.small import SENSES
 
 VOID = {"meta", "br", "line", "circle", "polyline"}

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.explain_label import LabelExplanation, explain_label, is_label_run, remarks
 from sememekit.cli import app
-from sememekit.commands.analyze_labels import AT_LEAST, analyze_labels, sign_test
-from sememekit.commands.evaluate import evaluate
-from sememekit.commands.explain_label import LabelExplanation, explain_label, explanation_page, is_label_run, remarks
-from sememekit.commands.label_page import label_page
-from sememekit.commands.predict import load_classifier
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.reports.label_explanation import explanation_page
+from sememekit.reports.labels import label_page
+from sememekit.runs.classifier import load_classifier
 from tests.commands.test_explain import check_page
 from tests.commands.test_influence import graph_of
 from tests.small_examples import ExamplePlace

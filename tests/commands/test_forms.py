@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.evaluate import evaluate_ppl
-from sememekit.commands.explain import explain
-from sememekit.commands.explain_lattice import explain_lattice
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.explain import explain
+from sememekit.analysis.explain_lattice import explain_lattice
+from sememekit.analysis.score import score
 from sememekit.commands.generate import generate
-from sememekit.commands.lattices import open_reader, segment_lines
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.score import score
 from sememekit.commands.train import train
-from sememekit.commands.victims import SentenceNats
 from sememekit.errors import ConfigError
+from sememekit.runs.lattices import open_reader, segment_lines
+from sememekit.runs.victims import SentenceNats
 
 LINES = ("We paid 12 Dollars .", "They paid 7.5 Marks .", "We sold 3 Boats .", "They sold 1,000 Cows .") * 12
 TYPED = ("WE sold 99.9% marks .", "They PAID N dollars .", "We paid 5 zebras .")

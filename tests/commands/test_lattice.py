@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, load_run, read_plan
-from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.score import score
 from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.tasks.lattice import Lattice
-from sememekit.text import PreparedData
+from sememekit.runs.build import build_task, load_run, read_plan
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import EpochReport, RunFolder, Trainer
 from tests.small_run import Place, write_text
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sememekit.commands.explain_lattice import explain_embeddings, explain_lattice
-from sememekit.commands.lattice_page import write_embeddings_page, write_lattice_page
-from sememekit.commands.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
+from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
+from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.segmentation import evaluate_segmentation, read_words
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
+from sememekit.runs.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 

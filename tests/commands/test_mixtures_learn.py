@@ -10,8 +10,8 @@ import pytest
 
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
 from sememekit.measure import unigram_tally
-from sememekit.text import PreparedData
 
 WORDS = 800
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis.evaluate import evaluate
 from sememekit.cli import app
-from sememekit.commands.evaluate import evaluate
-from sememekit.commands.predict import Classifier, load_classifier
 from sememekit.commands.train import train
-from sememekit.commands.victims import open_victim
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.victims import open_victim
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData
-from sememekit.text.segment import SentencePieces, train_sentencepieces
+from sememekit.text.segmenters import SentencePieces, train_sentencepieces
 
 LINES = [
     f"{who}昨天{did}了一本{what}。"

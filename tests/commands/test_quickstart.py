@@ -25,10 +25,10 @@ from sememekit.commands.quickstart import (
     _stopped_before_it_began,
     quickstart,
 )
-from sememekit.commands.quickstart_page import ModelRow, QuickstartReport, report_page, verdict
 from sememekit.commands.train import TrainReport
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
+from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
 from tests.commands.test_explain import check_page
 
 WORDS = (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.chart import Line, spread, step_chart
-from sememekit.commands.report import report, run_page
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
+from sememekit.reports.chart import Line, spread, step_chart
+from sememekit.reports.run import report, run_page
 from sememekit.training import RunFolder
 from tests.small_run import Place
 

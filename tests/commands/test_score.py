@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands import score as score_module
-from sememekit.commands.evaluate import evaluate_ppl
+from sememekit.analysis import score as score_module
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.score import ScoredToken, score
 from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.score import ScoredToken, score
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -59,7 +59,7 @@ def test_lines_are_independent_whatever_stands_beside_them(fixture: str, request
 def test_a_long_line_is_read_in_pieces(sdlm: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [" ".join(place.data.vocabulary.decode(place.data.tokens("test")[:length])) for length in (50, 3, 37, 21, 20, 1)]
     whole, carried = rows(sdlm, lines), rows(sdlm, lines, carry=True)
-    monkeypatch.setattr(score_module, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("sememekit.runs.streams._ROWS_AT_ONCE", 7)
     assert nats(rows(sdlm, lines)) == pytest.approx(nats(whole), abs=1e-5)
     assert nats(rows(sdlm, lines, carry=True)) == pytest.approx(nats(carried), abs=1e-5)
 

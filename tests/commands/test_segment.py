@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.commands.segment import segment_stream, segmenter_for
+from sememekit.commands.segment import segment_stream
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.segmenters import segmenter_for
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segment import WhiteSpace
+from sememekit.text.segmenters import WhiteSpace
 
 
 def run(content: bytes, errors: str = "strict") -> str:

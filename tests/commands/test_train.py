@@ -17,12 +17,11 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import load_run
-from sememekit.commands import signals
-from sememekit.commands.signals import Stopped, stop_signals
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
-from sememekit.training import Report, RunFolder, StepReport
+from sememekit.runs.build import load_run
+from sememekit.training import Report, RunFolder, StepReport, signals
+from sememekit.training.signals import Stopped, stop_signals
 from tests.small_run import Place
 
 STOPPED = 75

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.explain_writing import explain_writing
 from sememekit.cli import app
-from sememekit.commands.evaluate import evaluate
-from sememekit.commands.explain_writing import explain_writing, explanation_page
 from sememekit.commands.train import train
-from sememekit.commands.writing import is_writer, load_writer, search_of, write_texts
 from sememekit.errors import ConfigError, DataError
+from sememekit.reports.written_explanation import explanation_page
+from sememekit.runs.writing import is_writer, load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
 from tests.commands.test_explain import check_page
 from tests.small_pairs import PairPlace
@@ -199,7 +200,7 @@ def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
 
 
 def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.text.prepared import Examples
+    from sememekit.data.prepared import Examples
 
     monkeypatch.setattr(Examples, "wordings", None, raising=False)
     original = Examples.__init__

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.build import variant
 from sememekit.commands.preprocess import preprocess
 from sememekit.config import check_code, load_variant, trusting_code
 from sememekit.decoders.softmax import Softmax
 from sememekit.errors import ConfigError
-from sememekit.text.segment import open_segmenter
+from sememekit.runs.build import variant
+from sememekit.text.segmenters import open_segmenter
 
 
 @pytest.mark.parametrize(

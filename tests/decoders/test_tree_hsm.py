@@ -10,7 +10,7 @@ from torch import Tensor
 from sememekit.decoders.base import Resources
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.word_classes.partition import sememe_order
 from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
 from tests.small import small_graph, small_vocabulary

@@ -20,25 +20,26 @@ from hypothesis import strategies as st
 from sememekit.attack.candidates.table import TableCandidates
 from sememekit.attack.constraints.stop_words import StopWords
 from sememekit.attack.examples import read_examples
+from sememekit.attack.folder import AttackFolder
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.word_pairs import read_pairs
-from sememekit.build import read_plan
 from sememekit.commands.attack import compare
-from sememekit.commands.attack_folder import AttackFolder
-from sememekit.commands.augment import augmented
 from sememekit.commands.compare import compare as compare_texts
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.report import report
 from sememekit.config.recipes import load_recipe
+from sememekit.data.prepared import PreparedData
+from sememekit.reports.run import report
+from sememekit.runs.augment import augmented
+from sememekit.runs.build import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.sememes.wordnet import read_wordnet
 from sememekit.sememes.wordnet_antonyms import read_antonyms
 from sememekit.sememes.wordnet_index import read_wordnet_index
-from sememekit.text import PreparedData, Vocabulary
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.faults.runs import write_headlines

@@ -13,7 +13,7 @@ from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexic
 from sememekit.sememes.content_words import ContentWords, stop_words
 from sememekit.sememes.defining import Definition, choose_defining_words
 from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from tests.sememes.test_wordnet import write
 
 INDEX = {

@@ -9,7 +9,7 @@ import pytest
 from sememekit.errors import DataError
 from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicon
 from sememekit.sememes.word_entry import Source
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 TABLE = "saw\tn tool cut\nsee\tlook eye\nbe\texist\n's\tbelong\n<unk>\tanything\n"
 LEMMAS = "see\tsaw\nsee\tseen\nwrong\tis\nbe\tis\nN\tN\n"

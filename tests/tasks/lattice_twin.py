@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from sememekit.encoders.lattice_lstm import LatticeLSTM
-from sememekit.tasks.lattice import Lattice
-from sememekit.tasks.lattice_parts import SubModel
-from sememekit.tasks.lattice_states import GUMBEL, SAMPLED, TREES
+from sememekit.tasks.lattice.model import Lattice
+from sememekit.tasks.lattice.parts import SubModel
+from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES
 
 Vectors = list[Tensor]
 """One vector for each layer."""

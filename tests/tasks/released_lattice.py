@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sememekit.encoders.lattice_lstm import LatticeLSTM
-from sememekit.tasks.lattice import Lattice
+from sememekit.tasks.lattice.model import Lattice
 
 Stack = list[Tensor]
 """A vector for each layer."""

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, labels_of, load_run, read_plan
 from sememekit.commands.train import train
+from sememekit.data.buckets import bucketed_batches
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.runs.build import build_task, labels_of, load_run, read_plan
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.text.buckets import bucketed_batches
 from sememekit.training import EpochReport, Report
 from tests.small_examples import ExamplePlace, write_vectors
 from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
@@ -172,7 +172,7 @@ def test_words_without_a_vector(place: ExamplePlace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outside", ["random", "unknown", "drop"])
 def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_path: Path, outside: str) -> None:
-    from sememekit.commands.evaluate import evaluate
+    from sememekit.analysis.evaluate import evaluate
 
     file = write_vectors(tmp_path / "v.txt", ["man", "sleeps", "rain", "elsewhere"])
     said: list[str] = []
@@ -337,8 +337,7 @@ def test_parts_that_do_not_fit(place: ExamplePlace, tmp_path: Path) -> None:
 def test_a_run_does_not_go_on_with_other_labels(place: ExamplePlace, tmp_path: Path) -> None:
     import shutil
 
-    from sememekit.text import PreparedData
-    from sememekit.text.prepared import write_signature
+    from sememekit.data.prepared import PreparedData, write_signature
 
     train(place.table("classification", "lstm"), tmp_path / "run")
     shutil.copytree(place.reviews.folder, tmp_path / "data")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.build import build_task, graph_of, load_run, read_plan
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
+from sememekit.runs.build import build_task, graph_of, load_run, read_plan
 from tests.small_run import Place
 
 

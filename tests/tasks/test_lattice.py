@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.build import build_task, read_plan
 from sememekit.errors import ConfigError, DataError
-from sememekit.tasks.lattice import Lattice
-from sememekit.text import Vocabulary
+from sememekit.runs.build import build_task, read_plan
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 from tests.small_run import SMALL_DECODERS
 from tests.tasks.lattice_twin import Twin
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, read_plan
 from sememekit.errors import ConfigError
+from sememekit.runs.build import build_task, read_plan
 from sememekit.sememes import build_graph
-from sememekit.tasks.lattice import Lattice
-from sememekit.tasks.lattice_senses import NOISE
-from sememekit.text import Vocabulary
+from sememekit.tasks.lattice.model import Lattice
+from sememekit.tasks.lattice.senses import NOISE
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 from tests.small import COUNTS, small_lexicon
 
 VOCABULARY = Vocabulary.from_counts({**COUNTS, "<eos>": 9})

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, read_plan
 from sememekit.errors import ConfigError
 from sememekit.layers import log_marginal
-from sememekit.tasks.lattice import Lattice
-from sememekit.tasks.lattice_batch import roomy
-from sememekit.tasks.lattice_settings import LONG, LatticeSettings
-from sememekit.text import Vocabulary
+from sememekit.runs.build import build_task, read_plan
+from sememekit.tasks.lattice.batch import roomy
+from sememekit.tasks.lattice.model import Lattice
+from sememekit.tasks.lattice.settings import LONG, LatticeSettings
+from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin
 from tests.tasks.test_lattice import RULES, SENTENCES, VOCABULARY, gradients, ids, model
 

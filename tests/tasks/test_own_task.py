@@ -13,18 +13,18 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
-from sememekit.build import build_task, kinds_of, load_run, read_plan, variant
-from sememekit.commands.evaluate import evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.config import trusting_code
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.runs.build import build_task, kinds_of, load_run, read_plan, variant
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, SentencePredictor, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.lattice import Lattice
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.writing import TextWriter
-from sememekit.text import PreparedData
 from tests.small import small_vocabulary
 from tests.small_run import Place
 

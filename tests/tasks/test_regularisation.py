@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.build import build_task, read_plan
+from sememekit.data.batching import random_chunks
 from sememekit.protocols import DynamicSettings, score_dynamically
 from sememekit.protocols.gradient_statistics import gather_statistics
+from sememekit.runs.build import build_task, read_plan
 from sememekit.tasks.base import tallies
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.text.batching import random_chunks
 from sememekit.training import RunFolder, Trainer
 from tests.small_run import Place
 

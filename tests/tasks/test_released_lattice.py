@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.build import build_task, read_plan
 from sememekit.errors import ConfigError
 from sememekit.layers import log_marginal
-from sememekit.tasks.lattice import Lattice
-from sememekit.text import Vocabulary
+from sememekit.runs.build import build_task, read_plan
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.released_lattice import Released
 
 VOCABULARY = Vocabulary.from_counts({"a": 9, "b": 8, "c": 7, "<eos>": 5, "<unk>": 2, "<s>": 1})

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.build import build_task, check_counts, graph_of, load_run, read_plan
 from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.rouge import RougeSettings, rouge
+from sememekit.runs.build import build_task, check_counts, graph_of, load_run, read_plan
 from sememekit.search import BeamSettings
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import EpochReport, Report
 from sememekit.word_classes.file import write_clusters
 from tests.small_pairs import EIGHT, PairPlace

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from sememekit.build import completed, load_run, read_plan, remarks_on
 from sememekit.commands.train import table_of_run, train
 from sememekit.config import load_recipe, recipe_names
+from sememekit.runs.build import completed, load_run, read_plan, remarks_on
 from sememekit.sememes import build_graph
 from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_lexicon

@@ -8,10 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData, Vocabulary
+from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.text.chunks import ChunkVocabulary
-from sememekit.text.ngrams import frequent_ngrams
+from sememekit.text.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.from_counts({"<eos>": 9, "一": 8, "个": 7, "字": 6, "<unk>": 5})
 END, ONE, GE, ZI, UNKNOWN = range(5)

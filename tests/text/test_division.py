@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sememekit.corpora.division import StratifiedDivision, shuffled_division
 from sememekit.errors import DataError
-from sememekit.text.division import StratifiedDivision, shuffled_division
 
 
 @given(count=st.integers(20, 500), seed=st.integers(0, 2**32))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.text.segment import open_segmenter
+from sememekit.text.segmenters import open_segmenter
 
 english = open_segmenter("english")
 

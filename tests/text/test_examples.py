@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.corpora.examples import ExampleSet
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData
-from sememekit.text.examples import ExampleSet
 from tests.small_examples import write_pairs, write_reviews
 
 

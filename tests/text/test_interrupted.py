@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.corpora.sources import Source, unpack
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
 from sememekit.text.reading import FaultCounter
-from sememekit.text.sources import Source, unpack
 
 
 @pytest.fixture(scope="module")

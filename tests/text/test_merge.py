@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sememekit.corpora.units import ShardResult
 from sememekit.errors import ConfigError
-from sememekit.text.merge import merge_vocabulary
-from sememekit.text.shards import ShardResult
+from sememekit.prepare.merge import merge_vocabulary
 
 
 def write_shard(folder: Path, number: int, words: list[str]) -> ShardResult:

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData, Wording, Wordings
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData
-from sememekit.text.prepared import Wording, Wordings
 
 ARTICLES = ["the strife-torn u.s. city of <unk> said `` no '' in #### .", "two dogs ran -lrb- fast -rrb- on feb. # ."]
 TITLES = ["city says no", "dogs run"]

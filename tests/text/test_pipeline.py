@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.corpora.division import StratifiedDivision
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData, Vocabulary
-from sememekit.text.division import StratifiedDivision
+from sememekit.text.vocabulary import Vocabulary
 
 WORDS = ["天", "地", "人和", "大学", "。", "ab", "é", "𠀀"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.segment import words_of_lexicons
+from sememekit.corpora.plain import Plain
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.text import PreparedData
-from sememekit.text.corpora.plain import Plain
-from sememekit.text.segment import WhiteSpace
+from sememekit.runs.segmenters import words_of_lexicons
+from sememekit.text.segmenters import WhiteSpace
 
 LONG = " ".join(["word"] * 7)
 

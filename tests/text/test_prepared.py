@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
-from sememekit.text import PreparedData
-from sememekit.text.prepared import token_type
 
 
 @pytest.fixture

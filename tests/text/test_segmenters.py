@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.normalise import parse_tagged
-from sememekit.text.segment import (
+from sememekit.text.segmenters import (
     SEGMENTERS,
     JiebaSegmenter,
     MaximumMatcher,
@@ -219,4 +219,4 @@ def test_a_segmenter_says_what_it_lacks(name: str, message: str) -> None:
 
 
 def test_a_segmenter_of_your_own_can_be_named() -> None:
-    assert open_segmenter("sememekit.text.segment:WhiteSpace").segment("a b") == ["a", "b"]
+    assert open_segmenter("sememekit.text.segmenters:WhiteSpace").segment("a b") == ["a", "b"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 words = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\t\n\r\0"), min_size=1, max_size=5)
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sememekit.build import build_task, load_run, read_plan
 from sememekit.commands.train import train
+from sememekit.runs.build import build_task, load_run, read_plan
 from sememekit.tasks.base import Headline, worse_than_before
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer

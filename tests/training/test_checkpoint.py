@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.build import load_run
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
+from sememekit.runs.build import load_run
 from sememekit.training import RunFolder, files
 from sememekit.training.checkpoint import FORMAT, write_run_manifest
 from tests.small_run import Place

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.build import load_run
-from sememekit.commands.evaluate import evaluate
+from sememekit.analysis.evaluate import evaluate
 from sememekit.commands.train import train
 from sememekit.errors import SememekitError, TrainingError
+from sememekit.runs.build import load_run
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
 from tests.small_pairs import PairPlace

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sememekit.build import build_task, graph_of, read_plan
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.gru import GRU
 from sememekit.errors import ConfigError, GraphError
+from sememekit.runs.build import build_task, graph_of, read_plan
 from tests.small_run import Place
 
 TABLES: list[dict[str, Any]] = [

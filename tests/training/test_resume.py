@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.build import load_run, stored_clusters
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.runs.build import load_run, stored_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
 from sememekit.word_classes.file import write_clusters
 from tests.small_run import Place

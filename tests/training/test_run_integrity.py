@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from sememekit.build import load_run
-from sememekit.commands.evaluate import evaluate_ppl
-from sememekit.commands.report import report
-from sememekit.commands.score import score
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.score import score
 from sememekit.commands.train import table_of_run, train
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.reports.run import report
+from sememekit.runs.build import load_run
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, MANIFEST

@@ -9,11 +9,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.build import load_run
 from sememekit.cli import app
 from sememekit.cli.training import training_table
 from sememekit.commands.train import table_of_run, train
 from sememekit.errors import CheckpointError
+from sememekit.runs.build import load_run
 from sememekit.training import RunFolder
 from tests.small_run import Place
 from tests.training.test_averaging import script_validation

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.build import build_task, data_of, graph_of, load_run, read_plan
 from sememekit.commands.train import TrainReport, train
 from sememekit.decoders import DECODERS
 from sememekit.errors import CheckpointError, TrainingError
+from sememekit.runs.build import build_task, data_of, graph_of, load_run, read_plan
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.text import Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.small import small_vocabulary
 

@@ -1,0 +1,425 @@
+"""``sememekit analyze``: in how many directions predictions vary, and where two models differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sememekit.analysis.evaluate import PAIRS, data_of_run, perplexity_signature
+from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
+from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.runs.build import LoadedRun, load_run, prepare_torch
+from sememekit.tasks.writing import Predictor, is_text_writer, predictor
+
+Progress = Callable[[str, int, int | None], None]
+
+CURVE_POINTS: Final = 121
+"""Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
+CANDIDATES: Final = 40
+"""Predictions that are looked at for each row of the comparison, those first in which the runs differ most."""
+CONTEXT_WORDS: Final = 40
+"""Words of a context that are shown where the text has no end of sentence."""
+
+
+class RunAnalysis(Settings):
+    """What the predictions of one run look like.
+
+    Attributes:
+        run, checkpoint, decoder: which model.
+        perplexity: of the whole split.
+        rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
+        full_rank: the most it could be, min(N, V).
+        round_off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64.
+        largest, smallest: singular values.
+        curve: (x, share of singular values that are at most x times the largest).
+        divergence: mean KL in nats over all pairs of different contexts.
+    """
+
+    run: str
+    checkpoint: str
+    decoder: str
+    perplexity: float
+    rank: int
+    full_rank: int
+    round_off: float
+    largest: float
+    smallest: float
+    curve: tuple[tuple[float, float], ...]
+    divergence: float
+
+
+class Prediction(Settings):
+    """What one run expected: its likeliest words with their probabilities, and that of the word that came."""
+
+    words: tuple[tuple[str, float], ...]
+    reference: float
+
+
+class Case(Settings):
+    """One prediction of two runs.
+
+    Attributes:
+        position: of the predicted word in the split.
+        context: the sentence before and this one up to the word, or the last words.
+        reference: the word that came.
+        better, worse: of the run that gave it more probability and of the other.
+        gain: nats between the two.
+    """
+
+    position: int
+    context: tuple[str, ...]
+    reference: str
+    better: Prediction
+    worse: Prediction
+    gain: float
+
+
+class Comparison(Settings):
+    """Where two runs differ most about the word that came, in the manner of Table 6, Yang et al. 2018.
+
+    Attributes:
+        better: cases in which the first run did better, then those in which the second did.
+        wins: share of all predictions in which the first run gave the word more probability.
+    """
+
+    better: tuple[tuple[Case, ...], tuple[Case, ...]]
+    wins: float
+
+
+class Analysis(Settings):
+    """What ``analyze`` found.
+
+    Attributes:
+        split, words: text and vocabulary.
+        contexts: N, rows of the matrix.
+        predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
+        sampled: whether the rows are a sample, and not the whole split.
+        why_sampled: in words, or None.
+        decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
+        seed: of the sample.
+        signature: of the perplexities.
+        runs: one or two.
+        comparison: of two.
+    """
+
+    split: str
+    words: int
+    contexts: int
+    predictions: int
+    sampled: bool
+    why_sampled: str | None
+    decomposition: Literal["whole", "blocks"]
+    seed: int
+    signature: str
+    runs: tuple[RunAnalysis, ...]
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A loaded run that predicts words."""
+
+    loaded: LoadedRun
+    task: Predictor
+    path: Path
+
+
+def analyze(
+    run: Path,
+    other: Path | None = None,
+    *,
+    split: str = "test",
+    data: Path | None = None,
+    contexts: int | None = None,
+    memory: float = 2.0,
+    cases: int = 6,
+    top: int = 4,
+    seed: int = 1,
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+    progress: Progress | None = None,
+) -> Analysis:
+    """Rank and spread of a model's predictions, and the predictions in which two models differ most.
+
+    The matrix has a row of log-probabilities over the vocabulary for each context. Its rows are computed in float64 from
+    contexts that are computed as in evaluation. Where the matrix does not fit into ``memory`` it is decomposed by blocks of
+    rows (``measure.rank.TriangularFactor``), which takes memory for V x V numbers, however many rows there are. Where
+    not even these fit, the rows are a sample drawn without replacement, the same for both runs.
+
+    Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
+
+    Args:
+        run: a run folder.
+        other: another one, of the same vocabulary, to compare with.
+        split: of the prepared data.
+        data: prepared data in place of that of the first run's training.
+        contexts: how many rows; None for all, or for as many as fit where not even V x V numbers do.
+        memory: GiB that the matrix and its decomposition may take, or their blocks.
+        cases: predictions that are shown for each of two runs.
+        top: likeliest words that are shown of each.
+        seed: of the sample.
+        device: ``auto``, ``cpu`` or ``cuda``; the decomposition is on the CPU.
+        which: the best weights by validation, or the last.
+        progress: called with (stage, done, total).
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
+        DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
+    """
+    show = progress or (lambda stage, done, total: None)
+    models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
+    prepared = data_of_run(models[0].loaded, data)
+    _check_vocabularies(models)
+    if len({is_text_writer(model.task) for model in models}) > 1:
+        raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
+    text = _Text(models[0].task, prepared, split)
+    predictions, num_words = len(text.words), len(prepared.vocabulary)
+    rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
+    generator = np.random.default_rng(seed)
+    chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
+    nats, analyses = [], []
+    for number, model in enumerate(models, start=1):
+        each, hidden = _read(model.task, text, chosen, partial(show, f"reading with run {number}"))
+        analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(show, f"decomposing run {number}")))
+        nats.append(each)
+    comparison = None
+    if len(models) == 2:
+        comparison = _comparison(models, nats, text, cases, top, show)
+    return Analysis(
+        split=split,
+        words=num_words,
+        contexts=rows,
+        predictions=predictions,
+        sampled=rows < predictions,
+        why_sampled=reason,
+        decomposition="blocks" if by_blocks else "whole",
+        seed=seed,
+        signature=perplexity_signature(prepared, split, predictions, text.columns, PAIRS if text.is_pairs else None),
+        runs=tuple(analyses),
+        comparison=comparison,
+    )
+
+
+def _load(path: Path, which: Literal["best", "last"], device: str) -> _Model:
+    loaded = load_run(path, which=which, device=device)
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    return _Model(loaded, predictor(loaded.task, "analyze"), path)
+
+
+def _check_vocabularies(models: list[_Model]) -> None:
+    prints = [model.loaded.vocabulary.fingerprint for model in models]
+    if len(set(prints)) > 1:
+        raise DataError(
+            f"{models[0].path} has the vocabulary {prints[0]} and {models[1].path} has {prints[1]}; "
+            f"two runs can be compared word by word only where both were trained on the same prepared data"
+        )
+
+
+def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:
+    """How many contexts the matrix has, whether it is decomposed by blocks, and why these are not all."""
+    fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
+    asked = min(predictions, wanted or predictions)
+    if asked <= fitting or blocks <= memory:
+        reason = None if asked == predictions else f"{asked:,} of {predictions:,} contexts were asked for"
+        return asked, asked > fitting, reason
+    all_take = f"all take --memory {math.ceil(10 * blocks) / 10:g}"
+    if fitting < 2:
+        raise ConfigError(f"--memory {memory:g}: not even two contexts of {num_words:,} words fit; give more GiB: {all_take}")
+    fit = f"{fitting:,} of {predictions:,} contexts of {num_words:,} words fit into {memory:g} GiB"
+    return fitting, False, f"{fit} ({all_take})"
+
+
+class _Text:
+    """What is predicted: a stream, or the targets of pairs one after the other, each with its end.
+
+    Attributes:
+        words: (P,) the word of each prediction, in the order of the text.
+        columns: that a stream is read in; 1 for pairs.
+    """
+
+    def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
+        self.data, self._split, self.is_pairs = data, split, is_text_writer(task)
+        if is_text_writer(task):
+            examples = data.examples(split)
+            targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
+            self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
+            self.words = np.concatenate([part for target in targets for part in (target, [task.end])]).astype(np.int64)
+            self.columns = 1
+        else:
+            self._stream = data.tokens(split)
+            self.words = np.asarray(self._stream[1:], dtype=np.int64)
+            self.columns = min(task.evaluation_batch_size, len(self.words))
+
+    def read(
+        self, task: Predictor, progress: Callable[[int, int], None]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
+        """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
+        begin, length = 0, -(-len(self.words) // self.columns)
+        if is_text_writer(task):
+            chunks = task.score_pairs(self.data, self._split, progress)
+        else:
+            chunks = task.score(self._stream, batch_size=self.columns, progress=progress)
+        for chunk in chunks:
+            if chunk.hidden is None:
+                raise ConfigError("analyze needs one context for each predicted word, and this task has none")
+            mask = chunk.mask.cpu()
+            if chunk.places is not None:
+                position = self._begins[chunk.places[:, 0]] + chunk.places[:, 1]
+            else:
+                rows = torch.arange(begin, begin + len(mask))[:, None] + torch.arange(self.columns) * length
+                position = rows[mask].numpy()
+                begin += len(mask)
+            yield position, chunk.nats.cpu()[mask].double().numpy(), chunk.hidden.cpu()[mask]
+
+    def context(self, position: int) -> tuple[str, ...]:
+        """Words before a prediction: the sentence before and this one, or the last words of a text without ends of sentences;
+        of a pair the first words of its source, an arrow, and the target up to there."""
+        token = self.data.vocabulary.token
+        if self.is_pairs:
+            example = int(np.searchsorted(self._begins, position, side="right")) - 1
+            source = self.data.examples(self._split).text(example, 0)
+            cut = ("...",) if len(source) > CONTEXT_WORDS else ()
+            written = self.words[self._begins[example] : position]
+            return (*map(token, source[:CONTEXT_WORDS].tolist()), *cut, "->", *map(token, written.tolist()))
+        begin = max(0, position + 1 - CONTEXT_WORDS)
+        end = self.data.vocabulary.end_id if self.data.signature.end_of_sentence else None
+        if end is not None:
+            ends = np.flatnonzero(self._stream[: position + 1] == end)
+            begin = int(ends[-2]) + 1 if len(ends) > 1 else 0
+        return tuple(token(int(index)) for index in self._stream[begin : position + 1])
+
+
+def _read(
+    task: Predictor, text: _Text, chosen: npt.NDArray[np.int64], progress: Callable[[int, int], None]
+) -> tuple[npt.NDArray[np.float64], Tensor]:
+    """Nats (P,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
+    nats = np.zeros(len(text.words))
+    wanted = np.full(len(text.words), -1)
+    wanted[chosen] = np.arange(len(chosen))
+    kept: Tensor | None = None
+    for position, each, hidden in text.read(task, progress):
+        nats[position] = each
+        place = torch.from_numpy(wanted[position])
+        kept = hidden.new_empty(len(chosen), hidden.shape[-1]) if kept is None else kept
+        kept[place[place >= 0]] = hidden[place >= 0]
+    assert kept is not None
+    return nats, kept
+
+
+def _log_probs(task: Predictor, hidden: Tensor, block: int = 64) -> Iterator[npt.NDArray[np.float64]]:
+    """Rows (b, V) of log-probabilities in float64, in order. The weights are those of the run, the arithmetic is double."""
+    single = next(task.parameters()).dtype
+    task.double()
+    try:
+        with torch.no_grad():
+            for begin in range(0, len(hidden), block):
+                part = hidden[begin : begin + block].to(task.device, torch.float64)
+                yield task.decoder.log_probs(part).cpu().numpy()
+    finally:
+        task.to(single)
+
+
+def _analysis(
+    model: _Model,
+    nats: npt.NDArray[np.float64],
+    hidden: Tensor,
+    num_words: int,
+    by_blocks: bool,
+    progress: Callable[[int, int], None],
+) -> RunAnalysis:
+    divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
+    done, waiting = 0, 0
+    progress(0, len(hidden))
+    for block in _log_probs(model.task, hidden):
+        divergence.add(block)
+        rows.append(block)
+        done, waiting = done + len(block), waiting + len(block)
+        if by_blocks and (waiting >= BLOCK_ROWS or done == len(hidden)):
+            factor.add(np.concatenate(rows))
+            rows, waiting = [], 0
+        progress(done, len(hidden))
+    spectrum = factor.spectrum() if by_blocks else spectrum_of(np.concatenate(rows))
+    thresholds = np.logspace(-12, 0, CURVE_POINTS)
+    slot = model.loaded.plan.decoder
+    return RunAnalysis(
+        run=str(model.path),
+        checkpoint=model.loaded.snapshot,
+        decoder=type(model.task.decoder).__name__.lower() if slot is None else slot.name,
+        perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
+        rank=spectrum.rank,
+        full_rank=min(spectrum.shape),
+        round_off=spectrum.round_off,
+        largest=float(spectrum.values[0]),
+        smallest=float(spectrum.values[-1]),
+        curve=tuple(zip(thresholds.tolist(), spectrum.cumulative(thresholds).tolist(), strict=True)),
+        divergence=divergence.mean(),
+    )
+
+
+def _comparison(
+    models: list[_Model],
+    nats: list[npt.NDArray[np.float64]],
+    text: _Text,
+    cases: int,
+    top: int,
+    show: Progress,
+) -> Comparison:
+    """The predictions that differ most, both ways round.
+
+    Those count in which the better run has the word that came among its ``top`` likeliest, so that the difference is one of
+    expecting it or not; each word is shown once, the unknown word never.
+    """
+    gain, data = nats[1] - nats[0], text.data
+    unknown = data.vocabulary.unknown_id
+    known = text.words != unknown if unknown is not None else np.ones(len(gain), dtype=bool)
+    candidates = []
+    for order in (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable")):
+        order = order[known[order]]
+        candidates.append(order[: cases * CANDIDATES])
+    looked_at = np.unique(np.concatenate(candidates))
+    distributions = []
+    for number, model in enumerate(models, start=1):
+        _, hidden = _read(model.task, text, looked_at, partial(show, f"comparing run {number}"))
+        distributions.append(np.concatenate([*_log_probs(model.task, hidden)]))
+    found = []
+    for winner, order in enumerate(candidates):
+        shown: dict[int, Case] = {}
+        for position in order.tolist():
+            row = int(np.searchsorted(looked_at, position))
+            word = int(text.words[position])
+            difference = float(gain[position]) if winner == 0 else -float(gain[position])
+            if len(shown) == cases or difference <= 0.0:
+                break
+            best = _prediction(distributions[winner][row], word, top, data)
+            reference = data.vocabulary.token(word)
+            if word in shown or reference not in [name for name, _ in best.words]:
+                continue
+            shown[word] = Case(
+                position=position + 1,
+                context=text.context(position),
+                reference=reference,
+                better=best,
+                worse=_prediction(distributions[1 - winner][row], word, top, data),
+                gain=difference,
+            )
+        found.append(tuple(shown.values()))
+    return Comparison(better=(found[0], found[1]), wins=float((gain > 0).mean()))
+
+
+def _prediction(log_probs: npt.NDArray[np.float64], word: int, top: int, data: PreparedData) -> Prediction:
+    likeliest = np.argsort(-log_probs, kind="stable")[:top]
+    words = tuple((data.vocabulary.token(int(index)), math.exp(float(log_probs[index]))) for index in likeliest)
+    return Prediction(words=words, reference=math.exp(float(log_probs[word])))

@@ -1,0 +1,322 @@
+"""``sememekit analyze`` for classifiers: where they err, and which words and sememes move their decisions on average."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.analysis.evaluate import data_of_run
+from sememekit.analysis.influence import influence, reads_sememes
+from sememekit.config import Settings
+from sememekit.data.prepared import Examples, PreparedData
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
+from sememekit.runs.build import LoadedRun
+from sememekit.runs.classifier import load_classifier
+from sememekit.tasks.classifier import TextClassifier, is_text_classifier
+from sememekit.training import autocast
+
+Progress = Callable[[str, int, int | None], None]
+
+LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
+"""Where the rows of lengths begin, in running words of all texts of an example."""
+SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Where the rows of shares of words with sememes begin; 1 is a row of its own."""
+AT_LEAST: Final = 5
+"""How often a word or a sememe must stand in the examples that are looked into, before its mean is shown."""
+
+
+class Group(Settings):
+    """Examples of one kind: how many, and the share of them that is labelled rightly with its 95 % interval (Wilson)."""
+
+    name: str
+    examples: int
+    accuracy: float
+    low: float
+    high: float
+
+
+class Moved(Settings):
+    """A word or a sememe, and what taking it away does on average.
+
+    Attributes:
+        name: the word or the sememe.
+        times: how often it stands in the examples that were looked into.
+        effect: mean nats that the log-probability of the label falls by; above 0 it speaks for the label that was chosen.
+        size: mean of its size, whichever way it points.
+    """
+
+    name: str
+    times: int
+    effect: float
+    size: float
+
+
+class LabelRun(Settings):
+    """What one run does.
+
+    Attributes:
+        run, checkpoint, encoder: which model.
+        accuracy: on the whole split, with the confusion matrix.
+        by_sememes: by the share of running words that have sememes in the run's graph; empty for runs without a graph.
+        by_length: by the running words of an example.
+        words, sememes: those of the largest mean size, among those that stand in the examples ``AT_LEAST`` times.
+        rare_words, rare_sememes: how many are left out as rarer.
+        no_sememes: why there are no sememes, or None.
+    """
+
+    run: str
+    checkpoint: str
+    encoder: str
+    accuracy: Accuracy
+    by_sememes: tuple[Group, ...]
+    by_length: tuple[Group, ...]
+    words: tuple[Moved, ...]
+    sememes: tuple[Moved, ...]
+    rare_words: int
+    rare_sememes: int
+    no_sememes: str | None
+
+
+class LabelComparison(Settings):
+    """Two runs on the same examples.
+
+    Attributes:
+        both, first, second, neither: how many examples both, only one or none labels rightly.
+        p: of McNemar's exact test, two-sided: how likely so uneven a split of those that one alone has right is by chance.
+    """
+
+    both: int
+    first: int
+    second: int
+    neither: int
+    p: float
+
+
+class LabelAnalysis(Settings):
+    """What ``analyze`` found about one or two classifiers.
+
+    Attributes:
+        split, labels: of the data; ``labels`` name the rows and columns of the confusion matrix.
+        examples: of the split.
+        looked_into: examples in which words and sememes were taken away.
+        seed: of the choice of them.
+        at_least: see ``AT_LEAST``.
+        runs: one or two.
+        comparison: of two.
+    """
+
+    split: str
+    labels: tuple[str, ...]
+    examples: int
+    looked_into: int
+    seed: int
+    at_least: int
+    runs: tuple[LabelRun, ...]
+    comparison: LabelComparison | None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A run and what it says of every example: (n, C) probabilities."""
+
+    loaded: LoadedRun
+    task: TextClassifier
+    path: Path
+    probabilities: npt.NDArray[np.float64]
+
+    def right(self, labels: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """(n,) which examples get the label that they have."""
+        return np.asarray(self.probabilities.argmax(1) == labels)
+
+
+def analyze_labels(
+    run: Path,
+    other: Path | None = None,
+    *,
+    split: str = "test",
+    data: Path | None = None,
+    contexts: int = 200,
+    top: int = 12,
+    seed: int = 1,
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+    progress: Progress | None = None,
+) -> LabelAnalysis:
+    """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
+
+    Args:
+        run: the run folder.
+        other: another one of the same vocabulary and labels.
+        split: of the prepared data.
+        data: prepared data in place of that of the first run's training.
+        contexts: how many examples are looked into, drawn without replacement, the same for both runs.
+        top: how many words and sememes are shown.
+        seed: of the sample.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+        progress: called with (stage, done, total).
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: a model that predicts no labels, or numbers below 1.
+        DataError: the data are absent, lack the split, have no labels, or one of the runs has another vocabulary.
+    """
+    if contexts < 1 or top < 1:
+        raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
+    show = progress or (lambda stage, done, total: None)
+    classifiers = [
+        (path, load_classifier(path, which=which, device=device, command="analyze"))
+        for path in (run, *([] if other is None else [other]))
+    ]
+    prepared = data_of_run(classifiers[0][1].run, data)
+    summary = prepared.signature.examples
+    models = []
+    for number, (path, classifier) in enumerate(classifiers, start=1):
+        task = classifier.task
+        if not is_text_classifier(task):
+            raise ConfigError(f"analyze knows how to look into the classifiers of sememekit; {path} is a {type(task).__name__}")
+        if classifier.run.vocabulary.fingerprint != prepared.vocabulary.fingerprint or summary is None:
+            raise DataError(
+                f"{path} has the vocabulary {classifier.run.vocabulary.fingerprint} and {prepared.folder} has "
+                f"{prepared.vocabulary.fingerprint}; two runs can be compared only where both were trained on the same data"
+            )
+        examples = task.examples(prepared, split)
+        with autocast(classifier.run.device, classifier.run.plan.run.dtype):
+            show(f"reading with run {number}", 0, None)
+            probabilities = task.probabilities(_texts(examples, range(len(examples))))
+        models.append(_Read(classifier.run, task, path, probabilities))
+    labels = np.asarray(examples.labels, dtype=np.int64)
+    looked_into = min(contexts, len(examples))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False))
+    comparison = None
+    if len(models) == 2:
+        comparison = _comparison(models[0].right(labels), models[1].right(labels))
+    return LabelAnalysis(
+        split=split,
+        labels=models[0].task.labels,
+        examples=len(examples),
+        looked_into=looked_into,
+        seed=seed,
+        at_least=AT_LEAST,
+        runs=tuple(_analysis(model, prepared, examples, labels, chosen, top, show) for model in models),
+        comparison=comparison,
+    )
+
+
+def _texts(examples: Examples, numbers: Sequence[int] | range) -> list[list[npt.NDArray[np.integer]]]:
+    return [[examples.text(number, text) for text in range(examples.num_texts)] for number in numbers]
+
+
+def _analysis(
+    model: _Read,
+    data: PreparedData,
+    examples: Examples,
+    labels: npt.NDArray[np.int64],
+    chosen: npt.NDArray[np.int64],
+    top: int,
+    show: Progress,
+) -> LabelRun:
+    right = model.right(labels)
+    confusion = np.zeros((len(model.task.labels), len(model.task.labels)), dtype=np.int64)
+    np.add.at(confusion, (labels, model.probabilities.argmax(1)), 1)
+    of_words: dict[str, list[float]] = defaultdict(list)
+    of_sememes: dict[str, list[float]] = defaultdict(list)
+    graph = model.loaded.graph
+    for done, texts in enumerate(_texts(examples, chosen.tolist()), start=1):
+        found = influence(model.task, texts)
+        for text, places in zip(texts, found.texts, strict=True):
+            for word, place in zip(text.tolist(), places, strict=True):
+                if place is None:
+                    continue
+                of_words[data.vocabulary.token(word)].append(place.effect)
+                for item in place.sememes:
+                    assert graph is not None, "sememes come from a graph"
+                    of_sememes[graph.sememes[item.sememe]].append(item.effect)
+        show(f"taking words from {model.path.name}", done, len(chosen))
+    words, rare_words = _largest(of_words, top)
+    sememes, rare_sememes = _largest(of_sememes, top)
+    encoder = model.loaded.plan.encoder.name
+    reads = reads_sememes(model.task)
+    return LabelRun(
+        run=str(model.path),
+        checkpoint=model.loaded.snapshot,
+        encoder=encoder,
+        accuracy=accuracy_of(confusion, model.task.labels),
+        by_sememes=_by_sememes(model.loaded, examples, right),
+        by_length=_by_length(examples, right),
+        words=words,
+        sememes=sememes,
+        rare_words=rare_words,
+        rare_sememes=rare_sememes,
+        no_sememes=None if reads else f"encoder {encoder!r} of this run reads words and no sememes (encoder.injection)",
+    )
+
+
+def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ...], int]:
+    """Those of the largest mean size, and how many were left out as too rare."""
+    often = {name: np.array(values) for name, values in effects.items() if len(values) >= AT_LEAST}
+    found = [
+        Moved(name=name, times=len(values), effect=float(values.mean()), size=float(np.abs(values).mean()))
+        for name, values in often.items()
+    ]
+    return tuple(sorted(found, key=lambda item: (-item.size, item.name))[:top]), len(effects) - len(often)
+
+
+def _group(name: str, right: npt.NDArray[np.bool_]) -> Group:
+    low, high = wilson_interval(int(right.sum()), len(right))
+    return Group(name=name, examples=len(right), accuracy=float(right.mean()), low=low, high=high)
+
+
+def _by_length(examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
+    lengths = examples.lengths().sum(1)
+    groups = []
+    for begin, end in zip(LENGTHS, (*LENGTHS[1:], None), strict=True):
+        inside = (lengths >= begin) & (lengths < (end or math.inf))
+        if inside.any():
+            groups.append(_group(f"{begin} words and more" if end is None else f"{begin} to {end - 1} words", right[inside]))
+    return tuple(groups)
+
+
+def _by_sememes(loaded: LoadedRun, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
+    if loaded.graph is None:
+        return ()
+    set_of_word, offsets, _ = loaded.graph.pooled_sets()
+    has = np.diff(offsets)[set_of_word] > 0
+    running = np.concatenate([[0], np.cumsum(has[np.asarray(examples.tokens, dtype=np.int64)])])
+    ends = examples.offsets[:: examples.num_texts]
+    shares = (running[ends[1:]] - running[ends[:-1]]) / np.maximum(np.diff(ends), 1)
+    groups = []
+    for begin, end in zip(SHARES, (*SHARES[1:], None), strict=True):
+        inside = (shares >= begin) & (shares < (end if end is not None else math.inf))
+        if inside.any():
+            name = "all words have sememes" if end is None else f"{begin:.0%} to under {end:.0%} of the words have sememes"
+            groups.append(_group(name, right[inside]))
+    return tuple(groups)
+
+
+def _comparison(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> LabelComparison:
+    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+    return LabelComparison(
+        both=int((first & second).sum()),
+        first=only_first,
+        second=only_second,
+        neither=int((~first & ~second).sum()),
+        p=sign_test(only_first, only_second),
+    )
+
+
+def sign_test(one: int, other: int) -> float:
+    """Two-sided p of ``one`` against ``other`` where either is equally likely: 2 P(X <= min), X binomial(n, 1/2), at most 1."""
+    total, few = one + other, min(one, other)
+    # The binomial coefficients of thousands of trials do not fit into a float; their logarithms do.
+    log_half = total * math.log(0.5)
+    terms = [math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) + log_half for k in range(few + 1)]
+    return min(1.0, 2.0 * math.fsum(math.exp(term) for term in terms))

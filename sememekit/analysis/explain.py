@@ -1,0 +1,297 @@
+"""``sememekit explain``: why a trained model expects the words that it expects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import torch
+
+from sememekit.config import Settings
+from sememekit.data.prepared import Signature
+from sememekit.decoders.base import SenseEvidence
+from sememekit.errors import ConfigError, DataError, SememekitError
+from sememekit.runs.build import LoadedRun, load_run, prepare_torch
+from sememekit.runs.segmenters import recorded_form, recorded_name, segmenter_for
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import word_predictor
+from sememekit.text.normalise import RULE, classify, to_half_width
+from sememekit.text.segmenters import MaximumMatcher, Segmenter
+
+_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+BLANKS: Final = "blanks"
+_NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
+
+
+class ContextWord(Settings):
+    """One word of the context.
+
+    Attributes:
+        word: as it was given, or as the segmenter cut it.
+        read_as: the word of the vocabulary that the model read in its place.
+        known: whether the model knows it; otherwise it read the unknown word.
+    """
+
+    word: str
+    read_as: str
+    known: bool
+
+
+class SememeGate(Settings):
+    """A sememe and its gate q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
+
+    Attributes:
+        name: the sememe.
+        gate: q in this context.
+        at_rest: q for an empty context, which is the sigmoid of its bias.
+    """
+
+    name: str
+    gate: float
+    at_rest: float
+
+
+class SenseShare(Settings):
+    """One sense of a predicted word.
+
+    Attributes:
+        share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
+        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
+        sememes: by falling gate.
+    """
+
+    share: float
+    label: str
+    sememes: tuple[SememeGate, ...]
+
+    @property
+    def title(self) -> str:
+        """The label without what the sememes say anyway: part of speech and gloss, or nothing."""
+        names, words = {item.name for item in self.sememes}, self.label.split()
+        if set(words) == names:
+            return ""
+        return words[0] if set(words[1:]) == names else self.label
+
+
+class PredictedWord(Settings):
+    """A word that may come next.
+
+    Attributes:
+        word: the word.
+        probability: p(word | context).
+        source: the lexicon or rule that its senses come from; None for models without senses.
+        annotated: whether any lexicon or rule knows the word; None for models without senses.
+        senses: by falling share; empty for models without senses.
+    """
+
+    word: str
+    probability: float
+    source: str | None = None
+    annotated: bool | None = None
+    senses: tuple[SenseShare, ...] = ()
+
+
+class Explanation(Settings):
+    """What a model expects after a context, and why.
+
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        decoder: the output layer.
+        context: the words as they were read.
+        segmentation: how the context was cut into words.
+        words: the likeliest next words, by falling probability.
+        sememes: the strongest gates of all sememes, as in Figure 4, Gu et al. 2018; empty for models without senses.
+        raised: the sememes whose gates the context raised most above their value at rest; likewise.
+        no_senses: why there are no senses, or None where there are.
+    """
+
+    run: str
+    checkpoint: str
+    decoder: str
+    context: tuple[ContextWord, ...]
+    segmentation: str
+    words: tuple[PredictedWord, ...]
+    sememes: tuple[SememeGate, ...]
+    raised: tuple[SememeGate, ...]
+    no_senses: str | None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Words of the context that the model does not know, each once."""
+        return tuple(dict.fromkeys(word.word for word in self.context if not word.known))
+
+
+def explain(
+    run: Path,
+    context: str,
+    *,
+    top: int = 10,
+    top_sememes: int = 12,
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+) -> Explanation:
+    """Say which words a model expects after a context, and through which senses and sememes.
+
+    The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
+    the run were, or, where that segmenter cannot be had again, by greedy longest match over the run's own vocabulary. For the
+    tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
+    lower case, or with one word in the place of numbers, words are read so.
+
+    Args:
+        run: the run folder.
+        context: the words before the one to predict.
+        top: how many words.
+        top_sememes: how many sememes in each of the two lists.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: ``top`` or ``top_sememes`` below 1, or a task that predicts no words.
+        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks.
+    """
+    if top < 1 or top_sememes < 1:
+        raise ConfigError(f"explain: --top and the number of sememes must be 1 at least, given {top} and {top_sememes}")
+    loaded = load_run(run, which=which, device=device)
+    task = word_predictor(loaded.task, "explain")
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    words, segmentation = _read(loaded, context)
+    ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
+    with torch.no_grad():
+        hidden = task.contexts(ids[:, None].to(task.device), task.encoder.start(1))[0][-1, 0]
+        log_probs = task.decoder.log_probs(hidden).double().cpu()
+        best = log_probs.topk(min(top, len(log_probs)))
+        evidence = task.decoder.evidence(hidden, best.indices.to(task.device))
+        at_rest = task.decoder.evidence(torch.zeros_like(hidden), best.indices[:1].to(task.device))
+    probabilities = [(index, value) for index, value in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)]
+    decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
+    if evidence is None or at_rest is None or loaded.graph is None:
+        predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
+        gates: Sequence[SememeGate] = ()
+        reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
+    else:
+        gates = gates_of(loaded.graph, evidence, at_rest)
+        predicted = _with_senses(loaded.graph, probabilities, evidence, gates)
+        reason = None
+    return Explanation(
+        run=str(run),
+        checkpoint=loaded.snapshot,
+        decoder=decoder,
+        context=tuple(words),
+        segmentation=segmentation,
+        words=tuple(predicted),
+        sememes=tuple(sorted(gates, key=lambda item: (-item.gate, item.name))[:top_sememes]),
+        raised=tuple(sorted(gates, key=lambda item: (item.at_rest - item.gate, item.name))[:top_sememes]),
+        no_senses=reason,
+    )
+
+
+def gates_of(graph: SememeGraph, evidence: SenseEvidence, at_rest: SenseEvidence) -> list[SememeGate]:
+    """The gate of every sememe, in the order of the graph."""
+    pairs = zip(graph.sememes, evidence.sememe_gates, at_rest.sememe_gates, strict=True)
+    return [SememeGate(name=name, gate=gate, at_rest=rest) for name, gate, rest in pairs]
+
+
+def senses_of(graph: SememeGraph, shares: Iterable[tuple[int, float]], gates: Sequence[SememeGate]) -> tuple[SenseShare, ...]:
+    """Senses of a word with their shares, in the order given, and with the gates of the sememes of each."""
+    senses = []
+    for sense, share in shares:
+        first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
+        own = sorted((gates[number] for number in graph.set_sememes[first:end]), key=lambda item: (-item.gate, item.name))
+        senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
+    return tuple(senses)
+
+
+def _with_senses(
+    graph: SememeGraph, probabilities: Iterable[tuple[int, float]], evidence: SenseEvidence, gates: Sequence[SememeGate]
+) -> list[PredictedWord]:
+    """The words with their senses, and with the gates of the sememes of each sense."""
+    return [
+        PredictedWord(
+            word=graph.words[word],
+            probability=probability,
+            source=graph.word_sources[word],
+            annotated=bool(graph.annotated[word]),
+            senses=senses_of(graph, shares, gates),
+        )
+        for (word, probability), shares in zip(probabilities, evidence.word_senses, strict=True)
+    ]
+
+
+def _read(loaded: LoadedRun, context: str) -> tuple[list[ContextWord], str]:
+    """The words of a context and how they were found.
+
+    Raises:
+        DataError: see ``explain``.
+    """
+    vocabulary, signature = loaded.vocabulary, loaded.folder.data_signature()
+    words, segmentation = context.split(), BLANKS
+    if not words:
+        raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
+    if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and _HAN.search(words[0]):
+        words, segmentation = _segment(loaded, signature, words[0])
+    elif signature.normalisation == RULE:
+        whole, words = words, _cut_as_the_data(loaded, signature, words)
+        segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
+    read = []
+    for given in words:
+        normal = _normal(loaded, signature, given)
+        known = normal in vocabulary
+        if not known and vocabulary.unknown_id is None:
+            raise DataError(f"explain: the model knows no word {given!r}, and its vocabulary has no <unk> to read in its place")
+        read.append(ContextWord(word=given, read_as=vocabulary.token(vocabulary.id(normal)), known=known))
+    if not any(word.known for word in read):
+        shown = " ".join(words)
+        raise DataError(
+            f"explain: the model knows none of the words of the context {shown[:80]!r} (cut by {segmentation}); it has "
+            f"{len(vocabulary):,} words, see {loaded.folder.file('vocabulary.tsv')}"
+        )
+    return read, segmentation
+
+
+def _normal(loaded: LoadedRun, signature: Signature, word: str) -> str:
+    """The word as the data of the run would have it: People's Daily has classes for numbers, years, days and hours."""
+    if signature.normalisation != RULE:
+        return recorded_form(loaded.folder).word(word)
+    return word if word in loaded.vocabulary else classify(to_half_width(word))
+
+
+def _cut_as_the_data(loaded: LoadedRun, signature: Signature, words: Sequence[str]) -> list[str]:
+    """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
+    segmenter = _segmenter_of_data(loaded, signature)
+    if segmenter is None:
+        return list(words)
+    cut = []
+    for word in words:
+        cut += [word] if _normal(loaded, signature, word) in loaded.vocabulary else segmenter.segment(to_half_width(word))
+    return cut
+
+
+def _segment(loaded: LoadedRun, signature: Signature, text: str) -> tuple[list[str], str]:
+    """Words of Chinese without blanks, numbers kept whole where the data have classes for them; and how."""
+    segmenter = _segmenter_of_data(loaded, signature)
+    how = "the segmenter of the training data"
+    if segmenter is None:
+        segmenter = MaximumMatcher(loaded.vocabulary.tokens)
+        how = "longest match over the words of the model, as the context has no blanks"
+    if signature.normalisation != RULE:
+        return segmenter.segment(recorded_form(loaded.folder).text(text)), how
+    words: list[str] = []
+    for index, part in enumerate(_NUMBER.split(to_half_width(text))):
+        words += [part] if index % 2 else segmenter.segment(part)
+    return words, how
+
+
+def _segmenter_of_data(loaded: LoadedRun, signature: Signature) -> Segmenter | None:
+    """The segmenter that the data were cut with, where it is one that cuts and can be had again; otherwise None."""
+    name = recorded_name(signature, loaded.folder.file("data.json"))
+    if name == "none":
+        return None
+    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
+    try:
+        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model, like=signature.segmenter)
+    except (SememekitError, OSError):
+        return None
+    return segmenter if segmenter.description == signature.segmenter else None

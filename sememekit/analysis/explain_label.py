@@ -1,0 +1,227 @@
+"""``sememekit explain`` for classifiers: which words, and which of their sememes, moved the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememes
+from sememekit.config import Settings
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.build import check_plan_code, kinds_of
+from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.tasks.classifier import TextClassifier, is_text_classifier
+from sememekit.training import RunFolder
+
+
+class SememeOfWord(Settings):
+    """A sememe of one word.
+
+    Attributes:
+        name: the sememe.
+        effect: nats that log p(label) falls by where this word lacks it; above 0 it speaks for the label.
+        gradient: the same to first order: gradient times vector.
+    """
+
+    name: str
+    effect: float
+    gradient: float
+
+
+class ReadWord(Settings):
+    """A word of a text.
+
+    Attributes:
+        word: as it was cut.
+        read_as: the word that the model reads in its place; None where it leaves it out.
+        known: whether the vocabulary has it.
+        source: the lexicon that its sememes come from; None for runs without a graph.
+        effect: nats that log p(label) falls by where the model reads an unknown word instead; None where it reads none.
+        gradient: gradient times vector of the word; likewise.
+        without_sememes: nats that log p(label) falls by where the word has no sememes; None where it has none or none are read.
+        sememes: by falling size of the effect.
+    """
+
+    word: str
+    read_as: str | None
+    known: bool
+    source: str | None
+    effect: float | None
+    gradient: float | None
+    without_sememes: float | None
+    sememes: tuple[SememeOfWord, ...]
+
+
+class ReadText(Settings):
+    """A text of the example: its name, such as "premise", and its words."""
+
+    name: str
+    words: tuple[ReadWord, ...]
+
+
+class StrongSememe(Settings):
+    """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
+
+    name: str
+    word: str
+    text: str
+    place: int
+    effect: float
+    gradient: float
+
+
+class LabelExplanation(Settings):
+    """What a classifier makes of an example, and why.
+
+    Attributes:
+        run, checkpoint, encoder: which model.
+        labels: label -> probability, by falling probability.
+        label: the one that effects are of: the likeliest, unless another was asked for.
+        texts: with their words.
+        sememes: those of the largest effects; empty for models that read none.
+        no_sememes: why there are none, or None.
+    """
+
+    run: str
+    checkpoint: str
+    encoder: str
+    labels: dict[str, float]
+    label: str
+    texts: tuple[ReadText, ...]
+    sememes: tuple[StrongSememe, ...]
+    no_sememes: str | None
+
+
+def is_label_run(run: Path) -> bool:
+    """Whether a run predicts labels of whole texts, by its plan alone.
+
+    Raises:
+        CheckpointError: no run.
+        ConfigError: a task that is not known here.
+    """
+    plan = RunFolder.open(run).plan
+    check_plan_code(plan, f"{run}/plan.json")
+    return "labels" in kinds_of(plan)
+
+
+def explain_label(
+    run: Path,
+    texts: Sequence[str],
+    *,
+    label: str | None = None,
+    top_sememes: int = 12,
+    which: Literal["best", "last"] = "best",
+    device: str = "auto",
+) -> LabelExplanation:
+    """Say what label a model gives an example, and how much each word and each sememe of it moved that.
+
+    A word is taken away by reading the unknown word in its place (or nothing, where the model leaves such words out); a sememe
+    by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
+    Effects do not add up: what two words say together goes with either.
+
+    Args:
+        run: the run folder.
+        texts: the N texts of the example, cut as the training data were.
+        label: whose log-probability is followed; the likeliest label's unless given.
+        top_sememes: how many sememes are listed for the whole example.
+        which: the best weights by validation, or the last.
+        device: ``auto``, ``cpu`` or ``cuda``.
+
+    Raises:
+        CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.
+        ConfigError: ``top_sememes`` below 1, or a label that the model does not have.
+    """
+    if top_sememes < 1:
+        raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
+    classifier = load_classifier(run, which=which, device=device, command="explain")
+    task = classifier.task
+    if not is_text_classifier(task):
+        raise ConfigError(f"explain knows how to take words from the classifiers of sememekit, and this is a {type(task)!r}")
+    if label is not None and label not in task.labels:
+        raise ConfigError(f"--label {label!r}: the model has the labels {', '.join(task.labels)}")
+    if len(texts) != len(classifier.texts):
+        wanted = " ".join(f'"{name.upper()}"' for name in classifier.texts)
+        raise DataError(f"explain: {len(texts)} texts, where this model takes {len(classifier.texts)}: explain {run} {wanted}")
+    cut = [classifier.words(text) for text in texts]
+    vocabulary = classifier.run.vocabulary
+    for name, words in zip(classifier.texts, cut, strict=True):
+        if not any(word in vocabulary for word in words):
+            raise DataError(f"explain: the {name} is empty or has no word that the model knows; give another text")
+    ids = [vocabulary.encode(words) for words in cut]
+    found = influence(task, ids, None if label is None else task.labels.index(label))
+    shown = [
+        ReadText(name=name, words=tuple(_word(classifier, task, *item) for item in zip(words, own, places, strict=True)))
+        for name, words, own, places in zip(classifier.texts, cut, ids, found.texts, strict=True)
+    ]
+    strong = [
+        StrongSememe(name=item.name, word=word.word, text=text.name, place=place, effect=item.effect, gradient=item.gradient)
+        for text in shown
+        for place, word in enumerate(text.words, start=1)
+        for item in word.sememes
+    ]
+    probabilities = np.exp(found.log_probs)
+    order = np.argsort(-probabilities, kind="stable")
+    encoder = classifier.run.plan.encoder
+    reads = reads_sememes(task)
+    return LabelExplanation(
+        run=str(run),
+        checkpoint=classifier.run.snapshot,
+        encoder=encoder.name,
+        labels={task.labels[index]: float(probabilities[index]) for index in order.tolist()},
+        label=task.labels[found.label],
+        texts=tuple(shown),
+        sememes=tuple(sorted(strong, key=lambda item: (-abs(item.effect), item.text, item.place, item.name))[:top_sememes]),
+        no_sememes=None if reads else f"encoder {encoder.name!r} of this run reads words and no sememes (encoder.injection)",
+    )
+
+
+def _word(classifier: Classifier, task: TextClassifier, word: str, number: int, place: PlaceInfluence | None) -> ReadWord:
+    vocabulary, graph = classifier.run.vocabulary, classifier.run.graph
+    read = task.word_read(int(number))
+    known = word in vocabulary
+    if place is None:
+        return ReadWord(
+            word=word, read_as=None, known=known, source=None, effect=None, gradient=None, without_sememes=None, sememes=()
+        )
+    sememes = [
+        SememeOfWord(name=graph.sememes[item.sememe], effect=item.effect, gradient=item.gradient)
+        for item in place.sememes
+        if graph is not None
+    ]
+    return ReadWord(
+        word=word,
+        read_as=vocabulary.token(read),
+        known=known,
+        source=graph.word_sources[read] if graph is not None else None,
+        effect=place.effect,
+        gradient=place.gradient,
+        without_sememes=place.without_sememes,
+        sememes=tuple(sorted(sememes, key=lambda item: (-abs(item.effect), item.name))),
+    )
+
+
+def remarks(explanation: LabelExplanation) -> list[str]:
+    """What a reader must know about how the texts were read, a sentence each."""
+    words = [word for text in explanation.texts for word in text.words]
+    lines = []
+    unknown = dict.fromkeys(word.word for word in words if not word.known)
+    if unknown:
+        lines.append(f"The model does not know {', '.join(unknown)}.")
+    left_out = dict.fromkeys(word.word for word in words if word.read_as is None)
+    if left_out:
+        lines.append(f"The model leaves out {', '.join(left_out)}.")
+    changed = {word.word: word.read_as for word in words if word.known and word.read_as not in (None, word.word)}
+    if changed:
+        lines.append(f"Read {', '.join(f'{word} as {other}' for word, other in changed.items())}.")
+    if explanation.no_sememes is not None:
+        lines.append(f"No sememes: {explanation.no_sememes}.")
+    return lines
+
+
+HOW = (
+    "Effect: nats that the log-probability of the label falls by where the word is unknown, or lacks the sememe; above 0 it "
+    "speaks for the label, below 0 against it. Effects do not add up. Gradient: the same to first order."
+)

@@ -1,0 +1,175 @@
+"""``sememekit eval`` for models that write a text for a text: perplexity, and ROUGE or BLEU of what a beam search finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData, Wording
+from sememekit.errors import DataError
+from sememekit.files import TEXTS, check_output, write_output
+from sememekit.measure.bleu import BleuSettings, dialogue_bleu
+from sememekit.measure.intervals import Estimate
+from sememekit.measure.rouge import METRICS, rouge
+from sememekit.runs.build import LoadedRun
+from sememekit.runs.writing import describe_search, search_of
+from sememekit.search import BeamSettings
+from sememekit.tasks.base import tallies
+from sememekit.tasks.headline import rouge_settings
+from sememekit.tasks.writing import TextWriter, wording, wordings_of
+
+SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_length": 30, "max_length": 30}}
+"""Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
+
+
+class Score(Settings):
+    """A metric with its 95 % bootstrap interval over the examples, 0 to 1."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+class Scores(Settings):
+    """Metrics of one kind.
+
+    Attributes:
+        preset: what kind.
+        signature: one line; scores with equal signatures can be compared.
+        values: the metrics.
+    """
+
+    preset: str
+    signature: str
+    values: tuple[Score, ...]
+
+
+class WrittenReport(Settings):
+    """What a model that writes texts is worth on a split.
+
+    Attributes:
+        perplexity: per word of the targets, ends included; ``nats`` and ``tokens`` are what it was made of.
+        parts: perplexity of each term of the loss; their product is the perplexity.
+        examples: pairs.
+        checkpoint_by: what the best weights of the run were chosen by.
+        search: the settings of the search.
+        words: mean length of the best texts.
+        unknown: share of ``<unk>`` among their words.
+        scores: for each kind of scoring, the metrics.
+    """
+
+    perplexity: float
+    nats: float
+    tokens: int
+    parts: dict[str, float]
+    examples: int
+    checkpoint_by: str
+    search: str
+    words: float
+    unknown: float
+    scores: tuple[Scores, ...]
+
+
+def judge_writing(
+    loaded: LoadedRun,
+    task: TextWriter,
+    data: PreparedData,
+    split: str,
+    *,
+    overrides: Sequence[str] = (),
+    texts: Path | None = None,
+    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+) -> WrittenReport:
+    """Perplexity of a split, and its texts against their references.
+
+    Args:
+        loaded: the run.
+        task: its model.
+        data: pairs with references.
+        split: of them.
+        overrides: ``task.search.KEY=VALUE``, over what the run and the rules of the data set say.
+        texts: file to write what was found to, a JSON object a line: source, texts, references.
+        progress: called as ("texts", done, total).
+
+    Raises:
+        ConfigError: an override of something else.
+        DataError: data of another kind or without references, or a file that cannot be written.
+    """
+    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
+    wordings = list(wordings_of(data, split))
+    whole, parts = tallies(task.score_pairs(data, split))
+    examples = data.examples(split)
+    sources = [examples.text(index, 0) for index in range(len(examples))]
+    if texts is not None:
+        check_output(texts, TEXTS)
+    found = task.write(sources, search, lambda done, total: progress("texts", done, total))
+    written = [
+        [" ".join(wording(task.vocabulary, item, own.source, search)) for item in best]
+        for best, own in zip(found, wordings, strict=True)
+    ]
+    best_words = [word for best in found if best for word in best[0].words]
+    if texts is not None:
+        _write(texts, wordings, written)
+    return WrittenReport(
+        perplexity=whole.perplexity,
+        nats=whole.nats,
+        tokens=whole.count,
+        parts={name: tally.perplexity for name, tally in parts.items()},
+        examples=len(examples),
+        checkpoint_by=loaded.plan.table()["task"]["checkpoint_by"],
+        search=describe_search(search),
+        words=len(best_words) / len(found),
+        unknown=sum(word == task.vocabulary.unknown_id for word in best_words) / max(len(best_words), 1),
+        scores=tuple(_scores(task, data, split, written, wordings, search)),
+    )
+
+
+def _scores(
+    task: TextWriter,
+    data: PreparedData,
+    split: str,
+    written: Sequence[Sequence[str]],
+    wordings: Sequence[Wording],
+    search: BeamSettings,
+) -> Iterator[Scores]:
+    """The scores that the task asks for, each signed with the data and the search."""
+    references = [own.references for own in wordings]
+    place = (
+        f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(wordings)}"
+    )
+    if task.judged_by == "bleu":
+        settings = BleuSettings(top=min(BleuSettings().top, search.num_best))
+        bleu = dialogue_bleu([best or [""] for best in written], references, settings)
+        named = [
+            (f"bleu{order}_{side}", value)
+            for side in ("precision", "recall")
+            for order, value in enumerate(getattr(bleu, side), 1)
+        ]
+        yield _signed("bleu", bleu.signature, place, search, named)
+        return
+    firsts = [best[0] if best else "" for best in written]
+    for preset, kind in rouge_settings(data):
+        report = rouge(firsts, references, kind)
+        named = [(name, getattr(report, name)) for name in METRICS]
+        yield _signed(preset, report.signature, place, search, named)
+
+
+def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
+    values = tuple(Score(name=name, value=item.value, low=item.low, high=item.high) for name, item in named)
+    return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}", values=values)
+
+
+def _write(path: Path, wordings: Sequence[Wording], written: Sequence[Sequence[str]]) -> None:
+    """The texts as JSON lines."""
+    try:
+        lines = []
+        for own, best in zip(wordings, written, strict=True):
+            record = {"source": " ".join(own.source), "texts": list(best), "references": list(own.references)}
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        write_output(path, "".join(lines).encode(), TEXTS)
+    except OSError as error:
+        raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None

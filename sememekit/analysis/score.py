@@ -1,0 +1,168 @@
+"""``sememekit score``: how surprised a model is at each word of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.build import load_run, prepare_torch
+from sememekit.runs.segmenters import recorded_form, recorded_segmenter
+from sememekit.runs.streams import _one_stream, stream_nats, with_context
+from sememekit.tasks.base import WordPredictor
+from sememekit.tasks.writing import TextWriter, is_text_writer, predictor
+from sememekit.text.form import TextForm
+from sememekit.text.segmenters import Segmenter
+from sememekit.text.vocabulary import Vocabulary
+
+_LINES_AT_ONCE = 32
+_AS_IT_IS = TextForm()
+
+
+class ScoredToken(NamedTuple):
+    """One word of a text under a model.
+
+    Attributes:
+        sentence: line of the input, from 1.
+        position: word of the line, from 1; an ``<eos>`` that was added comes after the last.
+        token: the word as given.
+        read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
+        nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
+    """
+
+    sentence: int
+    position: int
+    token: str
+    read_as: str
+    nats: float | None
+
+
+class _Line(NamedTuple):
+    number: int
+    tokens: list[str]
+    ids: list[int]
+
+
+def score(
+    run: Path,
+    lines: Iterable[str],
+    *,
+    carry: bool = False,
+    segment: bool = False,
+    lexicon: str | None = None,
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+) -> Iterator[ScoredToken]:
+    """Score text word by word.
+
+    A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
+    predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
+    word of a line from: its nats are None. Where the data of the run are in lower case, or have one word in the place of
+    numbers, words are read so.
+
+    Args:
+        run: the run folder.
+        lines: one sentence each, words apart; empty lines give no rows and are counted. For a model of headlines or dialogue a
+            source, a tab and a target: the rows are the words of the target, given the source, and its end.
+        carry: read the lines as one text: the state goes on from line to line, and only the very first word lacks a context.
+            The nats then add up to those of ``evaluate-ppl --batch-size 1`` on the same text.
+        segment: cut each line with the segmenter that the data of the run were cut with, instead of at white space.
+        lexicon: ``FORMAT:PATH`` or ``open``: the lexicon of that segmenter, where it has one.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+
+    Yields:
+        a row for each word, in order. Without ``carry``, 32 lines are read before the first row comes.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the task predicts no words.
+        DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
+            that is not that of the run.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = predictor(loaded.task, "score")
+    if is_text_writer(task) and carry:
+        raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    signature = loaded.folder.data_signature()
+    segmenter = recorded_segmenter(loaded, signature, lexicon) if segment else None
+    if is_text_writer(task):
+        return _score_pairs(task, lines, segmenter)
+    end = loaded.vocabulary.end_id if signature.end_of_sentence else None
+    read = _read(lines, loaded.vocabulary, segmenter, end, recorded_form(loaded.folder))
+    return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
+
+
+def _read(
+    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm = _AS_IT_IS
+) -> Iterator[_Line]:
+    for number, line in enumerate(lines, start=1):
+        if segmenter is not None:
+            tokens = read = form.words(segmenter.segment(form.text(line)))
+        else:
+            tokens = line.split()
+            read = [form.word(token) for token in tokens]
+        if not tokens:
+            continue
+        try:
+            ids = vocabulary.encode(read).tolist()
+        except DataError as error:
+            raise DataError(f"line {number}: {error}") from None
+        if end is not None and ids[-1] != end:
+            tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
+        yield _Line(number, tokens, ids)
+
+
+def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | None) -> Iterator[ScoredToken]:
+    """The words of each target and its end, given the source."""
+    vocabulary = task.vocabulary
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        texts = line.rstrip("\r\n").split("\t")
+        if len(texts) != 2:
+            raise DataError(
+                f"line {number}: {len(texts) - 1} tabs, where a line is a source, one tab and a target; a text can be "
+                "written for a source alone by 'sememekit generate RUN --input FILE'"
+            )
+        source, target = (segmenter.segment(text) if segmenter is not None else text.split() for text in texts)
+        task.check_source(len(source), f"line {number}")
+        try:
+            ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
+        except DataError as error:
+            raise DataError(f"line {number}: {error}") from None
+        nats = task.reread(ids, words).nats.tolist()
+        tokens = [*target, vocabulary.token(task.end)]
+        for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
+            yield ScoredToken(number, position, token, vocabulary.token(index), value)
+
+
+def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
+    """Each line from a fresh state; 32 lines side by side, each leaving when it is done."""
+    while group := list(islice(lines, _LINES_AT_ONCE)):
+        order = sorted(range(len(group)), key=lambda index: -len(group[index].ids))
+        streams = [with_context(group[index].ids, end) for index in order]
+        nats = dict(zip(order, stream_nats(task, streams), strict=True))
+        for index, line in enumerate(group):
+            yield from _rows(task.vocabulary, line, nats[index])
+
+
+def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
+    """Lines as one text: each is predicted from the last word of the one before, with the state that it left."""
+    state, before = task.encoder.start(1), end
+    for line in lines:
+        stream = [before, *line.ids] if before is not None else line.ids
+        nats, state = _one_stream(task, stream, state)
+        before = line.ids[-1]
+        yield from _rows(task.vocabulary, line, nats)
+
+
+def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[ScoredToken]:
+    """Rows of a line; where one word has no nats it is the first."""
+    values: list[float | None] = [None] * (len(line.ids) - len(nats))
+    values.extend(nats)
+    for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
+        yield ScoredToken(line.number, position, token, vocabulary.token(index), value)

@@ -1,0 +1,170 @@
+"""``sememekit eval RUN --segmentation GOLD``: the words that a lattice model finds by itself, against a gold segmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure.segmentation import (
+    SegmentationScores,
+    Words,
+    boundary_rate,
+    count_words,
+    f1_difference,
+    random_words,
+)
+from sememekit.runs.lattices import Decoding, open_reader, segment_lines
+from sememekit.text.reading import FaultCounter, read_stream
+from sememekit.text.segmenters import MaximumMatcher
+
+MODEL: Final = "model"
+
+
+class SegmentationRow(SegmentationScores):
+    """One way of cutting the text.
+
+    Attributes:
+        name: ``model``, or the baseline.
+        difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
+            95% interval of a paired bootstrap; None for the model itself.
+    """
+
+    name: str
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+
+
+class SegmentationReport(Settings):
+    """What ``eval --segmentation`` found.
+
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        gold: the file.
+        decoding: ``viterbi`` or ``posterior``.
+        marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
+        rows: the model, then the baselines.
+    """
+
+    run: str
+    checkpoint: str
+    gold: str
+    decoding: Decoding
+    marginal: str
+    rows: tuple[SegmentationRow, ...]
+
+
+def evaluate_segmentation(
+    run: Path,
+    gold: Path,
+    *,
+    words: Path | None = None,
+    lexicon: str | None = None,
+    decoding: Decoding = "viterbi",
+    device: str = "auto",
+    which: Literal["best", "last"] = "best",
+    seed: int = 0,
+    errors: str = "strict",
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> SegmentationReport:
+    """Precision, recall and F1 of words, beside those of segmentations that need no model.
+
+    The model is given each line without its blanks and never sees the gold words. Beside it stand: forward maximum matching
+    with the n-grams of the run's own chunk vocabulary, with the words of ``words`` and with those of ``lexicon``; cuts at
+    random, at the rate at which the gold words end; and every character for itself. ``words`` also says which gold words are
+    new.
+
+    Args:
+        run: the run folder of a lattice model whose data are cut into characters or pieces.
+        gold: a text with one sentence a line and its words between blanks.
+        words: a text whose words, between white space, are a list for maximum matching, such as a training text.
+        lexicon: ``FORMAT:PATH`` or ``open``: a lexicon for maximum matching.
+        decoding: ``viterbi`` for the most probable segmentation, ``posterior`` for the most probable answer at each place.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+        seed: of the cuts at random and of the bootstrap.
+        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8.
+        progress: called with ("sentences", done, total).
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the run is no lattice model, or one of whole words.
+        DataError: the gold file cannot be read or has no words.
+    """
+    reader = open_reader(run, "eval --segmentation", device=device, which=which)
+    if not reader.finds_words:
+        how = reader.run.folder.data_signature().segmenter
+        raise ConfigError(
+            f"eval --segmentation: {run} was trained on whole words (cut by {how}) and cannot find any; train a model on data "
+            "of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
+        )
+    gold_words = read_words(gold, errors)
+    known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None
+    raw = ["".join(sentence) for sentence in gold_words]
+    found: list[Words] = []
+    for sentence in segment_lines(reader, raw, decoding):
+        found.append(sentence)
+        if progress is not None:
+            progress("sentences", len(found), len(raw))
+    ways: dict[str, Sequence[Words]] = {MODEL: found}
+    ngrams = reader.ngrams()
+    if ngrams:
+        ways[f"maximum matching, {len(ngrams):,} n-grams of the run"] = _match(ngrams, raw)
+    if known is not None and words is not None:
+        ways[f"maximum matching, {len(known):,} words of {words.name}"] = _match(known, raw)
+    if lexicon is not None:
+        from sememekit.sememes import open_lexicon
+
+        listed = frozenset(open_lexicon(lexicon).words)
+        ways[f"maximum matching, {len(listed):,} words of lexicon {lexicon}"] = _match(listed, raw)
+    generator, rate = np.random.default_rng(seed), boundary_rate(gold_words)
+    ways[f"random, a cut at {rate:.1%} of the places"] = [random_words(text, rate, generator) for text in raw]
+    ways["every character a word"] = [list(text) for text in raw]
+    return SegmentationReport(
+        run=str(run),
+        checkpoint=reader.run.snapshot,
+        gold=str(gold),
+        decoding=decoding,
+        marginal=reader.task.marginal,
+        rows=tuple(_rows(gold_words, ways, known, seed)),
+    )
+
+
+def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
+    """The lines of a segmented text that have words.
+
+    Raises:
+        DataError: the file cannot be read or has no words.
+    """
+    try:
+        with path.open("rb") as file:
+            pieces = read_stream(file, lambda offset: str(path), FaultCounter(errors))
+            sentences = [words for words in (piece.text.split() for piece in pieces) if words]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}; give a text with words between blanks") from None
+    if not sentences:
+        raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
+    return sentences
+
+
+def _rows(
+    gold: Sequence[Words], ways: dict[str, Sequence[Words]], known: frozenset[str] | None, seed: int
+) -> list[SegmentationRow]:
+    counts = {name: count_words(gold, cut, known) for name, cut in ways.items()}
+    rows = []
+    for name, counted in counts.items():
+        difference = (None, None, None) if name == MODEL else f1_difference(counts[MODEL], counted, seed=seed)
+        fields = dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True))
+        rows.append(SegmentationRow(name=name, **counted.scores(seed=seed).model_dump(), **fields))
+    return rows
+
+
+def _match(words: frozenset[str], texts: Sequence[str]) -> list[list[str]]:
+    """Forward maximum matching of texts without blanks."""
+    matcher = MaximumMatcher(words, cut_latin=True)  # the baseline as the field has it
+    return [matcher.segment(text) for text in texts]

@@ -1,0 +1,231 @@
+"""The folder of an attack on disk.
+
+    OUT/
+      attack.json      what was attacked, with what, and the hashes of all files that decide a result
+      examples.jsonl   one line an example, added as soon as it is finished; in the order of the data once all are
+      report.json      the numbers
+      report.html      the same for people, with every change marked
+
+A line that was cut off by a kill is dropped when the attack goes on; its example is attacked again and comes out the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+from sememekit.attack import ExampleResult
+from sememekit.errors import CheckpointError, DataError
+from sememekit.files import replace_file, to_json
+
+FORMAT: Final = 2
+_READABLE: Final = (1, FORMAT)
+"""Formats that a comparison reads. In 1, examples without anything to try were failures; they are told by their reasons."""
+_NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
+_FREE: Final = ("together", "batch_size")
+"""Settings of [attack] that decide no result; a resumed attack may change them."""
+
+
+@final
+class AttackFolder:
+    """Results of one attack. ``create`` for a new one, ``open`` for one that is there."""
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        self.path = path
+        self.identity = identity
+
+    @classmethod
+    def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
+        """Start a folder.
+
+        Raises:
+            CheckpointError: something is there already.
+        """
+        leftovers = {".attack.json.writing"}
+        if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
+            raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
+        path.mkdir(parents=True, exist_ok=True)
+        stamped = {**identity, "format": FORMAT}
+        replace_file(path / "attack.json", to_json(stamped))
+        return cls(path, stamped)
+
+    @classmethod
+    def open(cls, path: Path) -> AttackFolder:
+        """Open the folder of an attack.
+
+        Raises:
+            CheckpointError: it is none, or another version wrote it.
+        """
+        try:
+            identity = json.loads((path / "attack.json").read_bytes())
+        except OSError:
+            what = "does not exist" if not path.exists() else "has no attack.json"
+            raise CheckpointError(f"{path} {what}; 'sememekit attack VICTIM --data FILE --out {path}' makes one") from None
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
+        if not isinstance(identity, dict) or identity.get("format") not in _READABLE:
+            raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; use the version of sememekit that wrote it")
+        _check_shape(path, identity)
+        return cls(path, identity)
+
+    def check_format(self) -> None:
+        """Make sure that this version can go on with the attack.
+
+        Raises:
+            CheckpointError: an earlier version began it.
+        """
+        if self.identity["format"] != FORMAT:
+            victim, data = self.identity["victim"]["name"], self.identity["data"]["path"]
+            raise CheckpointError(
+                f"--resume: {self.path} was begun by an earlier version of sememekit, with other constraints and outcomes; "
+                f"start anew: sememekit attack {victim} --data {data} --out OTHER"
+            )
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to go on: code is named once more, or trusted."""
+        code = code_names(self.identity)
+        victim = f"{code.pop('victim')} " if "victim" in code else ""
+        return f"sememekit attack {victim}--out {self.path} --resume{' --trust-code' if code else ''}"
+
+    def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
+        """Make sure that nothing is imported because this folder says so.
+
+        Args:
+            given: names that the command line repeats.
+            trust: whether the folder is trusted (--trust-code).
+
+        Raises:
+            CheckpointError: attack.json names code that the command line does not name.
+        """
+        if trust:
+            return
+        allowed = set(given)
+        for place, name in code_names(self.identity).items():
+            if name not in allowed:
+                raise CheckpointError(
+                    f"--resume: {self.path}/attack.json names {name!r} as its {place}, which would be imported and run; if you "
+                    "know who wrote the folder, add --trust-code, or repeat the name on the command line"
+                )
+
+    def check(self, identity: Mapping[str, Any]) -> None:
+        """Make sure that going on means going on with the same.
+
+        Raises:
+            CheckpointError: names the first thing that differs.
+        """
+        stored, given = _flat(self.identity), _flat(identity)
+        for name in sorted({*stored, *given} - {"format"}):
+            if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
+                continue
+            if stored.get(name) != given.get(name):
+                raise CheckpointError(
+                    f"--resume: {self.path} was begun with {name} = {stored.get(name)!r}, and now it is {given.get(name)!r}; "
+                    "leave it as it was, or start anew with another --out"
+                )
+
+    @property
+    def finished(self) -> bool:
+        """Whether the attack wrote its report over all examples; a stopped one says so in it, a killed one has none."""
+        path = self.path / "report.json"
+        if not path.exists():
+            return False
+        try:
+            report = json.loads(path.read_bytes())
+            stopped = report["stopped"]
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{path} is no report of an attack ({type(error).__name__}: {error}); write it anew: {self.resume_command}"
+            ) from None
+        return stopped is False
+
+    @property
+    def query_budget(self) -> int:
+        """Queries of an example at most; 0 for no limit."""
+        try:
+            return int(self.identity["plan"]["attack"]["query_budget"])
+        except (KeyError, TypeError, ValueError):
+            raise CheckpointError(f"{self.path}/attack.json has no query budget; it was changed after writing") from None
+
+    def results(self) -> dict[int, ExampleResult]:
+        """Every finished example by its number.
+
+        Raises:
+            DataError: a line in the middle is no result.
+        """
+        path = self.path / "examples.jsonl"
+        if not path.exists():
+            return {}
+        found = {}
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+            try:
+                result = ExampleResult.model_validate_json(line)
+            except ValueError as error:
+                raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+            if self.identity["format"] == 1 and result.outcome == "failed" and result.reason in _NOTHING_TO_TRY:
+                result = result.model_copy(update={"outcome": "no_candidates"})
+            found[result.index] = result
+        return found
+
+    def drop_torn_line(self) -> None:
+        """Cut off what follows the last whole line."""
+        path = self.path / "examples.jsonl"
+        if path.exists():
+            data = path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                replace_file(path, data[:whole])
+
+    def append(self, result: ExampleResult) -> None:
+        """Add one finished example."""
+        with (self.path / "examples.jsonl").open("ab") as stream:
+            stream.write(result.model_dump_json().encode() + b"\n")
+
+    def finish(self) -> None:
+        """Put the lines into the order of the data: the file is then the same whatever the order of finishing."""
+        results = self.results()
+        lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
+        replace_file(self.path / "examples.jsonl", lines)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one of the reports, whole or not at all."""
+        replace_file(self.path / name, content)
+
+
+def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Part -> name, of everything in an attack that is code to import and no part of sememekit: names with a colon."""
+    names = {"victim": (identity.get("victim") or {}).get("name")}
+    if isinstance(names["victim"], str) and Path(names["victim"]).exists():
+        names = {}  # a run folder whose path has a colon
+    plan = identity.get("plan") or {}
+    for slot in ("goal", "search", "candidates"):
+        names[slot] = (plan.get(slot) or {}).get("name")
+    names["segmenter"] = (plan.get("attack") or {}).get("segmenter")
+    names |= {f"constraint {name}": name for name in plan.get("constraints") or {}}
+    return {place: name for place, name in names.items() if isinstance(name, str) and ":" in name}
+
+
+def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
+    """Refuse what no version has written."""
+    plan = identity.get("plan")
+    right = (
+        all(isinstance(identity.get(key), Mapping) for key in ("plan", "victim", "data", "candidates", "language_model"))
+        and isinstance(plan, Mapping)
+        and all(isinstance(table, Mapping) for table in plan.values())
+        and all(isinstance(identity["victim"].get(key), str) for key in ("kind", "name"))
+        and isinstance(identity["victim"].get("labels"), list)
+        and all(isinstance(identity["data"].get(key), str) for key in ("path", "sha256"))
+    )
+    if not right:
+        raise CheckpointError(f"{path}/attack.json does not say what was attacked with what; it was changed after writing")
+
+
+def _flat(tree: Any, name: str = "") -> dict[str, Any]:
+    if isinstance(tree, Mapping) and tree:
+        parts: dict[str, Any] = {}
+        for key, value in tree.items():
+            parts |= _flat(value, f"{name}.{key}" if name else str(key))
+        return parts
+    return {name: json.loads(json.dumps(tree))}

@@ -1,0 +1,13 @@
+"""Readers of corpora, one file each. The table is lazy: a reader is imported when its data set is asked for."""
+
+from sememekit.corpora.base import Corpus, CorpusOptions
+
+DATASETS = {
+    "peoples-daily": "sememekit.corpora.peoples_daily:PeoplesDaily",
+    "plain": "sememekit.corpora.plain:Plain",
+    "ptb": "sememekit.corpora.ptb:PennTreebank",
+    "text8": "sememekit.corpora.text8:Text8",
+    "wikitext": "sememekit.corpora.wikitext:WikiText",
+}
+
+__all__ = ["DATASETS", "Corpus", "CorpusOptions"]

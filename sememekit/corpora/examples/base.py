@@ -1,0 +1,102 @@
+"""What a set of examples says about itself: which texts an example has, which labels there are, where they stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from sememekit.corpora.examples.rows import Opened, Row, read_rows
+from sememekit.text.reading import FaultCounter
+from sememekit.text.vocabulary import STOP
+
+__all__ = ["START", "STOP", "ExampleSet", "Row"]
+
+START = "<s>"
+
+
+class ExampleSet:
+    """A kind of examples. A subclass sets the attributes; it needs no method unless its files are of a form of their own.
+
+    Attributes:
+        texts: the name of each text of an example, in the order in which a task takes them.
+        headers: for each text, the names that a column (or a key of JSON lines) may have, best first.
+        label_headers: the same for the label; empty for examples without labels.
+        columns: the order of columns in tables without a header, by the names of ``texts`` and "label".
+        labels: the labels allowed, in the order of their ids; None for those of the training split, sorted.
+        spelled: other spellings of labels.
+        left_out: labels of examples that are counted and left out.
+        beside: for three files side by side, the beginning of the name of each, by the order of ``columns``; empty for none.
+        split_names: for each split, parts that the name of its file may have, in lower case, between ``.``, ``_`` and ``-``.
+        break_mark: whether ``<br />`` stands for white space.
+        segmenters: the segmenters that make sense; the first is the default.
+        normalisation: what is done to a text before it is cut, in words.
+        default_lexicon: the lexicon when none is named; None for no lexicon.
+        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
+        marks: words that a reader puts between the parts of a text; no segmenter cuts them.
+        keeps_text: whether the words of the first text and the references are kept beside the ids.
+        predicted: which of the texts models predict word by word, each followed by ``</s>``; None where they predict labels.
+        vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
+        held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
+        test_only: whether the set is a test set, which needs the vocabulary of other data.
+        parts: names of the files in which the set is given out, where one alone is not to be divided; empty for none.
+        proportions, in_order: how one file is divided into train, valid and test, and whether in the order of the file.
+    """
+
+    texts: ClassVar[tuple[str, ...]]
+    headers: ClassVar[tuple[tuple[str, ...], ...]]
+    label_headers: ClassVar[tuple[str, ...]] = ("label",)
+    columns: ClassVar[tuple[str, ...]]
+    labels: ClassVar[tuple[str, ...] | None] = None
+    spelled: ClassVar[Mapping[str, str]] = {}
+    left_out: ClassVar[frozenset[str]] = frozenset()
+    beside: ClassVar[tuple[str, ...]] = ()
+    split_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "train": ("train",),
+        "valid": ("valid", "validation", "dev", "val"),
+        "test": ("test",),
+    }
+    break_mark: ClassVar[bool] = False
+    segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "sentencepiece")
+    normalisation: str = "white space to one blank"
+    default_lexicon: ClassVar[str | None] = None
+    cuts_latin: ClassVar[bool] = False
+    marks: ClassVar[tuple[str, ...]] = ()
+    keeps_text: ClassVar[bool] = False
+    predicted: ClassVar[int | None] = None
+    vocabulary_of_train: ClassVar[bool] = False
+    held_out_stays_out: ClassVar[bool] = False
+    test_only: ClassVar[bool] = False
+    parts: ClassVar[tuple[str, ...]] = ()
+    proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
+    in_order: ClassVar[bool] = False
+
+    def default_source(self) -> Path | None:
+        """The file to read when none is named; None where one must be."""
+        return None
+
+    def beside_names(self, name: str) -> list[str]:
+        """Names of the files that are read together with the file ``name``, itself among them, in the order of ``columns``."""
+        if not self.beside or not name.startswith(self.beside[0]):
+            return [name]
+        rest = name[len(self.beside[0]) :]
+        return [start + rest for start in self.beside]
+
+    def is_beside(self, name: str) -> bool:
+        """Whether a file is read because of another, which it stands beside."""
+        return bool(self.beside) and name.startswith(self.beside[1:])
+
+    def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
+        """The examples of one file, or of several that stand side by side.
+
+        Args:
+            files: plain files.
+            split: that they hold; None for a file that will be divided.
+            faults: what to do about bad bytes.
+            left_out: why examples were left out, to be counted here.
+
+        Raises:
+            DataError: for a row of another form, with file and line.
+        """
+        return read_rows(files, self, faults)

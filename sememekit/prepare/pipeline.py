@@ -1,0 +1,349 @@
+"""From a corpus to a prepared-data folder, in bounded memory, resumable and written whole or not at all.
+
+1. Sources are hashed and, when packed, unpacked into the work folder ``.NAME.partial`` beside the output.
+2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.
+3. The sorted word lists of the shards are merged into one vocabulary.
+4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
+5. If asked for, n-grams of the training split are counted for the chunk vocabulary.
+6. The finished folder is renamed to its place and the work folder is removed.
+
+A run that is killed leaves the work folder; the next run with the same input and options goes on from the last finished shard.
+Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no folder, and
+the next run makes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from sememekit.corpora.base import Corpus, CorpusOptions
+from sememekit.corpora.division import StratifiedDivision
+from sememekit.corpora.sources import Source, Unpacked
+from sememekit.corpora.units import ShardResult
+from sememekit.data.prepared import (
+    FORMAT,
+    SIGNATURE,
+    VOCABULARY,
+    ChunksSummary,
+    PreparedData,
+    Signature,
+    SourceFile,
+    token_type,
+    write_signature,
+)
+from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.encode import Encoder
+from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
+from sememekit.prepare.ngrams import frequent_ngrams
+from sememekit.prepare.pool import Task, run_shards
+from sememekit.prepare.shards import SHARD_BYTES, shard_key, sync
+from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
+from sememekit.text.reading import FaultCounter, Span, cut_spans
+from sememekit.text.segmenters import Segmenter, WhiteSpace
+from sememekit.text.vocabulary import END, STOP, Vocabulary
+
+Progress = Callable[[str, int, int], None]
+"""Called as (stage, done, total)."""
+
+OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
+
+MODEL: Final = "sentencepiece.model"
+
+
+class Lexicon(NamedTuple):
+    """The words of a lexicon and the SHA-256 over them, sorted, one a line."""
+
+    words: frozenset[str]
+    sha256: str
+
+
+class Given(NamedTuple):
+    """Words of other data to be used as they are, and where they were found, for messages."""
+
+    vocabulary: Vocabulary
+    where: str
+
+
+@final
+class Pipeline:
+    """One run of ``preprocess``; call :meth:`run` once."""
+
+    def __init__(
+        self,
+        dataset: str,
+        corpus: Corpus,
+        options: CorpusOptions,
+        lexicon: Lexicon | None,
+        out: Path,
+        *,
+        given: Given | None = None,
+        errors: str = "strict",
+        workers: int = 1,
+        shard_bytes: int = SHARD_BYTES,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ConfigError(f"--workers {workers}: 1 or more is needed")
+        self._dataset = dataset
+        self._corpus = corpus
+        self._options = options
+        self._lexicon = lexicon
+        self._given = given
+        self._out = out.absolute()
+        self._work = _work_folder(self._out)
+        self._faults = FaultCounter(errors)
+        self._workers = workers
+        self._shard_bytes = shard_bytes
+        self._force = force
+        self._progress: Progress = progress or (lambda stage, done, total: None)
+        chosen = options.end_of_sentence
+        self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
+        self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP
+        self._min_count = corpus.min_count if options.min_count is None else options.min_count
+        self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
+        _check_chunks(options, self._end_of_sentence)
+
+    def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
+        """Do all of it.
+
+        Args:
+            open_segmenter: makes the segmenter; gets (split, span) for all of the text, should it learn from it, and a path for
+                its model.
+
+        Raises:
+            DataError: for sources or an output folder that cannot be used.
+        """
+        _check_out(self._out, self._force)
+        sources = self._corpus.sources()
+        self._work.mkdir(parents=True, exist_ok=True)
+        with _sole_writer(self._work, self._out):
+            for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
+                left.unlink()
+            try:
+                return self._run(sources, open_segmenter)
+            except BaseException:
+                if not any(self._work.glob("*.done")):  # nothing to go on from
+                    shutil.rmtree(self._work, ignore_errors=True)
+                raise
+
+    def _run(self, sources: Sequence[Source], open_segmenter: OpenSegmenter) -> PreparedData:
+        unpacked = []
+        for number, source in enumerate(sources):
+            self._progress("hash", number, len(sources))
+            unpacked.append(self._corpus.unpack(source, number, self._work, self._faults))
+        self._progress("hash", len(sources), len(sources))
+        parts = self._cut(sources, unpacked)
+        segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
+        results = self._run_shards(parts, segmenter)
+        merged = self._merge(parts, results)
+        target = self._work / "finished"
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        with Encoder(target, merged.vocabulary, self._progress) as encoder:
+            splits = encoder.encode(
+                [(split, result) for (split, _, _), result in zip(parts, results, strict=True)],
+                proportions=self._corpus.proportions,
+                shuffle=self._corpus.shuffle,
+                seed=self._options.seed,
+            )
+        examples = self._corpus.annotate(
+            target, [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
+        )
+        chunks = self._count_chunks(target, merged.vocabulary)
+        for result in results:
+            for name, amount in result.faults.items():
+                self._faults.add(name, amount)
+        signature = Signature(
+            format=FORMAT,
+            dataset=self._dataset,
+            options=self._effective_options(segmenter),
+            sources=tuple(
+                SourceFile(split=source.split or "all", name=source.path.name, bytes=found.bytes, sha256=found.sha256)
+                for source, found in zip(sources, unpacked, strict=True)
+            ),
+            normalisation=self._corpus.normalisation,
+            segmenter=segmenter.description,
+            lexicon=self._lexicon.sha256 if self._lexicon else None,
+            lexicon_words=len(self._lexicon.words) if self._lexicon else None,
+            lexicon_coverage=merged.coverage,
+            faults=self._faults.report(),
+            end_of_sentence=self._end_of_sentence,
+            vocabulary=merged.vocabulary.fingerprint,
+            vocabulary_size=len(merged.vocabulary),
+            vocabulary_splits=() if self._given is not None else self._corpus.vocabulary_splits,
+            size_of=self._corpus.size_of,
+            splits=splits,
+            examples=examples,
+            chunks=chunks,
+        )
+        return self._finish(target, merged.vocabulary, signature)
+
+    def _cut(self, sources: Sequence[Source], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
+        """(split, span, SHA-256 of what decides the text) for every shard, in order."""
+        parts = []
+        for source, found in zip(sources, unpacked, strict=True):
+            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
+                for span in cut_spans(found.path, str(source.path), start, end, self._shard_bytes):
+                    parts.append((split, span, found.text_sha256 or found.sha256))
+        return parts
+
+    def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:
+        errors = self._faults.policy
+        end = self._end if self._end_of_sentence else None
+        task = Task(self._work, self._corpus, segmenter, end, errors)
+        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
+        return run_shards(task, [span for _, span, _ in parts], keys, self._workers, self._progress)
+
+    def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
+        """Write the chunk vocabulary of the training split, where one is asked for."""
+        length = self._options.chunk_length
+        if not self._options.chunks or length is None:
+            return None
+        unknown, end = vocabulary.unknown_id, vocabulary.end_id
+        found = frequent_ngrams(
+            np.memmap(target / "train.bin", dtype=token_type(len(vocabulary)), mode="r"),
+            len(vocabulary),
+            longest=length,
+            most=self._options.chunks,
+            never=() if unknown is None else (unknown,),
+            only_last=() if end is None else (end,),
+            folder=self._work,
+        )
+        chunks = ChunkVocabulary(vocabulary, found.ngrams, found.counts, max_length=length)
+        chunks.save(target / CHUNKS)
+        rarest = found.counts[-1] if found.counts else 0
+        return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
+
+    def _merge(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> Merged:
+        """The vocabulary: of the corpus, or the one that was given."""
+        specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
+        if self._given is not None:
+            missing = [word for word in specials if word not in self._given.vocabulary]
+            if missing:
+                raise DataError(
+                    f"--vocabulary {self._given.where}: its words lack {', '.join(missing)}, which {self._dataset} needs; "
+                    "it is of data of another kind"
+                )
+            return Merged(self._given.vocabulary, None)
+        counted = self._counted(parts, results)
+        merged = merge_vocabulary(
+            counted,
+            known=self._known(),
+            stands_alone=self._corpus.stands_alone,
+            min_count=self._min_count,
+            max_vocabulary=self._max_vocabulary,
+            specials=specials,
+            folder=self._work,
+        )
+        if self._corpus.predicted is None:
+            return merged
+        return merged._replace(vocabulary=count_predicted(merged.vocabulary, counted, self._corpus.predicted))
+
+    def _counted(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> list[ShardResult]:
+        """The shards that the vocabulary is counted on."""
+        splits = self._corpus.vocabulary_splits
+        counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
+        undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
+        if splits == ("train",) and not self._corpus.shuffle:
+            return counted + of_training(
+                undivided, StratifiedDivision(self._corpus.proportions, self._options.seed), self._work
+            )
+        return counted + undivided
+
+    def _known(self) -> frozenset[str] | None:
+        limited = self._lexicon is not None and self._corpus.lexicon_limits_words()
+        return self._lexicon.words if limited and self._lexicon else None
+
+    def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
+        """The options that decide the result, after the customs of the data set have filled what was left open."""
+        left_out = set() if self._options.chunks else {"chunks", "chunk_length"}
+        fields = CorpusOptions.model_fields
+        later = ("piece_model", "lower", "numbers_to", "max_length")  # what is not asked for leaves the signature as it was
+        left_out |= {name for name in later if getattr(self._options, name) == fields[name].default}
+        options = self._options.model_dump(exclude=left_out)
+        options.update(
+            segmenter=self._options.segmenter or self._corpus.segmenters[0],
+            min_count=self._min_count,
+            max_vocabulary=self._max_vocabulary,
+            end_of_sentence=self._end_of_sentence,
+        )
+        if isinstance(segmenter, WhiteSpace):
+            options["segmenter"] = "none"
+        if self._end_of_sentence and self._end != END:
+            options["end_mark"] = self._end
+        return options
+
+    def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
+        """Write the rest, move the folder to its place and check it once more there."""
+        vocabulary.save(target / VOCABULARY)
+        if (self._work / MODEL).is_file():
+            shutil.copyfile(self._work / MODEL, target / MODEL)
+        write_signature(target / SIGNATURE, signature)
+        PreparedData.open(target)
+        for path in target.iterdir():
+            sync(path)
+        sync(target)
+        if self._out.exists():
+            _check_out(self._out, self._force)
+            replaced = self._work / "replaced"
+            shutil.rmtree(replaced, ignore_errors=True)  # of a run that was killed between the renames and its end
+            os.replace(self._out, replaced)
+        os.replace(target, self._out)
+        sync(self._out.parent)
+        shutil.rmtree(self._work)
+        return PreparedData.open(self._out)
+
+
+def _check_chunks(options: CorpusOptions, end_of_sentence: bool) -> None:
+    """Raise ConfigError for options about chunks that do not fit."""
+    if options.chunks < 0 or (options.chunk_length is not None and options.chunk_length < 2):
+        raise ConfigError(f"--chunks {options.chunks} --chunk-length {options.chunk_length}: n-grams have 2 words or more")
+    if options.chunk_length is not None and options.chunk_length > LONGEST:
+        raise ConfigError(f"--chunk-length {options.chunk_length}: n-grams have {LONGEST} words or fewer")
+    if bool(options.chunks) != (options.chunk_length is not None):
+        raise ConfigError("--chunks N and --chunk-length L go together: the N most frequent n-grams of 2 to L words")
+    if options.chunks and not end_of_sentence:
+        raise ConfigError("--chunks: n-grams must not cross the ends of sentences, which are not marked; add --end-of-sentence")
+
+
+@contextmanager
+def _sole_writer(work: Path, out: Path) -> Iterator[None]:
+    """Hold the work folder for this process; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs into one folder are not noticed there
+        yield
+        return
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"--out {out}: another preprocess is writing this folder; wait for it, or give another") from None
+        yield
+
+
+def _work_folder(out: Path) -> Path:
+    """Beside the output, so that one rename moves what is finished."""
+    return out.parent / f".{out.name}.partial"
+
+
+def _check_out(out: Path, force: bool) -> None:
+    """Raise DataError when ``out`` holds something that preprocess did not write, or prepared data without ``force``."""
+    if out.exists() and not out.is_dir():
+        raise DataError(f"--out {out}: a file is there already; give a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / SIGNATURE).is_file():
+        raise DataError(f"--out {out}: the folder holds other files and no {SIGNATURE}; give another, or empty it")
+    if (out / SIGNATURE).is_file() and not force:
+        left = _work_folder(out)
+        beside = f"; {left} is of a command that was killed or still runs, and --force goes on from it" if left.exists() else ""
+        raise DataError(
+            f"--out {out}: prepared data are there already; give another folder, or replace them with --force{beside}"
+        )

@@ -1,0 +1,233 @@
+"""How ``evaluate-ppl`` reads a text with a cache, with dynamic evaluation, or with both, and how it tunes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from pydantic import Field
+
+from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import ConfigError
+from sememekit.protocols import (
+    STATISTICS_FILE,
+    CacheGrid,
+    CachePoint,
+    CacheSettings,
+    DynamicGrid,
+    DynamicPoint,
+    DynamicSettings,
+    GradientStatistics,
+    grid_points,
+    score_dynamically,
+    statistics_for,
+    tune_cache,
+    with_cache,
+)
+from sememekit.tasks.base import Scored, WordPredictor, tallies
+
+Progress = Callable[[str, int, int | None], None]
+
+DYNAMIC_TUNING_TOKENS: Final = 30_000
+"""Validation tokens that dynamic evaluation is tuned on unless told otherwise, as in the quick search of the public code."""
+
+
+class Tuning(Settings):
+    """What is tried on the validation split before the text is scored."""
+
+    tokens: int | None = Field(default=None, ge=2)
+    """Only the first so many tokens; None is all of them for a cache alone, and 30,000 where the model takes steps."""
+    cache: CacheGrid = CacheGrid()
+    """For ``cache``."""
+    dynamic: DynamicGrid = DynamicGrid()
+    """For ``dynamic``."""
+
+
+class Adaptation(Settings):
+    """Ways of learning from the text that is scored; none of them changes the run."""
+
+    cache: CacheSettings | None = None
+    """Mix in a cache of what was read."""
+    dynamic: DynamicSettings | None = None
+    """Take gradient steps on what was read."""
+    tuning: Tuning | None = None
+    """Find the settings on the validation split first."""
+    statistics_tokens: int | None = Field(default=None, ge=1)
+    """Statistics of gradients from the first so many training tokens; None for all, as published."""
+
+
+class TuningReport(Settings):
+    """What tuning found.
+
+    Attributes:
+        split, tokens: the text that was read for it.
+        static_perplexity: of that text without cache or steps.
+        dynamic, cache: every point that was tried, best first; the cache is tuned on the best of the steps.
+        at_the_edge: names of settings whose best value is the smallest or the largest that was tried.
+    """
+
+    split: str
+    tokens: int
+    static_perplexity: float
+    dynamic: tuple[DynamicPoint, ...] | None
+    cache: tuple[CachePoint, ...] | None
+    at_the_edge: tuple[str, ...]
+
+
+class AdaptationReport(Settings):
+    """How the text was read.
+
+    Attributes:
+        static_perplexity: of the same text in the same columns under the model as it was trained.
+        cache, dynamic: the settings in use.
+        exact: the settings of the steps in the scaling of the equations, where they were given in the other.
+        statistics_batches: batches behind the statistics of gradients.
+        tuning: what was tried.
+    """
+
+    static_perplexity: float
+    cache: CacheSettings | None
+    dynamic: DynamicSettings | None
+    exact: DynamicSettings | None
+    statistics_batches: int | None
+    tuning: TuningReport | None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads texts as an adaptation says, tuned and with its statistics at hand."""
+
+    task: WordPredictor
+    cache: CacheSettings | None
+    dynamic: DynamicSettings | None
+    statistics: GradientStatistics | None
+    tuning: TuningReport | None
+
+    def chunks(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
+        """Every token but the first, scored once."""
+        if self.dynamic is None or self.statistics is None:
+            chunks = self.task.score(tokens, batch_size=columns, progress=progress)
+        else:
+            chunks = score_dynamically(self.task, tokens, self.dynamic, self.statistics, batch_size=columns, progress=progress)
+        return chunks if self.cache is None else with_cache(chunks, self.cache)
+
+    def report(self, tokens: np.ndarray, columns: int, progress: Progress) -> AdaptationReport:
+        """How it read, and the perplexity of the text without all that."""
+        static, _ = tallies(self.task.score(tokens, batch_size=columns, progress=partial(progress, "tokens, as trained")))
+        exact = None
+        if self.dynamic is not None and self.statistics is not None and self.dynamic.scaling != "krause":
+            exact = self.dynamic.in_krause_scaling(len(self.statistics.root_mean_square), self.statistics.num_batches)
+        return AdaptationReport(
+            static_perplexity=static.perplexity,
+            cache=self.cache,
+            dynamic=self.dynamic,
+            exact=exact,
+            statistics_batches=None if self.statistics is None else self.statistics.num_batches,
+            tuning=self.tuning,
+        )
+
+    def signature(self) -> dict[str, str]:
+        """What a signature says beyond that of the model as it was trained."""
+        parts = {}
+        if self.cache is not None:
+            cache = self.cache
+            parts["cache"] = f"theta={cache.theta:g},lambda={cache.weight:g},window={cache.window},start={cache.start}"
+        if self.dynamic is not None and self.statistics is not None:
+            steps = self.dynamic
+            parts["chunk"] = str(steps.segment)
+            parts["dynamic"] = (
+                f"{steps.scaling},rate={steps.rate:g},lambda={steps.decay:g},epsilon={steps.epsilon:g},"
+                f"statistics={self.statistics.num_batches}"
+            )
+        return parts
+
+
+def make_reader(
+    task: WordPredictor, data: PreparedData, run: Path, adaptation: Adaptation, dtype: str, columns: int, progress: Progress
+) -> Reader:
+    """Gather what an adaptation needs and tune it where that is asked for.
+
+    Args:
+        task: the model.
+        data: with training text for statistics and validation text for tuning.
+        run: the run folder; statistics are kept there.
+        adaptation: what is asked for.
+        dtype: of matrix products.
+        columns: as the text itself is going to be read.
+        progress: called with (stage, done, total).
+
+    Raises:
+        ConfigError: tuning without anything to tune.
+        DataError: a split is missing or too short.
+    """
+    if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
+        raise ConfigError("tuning needs something to tune: a cache (--cache), dynamic evaluation (--dynamic), or both")
+    statistics = None
+    if adaptation.dynamic is not None:
+        statistics = statistics_for(
+            task,
+            data.tokens("train"),
+            data.signature.splits["train"].sha256,
+            run / STATISTICS_FILE,
+            segment=adaptation.dynamic.segment,
+            dtype=dtype,
+            num_tokens=adaptation.statistics_tokens,
+            progress=partial(progress, "batches for gradient statistics"),
+        )
+    reader = Reader(task, adaptation.cache, adaptation.dynamic, statistics, None)
+    return reader if adaptation.tuning is None else _tuned(reader, data, adaptation.tuning, columns, progress)
+
+
+def _tuned(reader: Reader, data: PreparedData, tuning: Tuning, columns: int, progress: Progress) -> Reader:
+    """The reader with the settings that do best on the validation split: first those of the steps, then those of the cache."""
+    tokens = data.tokens("valid")
+    limit = tuning.tokens or (DYNAMIC_TUNING_TOKENS if reader.dynamic is not None else len(tokens))
+    tokens = tokens[:limit]
+    columns = min(columns, max(len(tokens) - 1, 1))
+    static, _ = tallies(reader.task.score(tokens, batch_size=columns))
+    steps, dynamic_points, edges = reader.dynamic, None, []
+    if steps is not None and reader.statistics is not None:
+        candidates = grid_points(steps, tuning.dynamic)
+        points = []
+        for number, candidate in enumerate(candidates, start=1):
+            tally, _ = tallies(score_dynamically(reader.task, tokens, candidate, reader.statistics, batch_size=columns))
+            perplexity = tally.perplexity if math.isfinite(tally.perplexity) else None
+            points.append(DynamicPoint(settings=candidate, perplexity=perplexity))
+            progress("settings of the steps", number, len(candidates))
+        dynamic_points = tuple(sorted(points, key=lambda point: math.inf if point.perplexity is None else point.perplexity))
+        if dynamic_points[0].perplexity is None:
+            raise ConfigError(f"no rate of the grid around {steps.rate:g} worked; use a smaller --dynamic-rate")
+        steps = dynamic_points[0].settings
+        edges += _edges("dynamic rate", steps.rate, [candidate.rate for candidate in candidates])
+        edges += _edges("dynamic decay", steps.decay, [candidate.decay for candidate in candidates])
+    cache, cache_points = reader.cache, None
+    if cache is not None:
+        chunks = Reader(reader.task, None, steps, reader.statistics, None).chunks(
+            tokens, columns, partial(progress, "tokens for tuning the cache")
+        )
+        cache_points = tuple(tune_cache(chunks, tuning.cache))
+        cache = cache_points[0].settings
+        edges += _edges("theta", cache.theta, tuning.cache.thetas)
+        edges += _edges("lambda", cache.weight, tuning.cache.weights)
+        edges += _edges("window", cache.window, tuning.cache.windows)
+    report = TuningReport(
+        split="valid",
+        tokens=len(tokens),
+        static_perplexity=static.perplexity,
+        dynamic=dynamic_points,
+        cache=cache_points,
+        at_the_edge=tuple(edges),
+    )
+    return Reader(reader.task, cache, steps, reader.statistics, report)
+
+
+def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:
+    """The name, where several values were tried and the best is the smallest or the largest."""
+    values = set(tried)
+    return [name] if len(values) > 1 and best in (min(values), max(values)) else []

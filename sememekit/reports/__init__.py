@@ -1,0 +1,1 @@
+"""What is shown of a result: pages, pictures and tables."""

@@ -1,0 +1,179 @@
+"""The report of an attack as a page: rates, and every example with its changes marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sememekit.attack import Change, Document, ExampleResult
+from sememekit.attack.report import AttackReport, Comparison
+from sememekit.measure.attack_rates import Interval
+from sememekit.reports import page
+
+MOST_SHOWN = 500
+"""Examples of each outcome on the page; ``examples.jsonl`` has them all."""
+
+
+def percent(found: Interval | None) -> str:
+    """A rate with its interval: "52.0 % (45.1 to 58.9)"."""
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
+    """Name and value of every number of a report, for a terminal as for a page."""
+    rates = report.rates
+    rows = [
+        ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
+        ("words with candidates", _candidates(report)),
+        ("texts to try, median example", _texts(report)),
+        ("accuracy before the attack", percent(rates.accuracy)),
+        ("accuracy under attack", percent(rates.accuracy_under_attack)),
+    ]
+    if rates.untried:
+        rows.append((f"the same, if the {rates.untried:,} right but untried survive", percent(rates.accuracy_at_most)))
+    rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
+    if rates.attacked > rates.attackable:
+        rows.append((f"success rate, of {rates.attacked:,} with and without", percent(rates.success_of_attacked)))
+    for level, found in rates.success_at.items():
+        rows.append((f"success rate at {level:,} queries", percent(found) if found else "beyond the query budget"))
+    mean = rates.mean_queries
+    if mean.value is not None and mean.low is not None and mean.high is not None:
+        rows.append(("mean queries", f"{mean.value:,.1f} ({mean.low:,.1f} to {mean.high:,.1f})"))
+        rows.append(("median queries", f"{rates.median_queries:,.1f}"))
+    if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
+        rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
+        rows.append(("words changed, of successes", f"{100 * rates.words_changed:.1f} %"))
+    if report.perplexity_before is not None and report.perplexity_after is not None:
+        rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
+    rows.append(
+        ("queries counted", f"{report.queries:,} ({report.counting}); {report.texts_asked:,} texts in {report.calls:,} calls")
+    )
+    rows.extend((f"examples {reason}", f"{number:,}") for reason, number in report.reasons.items())
+    return rows
+
+
+def _candidates(report: AttackReport) -> str:
+    """Words, those with candidates, and what the constraints leave of them."""
+    found = report.coverage
+    if found.share_with_candidates is None or found.share_changeable is None:
+        return "no words"
+    each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
+    return (
+        f"{100 * found.share_with_candidates:.1f} % of {found.words:,}; under the constraints "
+        f"{100 * found.share_changeable:.1f} %{each}"
+    )
+
+
+def _texts(report: AttackReport) -> str:
+    """The size of the space, as far as a power of ten says it."""
+    found = report.coverage.median_texts_log10
+    if found is None:
+        return "none"
+    return f"{10**found:,.0f}" if found < 6 else f"10^{found:.1f}"
+
+
+def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
+    """The page of one attack."""
+    body = [
+        f"<h1>Attack on {page.text(report.victim)}</h1>",
+        f'<p class="faint">{page.text(_how(report))}</p>',
+        page.table(("", ""), [(page.text(name), page.text(value)) for name, value in rate_rows(report)], compact=True),
+        '<p class="faint">Intervals: 95 %, by Wilson for rates, bootstrap over examples for means. Success rates divide by the '
+        "examples on which there was something to try: classified rightly, within the constraints and without an error.</p>",
+        *(f"<p><strong>Warning:</strong> {page.text(warning)}</p>" for warning in report.warnings),
+        *(f'<p class="faint">{page.text(note)}</p>' for note in report.notes),
+    ]
+    titles = {
+        "success": "Fooled",
+        "failed": "Not fooled",
+        "no_candidates": "Nothing to try",
+        "error": "Errors",
+        "skipped": "Skipped",
+    }
+    for outcome, title in titles.items():
+        chosen = [result for result in results if result.outcome == outcome]
+        if chosen:
+            rows = [_row(result) for result in chosen[:MOST_SHOWN]]
+            columns = ("example", "label", "text", "victim", "queries")
+            more = (
+                f'<p class="faint">{len(chosen) - MOST_SHOWN:,} more in examples.jsonl</p>' if len(chosen) > MOST_SHOWN else ""
+            )
+            opened = " open" if outcome in ("success", "error") else ""
+            body.append(
+                f"<details{opened}><summary><strong>{title}: {len(chosen):,}</strong></summary>"
+                f"{page.table(columns, rows, numbers=(4,))}{more}</details>"
+            )
+    return page.document(f"Attack on {report.victim}", "\n".join(body))
+
+
+def marked(result: ExampleResult) -> str:
+    """The fields of an example as HTML, each exchanged word struck through with the new one behind it."""
+    parts = []
+    for number, field in enumerate(result.fields):
+        html, end = [], 0
+        for begin, change in sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0]):
+            if change.field == number:
+                html.append(page.text(field[end:begin]))
+                html.append(f"<del>{page.text(change.old)}</del> <ins>{page.text(change.new)}</ins>")
+                end = begin + len(change.old)
+        html.append(page.text(field[end:]))
+        parts.append(f"<p>{''.join(html)}</p>")
+    return "".join(parts)
+
+
+def _begin(result: ExampleResult, change: Change) -> int:
+    """Where a changed word begins; files of earlier versions count words only, which were cut at white space and marks."""
+    if change.begin is not None:
+        return change.begin
+    words = [word for word in Document.read(result.fields).words if word.field == change.field]
+    return words[change.place].begin
+
+
+def _row(result: ExampleResult) -> tuple[str, ...]:
+    said = _said(result.prediction, result.probabilities)
+    if result.adversarial_prediction is not None:
+        said += f" → {_said(result.adversarial_prediction, result.adversarial_probabilities)}"
+    reason = f'<p class="faint">{page.text(result.reason)}</p>' if result.reason else ""
+    return str(result.index), page.text(result.label), marked(result) + reason, said, f"{result.queries:,}"
+
+
+def _said(label: str | None, probabilities: Iterable[float] | None) -> str:
+    return "–" if label is None or probabilities is None else f"{page.text(label)} {max(probabilities):.0%}"
+
+
+def _how(report: AttackReport) -> str:
+    parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
+    parts += [f"queries counted: {report.counting}", f"data {report.data}", f"words cut by {report.segmentation}"]
+    parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
+    return "; ".join(part for part in parts if part)
+
+
+def comparison_rows(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
+    """Metric, both values, difference with interval, verdict."""
+    rows = []
+    for row in comparison.rows:
+        scale, unit = (1.0, "") if "queries" in row.name and "rate" not in row.name else (100.0, " %")
+        values = ["–" if value is None else f"{scale * value:,.1f}{unit}" for value in (row.first, row.second)]
+        found = row.difference
+        if found.value is None or found.low is None or found.high is None:
+            rows.append((row.name, values[0], values[1], "–", "–"))
+            continue
+        difference = f"{scale * found.value:+,.1f} ({scale * found.low:+,.1f} to {scale * found.high:+,.1f})"
+        rows.append((row.name, values[0], values[1], difference, "differs" if row.excludes_zero else "no difference shown"))
+    return rows
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The page of a comparison."""
+    rows = [tuple(page.text(cell) for cell in row) for row in comparison_rows(comparison)]
+    unlike = [(page.text(name), page.text(one), page.text(two)) for name, (one, two) in comparison.unlike.items()]
+    body = [
+        "<h1>Two attacks compared</h1>",
+        f'<p class="faint">First: {page.text(comparison.first)}. Second: {page.text(comparison.second)}. '
+        f"{comparison.common:,} examples in common. Paired bootstrap over examples, 95 %.</p>",
+        page.table(("", "first", "second", "first minus second", ""), rows, numbers=(1, 2, 3)),
+        "<h2>What differs</h2>",
+        page.table(("setting", "first", "second"), unlike),
+    ]
+    return page.document("Two attacks compared", "\n".join(body))

@@ -1,0 +1,97 @@
+"""What ``sememekit analyze`` says about classifiers, as tables: for a terminal, and as a page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
+from sememekit.reports import page
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, headings, and rows of cells; columns from ``numeric`` on hold numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: int = 1
+
+
+def overview(analysis: LabelAnalysis) -> Table:
+    """Accuracy of each run."""
+    rows = []
+    for run in analysis.runs:
+        found = run.accuracy
+        between = f"{found.accuracy_low:.2%} to {found.accuracy_high:.2%}"
+        rows.append((run.run, run.encoder, f"{found.accuracy:.2%}", between, f"{found.macro_f1:.4f}"))
+    title = f"{analysis.split}: {analysis.examples:,} examples"
+    return Table(title, ("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), tuple(rows), 2)
+
+
+def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
+    """Confusion, groups of examples, words and sememes of one run."""
+    confusion = tuple(
+        (label, *(f"{n:,}" for n in row)) for label, row in zip(analysis.labels, run.accuracy.confusion, strict=True)
+    )
+    found = [
+        Table("What an example is (row), and what it was called (column)", ("", *analysis.labels), confusion),
+        *([_groups("By words that have sememes", run.by_sememes)] if run.by_sememes else []),
+        _groups("By length of the example", run.by_length),
+        _moved("Words that move decisions most", "word", run.words, run.rare_words, analysis.at_least),
+    ]
+    if run.no_sememes is None:
+        found.append(_moved("Sememes that move decisions most", "sememe", run.sememes, run.rare_sememes, analysis.at_least))
+    return found
+
+
+def _groups(title: str, groups: Iterable[Group]) -> Table:
+    rows = tuple((one.name, f"{one.examples:,}", f"{one.accuracy:.2%}", f"{one.low:.2%} to {one.high:.2%}") for one in groups)
+    return Table(title, ("examples", "number", "accuracy", "95 % (Wilson)"), rows)
+
+
+def _moved(title: str, kind: str, items: Iterable[Moved], rare: int, at_least: int) -> Table:
+    rows = tuple((one.name, f"{one.times:,}", f"{one.size:.3f}", f"{one.effect:+.3f}") for one in items)
+    rarer = f" ({rare:,} that stand there less than {at_least} times are left out)" if rare else ""
+    return Table(title + rarer, (kind, "times", "mean size of the effect", "mean effect"), rows)
+
+
+def remarks(analysis: LabelAnalysis) -> list[str]:
+    """What a reader must know, a sentence each."""
+    lines = [
+        f"Words and sememes were taken away one at a time in {analysis.looked_into:,} of {analysis.examples:,} examples (seed "
+        f"{analysis.seed}). An effect is the nats that the log-probability of the chosen label falls by without the word or "
+        "the sememe; above 0 it speaks for that label, whether or not the label is right."
+    ]
+    lines += [f"{run.run}: no sememes: {run.no_sememes}." for run in analysis.runs if run.no_sememes is not None]
+    found = analysis.comparison
+    if found is not None:
+        lines.append(
+            f"Both runs label {found.both:,} examples rightly, the first alone {found.first:,}, the second alone "
+            f"{found.second:,}, neither {found.neither:,}; McNemar's exact test: p = {found.p:.2g}."
+        )
+    return lines
+
+
+def write_label_page(analysis: LabelAnalysis, path: Path) -> None:
+    """Write an analysis as a page that needs nothing else."""
+    path.write_text(label_page(analysis), encoding="utf-8")
+
+
+def label_page(analysis: LabelAnalysis) -> str:
+    """A whole page for one analysis."""
+    title = "What moves the labels"
+    parts = [f"<h1>{title}</h1>", _html(overview(analysis))]
+    parts += [f'<p class="faint">{page.text(line)}</p>' for line in remarks(analysis)]
+    for run in analysis.runs:
+        parts.append(f"<h2><code>{page.text(run.run)}</code>, {page.text(run.checkpoint)}</h2>")
+        for one in tables(analysis, run):
+            parts += [f"<h3>{page.text(one.title)}</h3>", _html(one)]
+    return page.document(title, "\n".join(parts))
+
+
+def _html(table: Table) -> str:
+    cells = [tuple(page.word(cell) for cell in row) for row in table.rows]
+    return page.table(table.columns, cells, numbers=range(table.numeric, len(table.columns)), compact=True)

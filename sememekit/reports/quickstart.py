@@ -1,0 +1,187 @@
+"""What a quickstart found, and the page that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sememekit.analysis.explain import Explanation
+from sememekit.config import Settings
+from sememekit.reports import page
+from sememekit.reports.explanation import explanation_section
+
+NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
+
+
+class TextSummary(Settings):
+    """Which text was used.
+
+    Attributes:
+        month: name of the file it comes from.
+        paragraphs, paragraphs_of_month: how many were chosen, of how many.
+        tokens: of each split.
+        vocabulary: words of it.
+        unknown_rate: share of tokens that are ``<unk>``.
+    """
+
+    month: str
+    paragraphs: int
+    paragraphs_of_month: int
+    tokens: dict[str, int]
+    vocabulary: int
+    unknown_rate: float
+
+
+class ModelRow(Settings):
+    """One model of the comparison.
+
+    Attributes:
+        name: of its recipe in ``quickstart/``.
+        run: its folder.
+        parameters: numbers learnt, shared ones once.
+        epochs, best_epoch: trained, and the one whose weights were measured.
+        ended_because: why training ended.
+        valid_by_epoch, best_valid: perplexity on the validation split.
+        test_perplexity, per_character, bits_per_byte, tokens, signature: as ``evaluate-ppl --split test`` has them.
+        training_seconds: wall time in training steps, validation apart; both models were trained at the same time.
+        tokens_per_second: training tokens over that time.
+    """
+
+    name: str
+    run: str
+    parameters: int
+    epochs: int
+    best_epoch: int
+    ended_because: str
+    valid_by_epoch: tuple[float, ...]
+    best_valid: float
+    test_perplexity: float
+    per_character: float | None
+    bits_per_byte: float | None
+    tokens: int
+    training_seconds: float
+    tokens_per_second: float
+    signature: str
+
+
+class QuickstartReport(Settings):
+    """What a quickstart did.
+
+    Attributes:
+        out: its folder.
+        stopped: whether a signal ended it in training; the same command goes on. The rest is empty then.
+        already_done: whether it was finished before, and nothing was done.
+        text: the text.
+        senses, sememes: of the sememe graph.
+        models: the softmax model first.
+        explanations: of the sememe model.
+        softmax_guesses: the softmax model on the same contexts.
+        page: ``report.html``.
+        seconds: wall time of the call that finished it.
+        next_commands: to type next.
+    """
+
+    out: str
+    stopped: bool = False
+    already_done: bool = False
+    text: TextSummary | None = None
+    senses: int = 0
+    sememes: int = 0
+    models: tuple[ModelRow, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+    softmax_guesses: tuple[Explanation, ...] = ()
+    page: str = ""
+    seconds: float
+    next_commands: tuple[str, ...] = ()
+
+
+def columns(models: Sequence[ModelRow]) -> tuple[str, ...]:
+    """Headings for ``rows``."""
+    return ("", *(NAMES.get(model.name, model.name) for model in models))
+
+
+def rows(models: Sequence[ModelRow]) -> list[tuple[str, ...]]:
+    """The comparison as texts: a line for each figure, a column for each model."""
+
+    def line(name: str, show: Callable[[ModelRow], str]) -> tuple[str, ...]:
+        return (name, *(show(model) for model in models))
+
+    return [
+        line("test perplexity", lambda model: f"{model.test_perplexity:.1f}"),
+        line("per character", lambda model: "–" if model.per_character is None else f"{model.per_character:.2f}"),
+        line("bits per byte", lambda model: "–" if model.bits_per_byte is None else f"{model.bits_per_byte:.3f}"),
+        line("best validation perplexity", lambda model: f"{model.best_valid:.1f}"),
+        line("epochs", lambda model: f"{model.epochs} (best {model.best_epoch})"),
+        line("parameters", lambda model: f"{model.parameters:,}"),
+        line("training", lambda model: f"{model.training_seconds:,.0f} s"),
+        line("training tokens a second", lambda model: f"{model.tokens_per_second:,.0f}"),
+    ]
+
+
+def verdict(models: Sequence[ModelRow]) -> str:
+    """The comparison in words, whichever way it went."""
+    softmax, sememes = models
+    slower = softmax.tokens_per_second / sememes.tokens_per_second
+    on_test = _change(softmax.test_perplexity, sememes.test_perplexity)
+    return (
+        f"On the test text the sememe model has a {on_test} perplexity than the softmax model "
+        f"({sememes.test_perplexity:.1f} against {softmax.test_perplexity:.1f}), on the validation text a "
+        f"{_change(softmax.best_valid, sememes.best_valid)} one, with {sememes.parameters / softmax.parameters - 1:+.0%} "
+        f"parameters and {slower:.1f} times the training time a token. "
+        "One run of each, on a small text: docs/results/sdlm.md has larger ones with several seeds."
+    )
+
+
+def _change(before: float, after: float) -> str:
+    change = after / before - 1
+    return f"{abs(change):.1%} {'lower' if change < 0 else 'higher'}"
+
+
+def how_it_was_made(report: QuickstartReport) -> list[str]:
+    """The conditions of the comparison, a sentence each."""
+    lines = []
+    if report.text is not None:
+        text = report.text
+        tokens = ", ".join(f"{name} {count:,}" for name, count in text.tokens.items())
+        lines.append(
+            f"Text: {text.paragraphs:,} of the {text.paragraphs_of_month:,} paragraphs of {text.month}, chosen at random; "
+            f"{tokens} tokens; {text.vocabulary:,} words, {text.unknown_rate:.1%} of the tokens unknown."
+        )
+    lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes of the open lexicon.")
+    lines.append(
+        "Both models have equal data, size, dropout, optimiser, schedule, stopping rule and seed; they differ in the output "
+        "layer alone. They were trained at the same time, one thread each. The rate and the first epochs without a cut were "
+        "chosen for both by watching the sememe model on validation text; the softmax model was not tuned on its own."
+    )
+    lines += [f"Training of {NAMES.get(row.name, row.name)} ended: {row.ended_because}." for row in report.models]
+    return lines
+
+
+def report_page(report: QuickstartReport) -> str:
+    """The page of a finished quickstart."""
+    title = "A language model that predicts through sememes"
+    curves = [page.Curve(NAMES.get(row.name, row.name), row.valid_by_epoch) for row in report.models]
+    label = "Validation perplexity by epoch: " + "; ".join(
+        f"{curve.name} from {curve.values[0]:.0f} to {curve.values[-1]:.0f}" for curve in curves
+    )
+    figures = [tuple(map(page.text, line)) for line in rows(report.models)]
+    parts = [
+        f"<h1>{title}</h1>",
+        f"<p>{page.text(verdict(report.models))}</p>",
+        page.table(columns(report.models), figures, numbers=(1, 2), compact=True),
+        *(f'<p class="faint">{page.text(line)}</p>' for line in how_it_was_made(report)),
+        "<section><h2>Learning curves</h2>",
+        page.line_chart(curves, title=label, x="epoch", y="validation perplexity (log scale)"),
+        "</section>",
+        "<h2>Three predictions explained</h2>",
+        '<p class="faint">Each word that may come next, the share that each of its senses has in its probability, and the '
+        "sememes of the sense with their gates: how strongly the context asks for them, 0 to 1.</p>",
+    ]
+    for explanation, guess in zip(report.explanations, report.softmax_guesses, strict=True):
+        others = ", ".join(f"{page.word(word.word)} {word.probability:.1%}" for word in guess.words)
+        parts.append(explanation_section(explanation, level=3))
+        parts.append(f'<p class="faint">The softmax model expects: {others}.</p>')
+    commands = page.text("\n".join(report.next_commands))
+    parts += ["<h2>What to type next</h2>", f"<pre><code>{commands}</code></pre>"]
+    parts += [f'<p class="faint">Signature of the test numbers: <code>{page.text(report.models[0].signature)}</code></p>']
+    return page.document(title, "\n".join(parts))

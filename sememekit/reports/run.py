@@ -1,0 +1,242 @@
+"""``sememekit report``: the life of a run on one page, with its learning curves and, where it has clusters, theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import exp, isfinite
+from pathlib import Path
+from typing import Any
+
+from sememekit.config import Settings
+from sememekit.errors import CheckpointError
+from sememekit.files import PAGE as PAGE_FILE
+from sememekit.files import replace_file, write_output
+from sememekit.reports import page
+from sememekit.reports.chart import Line, step_chart
+from sememekit.training import RunFolder
+
+PAGE = "report.html"
+Record = Mapping[str, Any]
+
+
+class RunReport(Settings):
+    """What a report was written about.
+
+    Attributes:
+        run: the run folder.
+        page: the file.
+        epochs, steps: done so far.
+        changes: how often the model changed by other means than gradients.
+    """
+
+    run: str
+    page: str
+    epochs: int
+    steps: int
+    changes: int
+
+
+def report(run: Path, *, html: Path | None = None) -> RunReport:
+    """Write the page of a run, which may be still going on.
+
+    Args:
+        run: the run folder.
+        html: the file to write; ``report.html`` in the run folder unless given.
+
+    Raises:
+        CheckpointError: no run, one without a single report yet, or a torn one.
+    """
+    folder = RunFolder.open(run)
+    records = folder.metrics()
+    if not any(record["kind"] == "EpochReport" for record in records):
+        raise CheckpointError(
+            f"{run} has no finished epoch to report yet; let 'sememekit train --out {run} --resume' finish one"
+        )
+    target = html if html is not None else run / PAGE
+    written = run_page(run.name, folder.plan, records).encode()
+    if html is None:
+        replace_file(target, written)
+    else:
+        write_output(target, written, PAGE_FILE)
+    return RunReport(
+        run=str(run),
+        page=str(target),
+        epochs=len(_of_kind(records, "EpochReport")),
+        steps=max(int(record["step"]) for record in records),
+        changes=sum("moved_words" in record["values"] for record in _of_kind(records, "ChangeReport", "ClusterUpdate")),
+    )
+
+
+def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Record]) -> str:
+    """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
+    epochs = _of_kind(records, "EpochReport")
+    parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs, _drops(plan))]
+    if "cluster_perplexity" in epochs[-1]["valid"]:
+        parts.append(_clusters(epochs, _of_kind(records, "ChangeReport", "ClusterUpdate")))
+    parts += [
+        _table(epochs),
+        "<section><h2>Every setting</h2>",
+        f"<pre><code>{page.text(_settings(plan))}</code></pre></section>",
+    ]
+    return page.document(f"Training of {name}", "\n".join(parts))
+
+
+def _of_kind(records: Sequence[Record], *kinds: str) -> list[Record]:
+    return [record for record in records if record["kind"] in kinds]
+
+
+def _summary(plan: Mapping[str, Any], epochs: Sequence[Record]) -> str:
+    # A run that predicts labels has no decoder.
+    names = ", ".join(
+        f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
+    )
+    last = epochs[-1]
+    best = [epoch for epoch in epochs if epoch["best"]]
+    ended = f"It ended because {last['finished']}." if last["finished"] else "It has not ended."
+    where = (
+        f"best on validation after epoch {best[-1]['epoch']}: {_values(best[-1]['valid'])}" if best else "no epoch was better"
+    )
+    return f"{names.removeprefix('task ')}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
+
+
+def _values(valid: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_figure(name, value)}" for name, value in valid.items() if name not in _NOT_SHOWN
+    )
+
+
+_NOT_SHOWN = {"nats", "tokens", "examples"}
+
+
+def _number(value: float) -> str:
+    """Two figures behind the point, or four where the number is a share."""
+    if abs(value) >= 1e9:
+        return f"{value:.4g}"
+    return f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
+
+
+def _figure(name: str, value: float) -> str:
+    """A figure of validation: ROUGE in per cent, as everywhere."""
+    return f"{100 * value:.2f} %" if name.startswith("rouge") else _number(value)
+
+
+def _line(name: str, records: Sequence[Record], value: Callable[[Record], float | None]) -> Line | None:
+    """A line over steps, or nothing where no record has a positive finite value."""
+    found = [(float(record["step"]), value(record)) for record in records]
+    points = tuple((step, float(y)) for step, y in found if y is not None and isfinite(y) and y > 0)
+    return Line(name, points) if points else None
+
+
+def _drawn(lines: Sequence[Line | None], title: str, y: str) -> str:
+    """A chart of the lines that there are."""
+    there = [line for line in lines if line is not None]
+    if not there:
+        return ""
+    told = "; ".join(f"{line.name} from {line.points[0][1]:,.1f} to {line.points[-1][1]:,.1f}" for line in there)
+    return step_chart(there, title=f"{title}: {told}", y=y)
+
+
+def _drops(table: Mapping[str, Any]) -> bool:
+    """Whether a plan has a dropout above 0 anywhere: the figures of training are of a thinned model then."""
+    return any(
+        _drops(value) if isinstance(value, Mapping) else ("drop" in key and isinstance(value, float) and value > 0)
+        for key, value in table.items()
+    )
+
+
+def _learning(epochs: Sequence[Record], drops: bool) -> str:
+    valid = epochs[-1]["valid"]
+    headline = "perplexity" if "perplexity" in valid else next(iter(valid))
+    lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
+    if headline == "perplexity":
+        lines.append(
+            _line("training, dropout on" if drops else "training", epochs, lambda record: exp(min(700.0, record["train_nats"])))
+        )
+    if headline == "accuracy":
+        there = [line for line in lines if line is not None]
+        chart = step_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
+    else:
+        chart = _drawn(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
+    return f"<section><h2>Learning curve</h2>{chart}</section>"
+
+
+def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
+    """Figure 1 of Shen et al. 2017: perplexities of the clusters, and how much of the vocabulary moves."""
+
+    def of(name: str) -> Callable[[Record], float | None]:
+        return lambda record: record["valid"].get(name) if record["kind"] == "EpochReport" else record["values"].get(name)
+
+    names = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_perplexity"))
+    parts = [
+        "<section><h2>The life of the clusters</h2>",
+        "<p>The perplexity is the product of two: how hard it is to choose the cluster of the next word, and how hard it is to "
+        "choose the word in its cluster (Eq. 5 and 6 and Figure 1 of Shen et al. 2017).</p>",
+        "<h3>On the validation text, after each epoch</h3>",
+        _drawn(
+            [_line("perplexity", epochs, of("perplexity")), *(_line(name, epochs, of(key)) for name, key in names)],
+            "On validation",
+            "perplexity (log scale)",
+        ),
+    ]
+    updates = [record for record in changes if record["kind"] == "ChangeReport" and "cluster_perplexity" in record["values"]]
+    if updates:
+        parts += [
+            "<h3>On the training text, between one assignment and the next</h3>",
+            _drawn([_line(name, updates, of(key)) for name, key in names], "In training", "perplexity (log scale)"),
+            "<h3>Words that change their cluster, at each assignment</h3>",
+            step_chart(
+                [
+                    Line(name, tuple((float(record["step"]), float(record["values"][key])) for record in updates))
+                    for name, key in (("of the words", "moved_words"), ("of the text", "moved_frequency"))
+                ],
+                title="Share of the words, and of the text that they are, that changed their cluster",
+                y="share that moved",
+                scale="percent",
+            ),
+        ]
+    homeless = max((int(record["values"].get("homeless_words", 0)) for record in changes), default=0)
+    if homeless:
+        parts.append(
+            f"<p>Up to {homeless:,} words at once found every cluster closed and went to the least loaded one: the limits "
+            "(<code>decoder.gamma</code>, <code>decoder.frequency_budget</code>) are too tight for this vocabulary.</p>"
+        )
+    by_hand = [record for record in changes if record["kind"] == "ClusterUpdate"]
+    if by_hand:
+        rows = [
+            (
+                f"{record['step']:,}",
+                f"{record['values']['moved_words']:.1%}",
+                f"{record['values']['moved_frequency']:.1%}",
+                page.text(_values({key: record["values"][key] for _, key in names})),
+            )
+            for record in by_hand
+        ]
+        parts.append("<h3>Assigned anew with cluster-update</h3>")
+        parts.append(page.table(("step", "words moved", "text moved", "afterwards"), rows, numbers=(1, 2), compact=True))
+    return "\n".join([*parts, "</section>"])
+
+
+def _table(epochs: Sequence[Record]) -> str:
+    names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
+    best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
+    rows = [
+        (
+            str(epoch["epoch"]),
+            f"{epoch['step']:,}",
+            f"{epoch['train_nats']:.3f}",
+            *(_figure(name, epoch["valid"][name]) if name in epoch["valid"] else "–" for name in names),
+            f"{epoch['rate']:g}",
+            f"{epoch['tokens_per_second']:,.0f}",
+            "best" if epoch["epoch"] == best else "",
+        )
+        for epoch in epochs
+    ]
+    shown = tuple(f"validation {name.replace('_', ' ')}" for name in names)
+    unit = "examples" if "accuracy" in epochs[-1]["valid"] else "tokens"
+    columns = ("epoch", "step", "training loss, nats", *shown, "rate", f"{unit} a second", "")
+    return "<section><h2>Epochs</h2>" + page.table(columns, rows, numbers=range(1, len(columns) - 1)) + "</section>"
+
+
+def _settings(plan: Mapping[str, Any]) -> str:
+    """The plan as lines ``slot.key = value``."""
+    return "\n".join(f"{slot}.{key} = {value}" for slot, keys in plan.items() for key, value in keys.items())

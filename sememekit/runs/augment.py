@@ -1,0 +1,104 @@
+"""Adversarial training: what fooled one model is put into the training text of the next, with the right labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sememekit.attack import ExampleResult, read_examples
+from sememekit.data.prepared import Examples, PreparedData, token_type
+from sememekit.errors import DataError
+from sememekit.runs.segmenters import recorded_name, segmenter_for
+
+FILE = "augment.jsonl"
+"""The copy in the run folder: a run goes on with the examples that it began with."""
+
+
+def augmented(data: PreparedData, path: Path, share: float, seed: int) -> PreparedData:
+    """The data with further training examples.
+
+    Args:
+        data: of examples with labels.
+        path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or lines of texts and
+            labels as ``read_examples`` takes them.
+        share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
+            adds a tenth of the training set).
+        seed: of the draw.
+
+    Raises:
+        DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
+            the validation or test split and not of the training split: a model that has seen it cannot be judged there.
+    """
+    train, summary = data.examples("train"), data.signature.examples
+    if summary is None or summary.labels is None:
+        raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
+    options = data.signature.options
+    model = data.folder / "sentencepiece.model"
+    name = recorded_name(data.signature, data.folder / "signature.json")
+    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model if model.exists() else None)
+
+    def ids(texts: Sequence[str]) -> list[list[int]]:
+        return [data.vocabulary.encode(segmenter.segment(text)).tolist() for text in texts]
+
+    held_out = {key for split in data.splits if split != "train" for key in _keys(data.examples(split))} - set(_keys(train))
+    found, labels = [], []
+    for place, fields, label, origin in _lines(path):
+        if len(fields) != train.num_texts:
+            raise DataError(f"--augment {path}:{place}: {len(fields)} texts, and the data have {train.num_texts} an example")
+        if label not in summary.labels:
+            raise DataError(f"--augment {path}:{place}: label {label!r} is none of the data's: {', '.join(summary.labels)}")
+        if _key(ids(origin)) in held_out:
+            raise DataError(
+                f"--augment {path}:{place}: this example is in the validation or test split of {data.folder}; attack the model "
+                "on its training file instead, or the evaluation would be on what it was trained on"
+            )
+        found.append(ids(fields))
+        labels.append(summary.labels.index(label))
+    if not found:
+        raise DataError(f"--augment {path}: no example in it fooled its victim; there is nothing to learn from")
+    most = max(1, int(share * len(train)))
+    chosen = np.arange(len(found))
+    if len(found) > most:
+        chosen = np.sort(np.random.default_rng([seed, 2]).choice(len(found), size=most, replace=False))
+    texts = [text for number in chosen for text in found[number]]
+    extra = Examples(
+        tokens=np.array([index for text in texts for index in text], dtype=token_type(len(data.vocabulary))),
+        offsets=np.cumsum([0, *map(len, texts)]).astype(np.int64),
+        labels=np.array([labels[number] for number in chosen], dtype=np.uint16),
+        num_texts=train.num_texts,
+    )
+    return data.with_more("train", extra)
+
+
+def _keys(examples: Examples) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Every example as tuples of ids."""
+    for number in range(len(examples)):
+        yield _key([examples.text(number, text).tolist() for text in range(examples.num_texts)])
+
+
+def _key(texts: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(text) for text in texts)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, tuple[str, ...], str, tuple[str, ...]]]:
+    """(line, texts to learn from, true label, texts that they were made of) of each usable line."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise DataError(f"--augment {path}: cannot be read: {error.strerror}") from None
+    if b'"outcome"' not in lines[0]:
+        for example in read_examples(path).examples:
+            yield example.index + 1, example.fields, example.label, example.fields
+        return
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            result = ExampleResult.model_validate(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"--augment {path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+        if result.adversarial is not None:
+            yield number, result.adversarial, result.label, result.fields

@@ -1,0 +1,252 @@
+"""Text as a lattice model reads it: raw lines in, segmentations and edge posteriors out. For segment, eval and explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise, tee
+from pathlib import Path
+from typing import BinaryIO, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.errors import SememekitError
+from sememekit.runs.build import LoadedRun, load_run, prepare_torch
+from sememekit.runs.segmenters import recorded_form, recorded_segmenter
+from sememekit.tasks.lattice.model import Lattice, lattice_model
+from sememekit.tasks.lattice.paths import Segment
+from sememekit.text.reading import FaultCounter, read_stream
+from sememekit.text.segmenters import Segmenter, SentencePieces, WhiteSpace
+from sememekit.training import RunFolder
+
+Decoding = Literal["viterbi", "posterior"]
+
+LINES_AT_ONCE: Final = 64
+LONGEST: Final = 400
+"""Tokens of a sentence at most; a longer line is cut, after a sentence mark where it has one."""
+
+_MARKS: Final = frozenset("。！？；，、.!?;,")
+_BLANK: Final = "▁"
+
+
+class Token(NamedTuple):
+    """A token of a text: as it was written, as the segmenter gives it, and whether a blank before it ends a word."""
+
+    written: str
+    read: str
+    apart: bool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sentence under a lattice model. T tokens, the end mark left out.
+
+    Attributes:
+        tokens: (T,) as they were written.
+        read_as: (T,) as the model reads them: ``<unk>`` for one that it does not know.
+        apart: (T,) whether a blank stands before the token, so that no word goes across.
+        posteriors: (T + 1, L, E) the probability of each edge given the sentence, by its last token, the end mark included.
+        listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
+        best: the most probable path, the end mark included.
+        nats: negative logarithm of the probability of the sentence.
+    """
+
+    tokens: tuple[str, ...]
+    read_as: tuple[str, ...]
+    apart: tuple[bool, ...]
+    posteriors: npt.NDArray[np.float64]
+    listed: npt.NDArray[np.bool_]
+    best: tuple[Segment, ...]
+    nats: float
+
+    @property
+    def boundaries(self) -> npt.NDArray[np.float64]:
+        """(T,) the probability that a chunk ends with each token; that of the last token is 1."""
+        ends = self.posteriors[: len(self.tokens)].sum((1, 2))
+        ends[-1:] = 1.0
+        return ends
+
+    def chunks(self, decoding: Decoding) -> list[tuple[int, int]]:
+        """First token and the one behind the last of every word.
+
+        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens by itself and cuts where
+        a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
+        It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case.
+        """
+        last = len(self.tokens)
+        if decoding == "viterbi":
+            ends = {min(segment.end, last) for segment in self.best}
+        else:
+            ends = set((np.flatnonzero(self.boundaries >= 0.5) + 1).tolist())
+        cuts = sorted(ends | {place for place, apart in enumerate(self.apart) if apart} | {0, last})
+        return list(pairwise(cuts)) if last else []
+
+
+class LatticeReader:
+    """A trained lattice model, and how text becomes its tokens: cut as the data of its training were."""
+
+    def __init__(self, run: LoadedRun, task: Lattice, segmenter: Segmenter) -> None:
+        self.run, self.task, self._segmenter, self._form = run, task, segmenter, recorded_form(run.folder)
+        self._characters = str(run.folder.data_signature().options["segmenter"]) == "characters"
+
+    @property
+    def finds_words(self) -> bool:
+        """Whether its tokens are parts of words, characters or pieces, so that text without blanks can be cut."""
+        return self._characters or isinstance(self._segmenter, SentencePieces)
+
+    def tokens(self, text: str) -> list[Token]:
+        """Tokens of a text, read in the form of the data, and where a blank stands that ends a word."""
+        if isinstance(self._segmenter, SentencePieces):
+            return self._pieces(self._segmenter, text)
+        if self._characters:
+            return [token for part in text.split() for token in self._characters_of(part)]
+        if isinstance(self._segmenter, WhiteSpace):
+            return [Token(word, self._form.word(word), False) for word in text.split()]
+        return [Token(word, word, False) for word in self._form.words(self._segmenter.segment(self._form.text(text)))]
+
+    def _pieces(self, segmenter: SentencePieces, text: str) -> list[Token]:
+        form, written = self._form.as_written(" ".join(text.split()))
+        pieces = segmenter.as_written(form)
+        tokens, place = [], 0
+        for read, (_, covered) in zip(self._form.words(piece for piece, _ in pieces), pieces, strict=True):
+            own = "".join(written[place : place + len(covered)])
+            tokens.append(Token(own.strip(), read, covered.startswith(" ")))
+            place += len(covered)
+        return tokens
+
+    def _characters_of(self, stretch: str) -> list[Token]:
+        form, written = self._form.as_written(stretch)
+        return [
+            Token(own, read, not place) for place, (own, read) in enumerate(zip(written, self._form.words(form), strict=True))
+        ]
+
+    def word(self, tokens: Sequence[str]) -> str:
+        """Tokens as one word: characters and pieces side by side, words with ``_`` between."""
+        return ("" if self.finds_words else "_").join(tokens)
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Tokens as they stand in a text: characters and pieces side by side, words with blanks between."""
+        if isinstance(self._segmenter, SentencePieces):
+            return "".join(tokens).replace(_BLANK, " ").strip()
+        return ("" if self._characters else " ").join(tokens)
+
+    def ngrams(self) -> frozenset[str]:
+        """The n-grams of the chunk vocabulary as words, without those that hold the end mark."""
+        chunks, end = self.task.entries.chunks, self.run.vocabulary.token(self.task.end)
+        texts = (chunks.text(index) for index in range(chunks.num_tokens, len(chunks)))
+        return frozenset(self.word(text).replace(_BLANK, "") for text in texts if end not in text)
+
+    def words(self, reading: Reading, decoding: Decoding) -> list[str]:
+        """The words of a sentence."""
+        found = (self.word(reading.tokens[begin:end]) for begin, end in reading.chunks(decoding))
+        return [word for word in found if word]
+
+    def read(self, texts: Sequence[str]) -> list[list[Reading]]:
+        """Each text as sentences of at most ``LONGEST`` tokens; a text without tokens has none."""
+        pieces = [list(_cut(self.tokens(text))) for text in texts]
+        flat = [(number, piece) for number, parts in enumerate(pieces) for piece in parts]
+        readings: list[list[Reading]] = [[] for _ in texts]
+        found = self._read([piece for _, piece in flat])
+        for (number, _), reading in zip(flat, found, strict=True):
+            readings[number].append(reading)
+        return readings
+
+    def _read(self, pieces: Sequence[list[Token]]) -> list[Reading]:
+        """Readings in the order of ``pieces``; those of similar length go through the model together."""
+        vocabulary, end = self.run.vocabulary, self.task.end
+        order = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
+        readings: dict[int, Reading] = {}
+        for first in range(0, len(order), self.task.settings.evaluation_batch_size):
+            chosen = order[first : first + self.task.settings.evaluation_batch_size]
+            ids = [vocabulary.encode(token.read for token in pieces[index]) for index in chosen]
+            lattices = self.task.lattices([np.append(sentence, end) for sentence in ids])
+            posteriors = lattices.posteriors().double().cpu().numpy()
+            listed = (lattices.chunks >= 0).cpu().numpy()
+            nats = (-lattices.log_probabilities()).tolist()
+            for row, (index, best) in enumerate(zip(chosen, lattices.best(), strict=True)):
+                tokens = pieces[index]
+                size = len(tokens) + 1
+                readings[index] = Reading(
+                    tuple(token.written for token in tokens),
+                    tuple(vocabulary.decode(ids[row])),
+                    tuple(token.apart for token in tokens),
+                    posteriors[row, :size],
+                    listed[row, :size],
+                    tuple(best),
+                    nats[row],
+                )
+        return [readings[index] for index in range(len(pieces))]
+
+
+def open_reader(
+    run: Path, command: str, *, device: str = "auto", which: Literal["best", "last"] = "best", lexicon: str | None = None
+) -> LatticeReader:
+    """Load a trained lattice model.
+
+    Args:
+        run: the run folder.
+        command: that asks for it, for messages.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        which: the best weights by validation, or the last.
+        lexicon: ``FORMAT:PATH`` of the segmenter of the data, where it has one.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: a model of another kind.
+        DataError: a segmenter that is not that of the run.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = lattice_model(loaded.task, command)
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    return LatticeReader(loaded, task, recorded_segmenter(loaded, loaded.folder.data_signature(), lexicon))
+
+
+def is_lattice_run(run: Path) -> bool:
+    """Whether a run is of a lattice model; False for folders that are no runs, which others complain about."""
+    try:
+        return bool(RunFolder.open(run).plan["task"]["name"] == "lattice")
+    except (SememekitError, KeyError, TypeError):
+        return False
+
+
+def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:
+    """The words of each line, in order; 64 lines are read before the first comes out."""
+    rest = iter(lines)
+    while group := list(islice(rest, LINES_AT_ONCE)):
+        for readings in reader.read(group):
+            yield [word for reading in readings for word in reader.words(reading, decoding)]
+
+
+def segment_raw(
+    reader: LatticeReader, file: BinaryIO, *, decoding: Decoding = "viterbi", name: str = "stdin", faults: FaultCounter
+) -> Iterator[str]:
+    """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
+
+    An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
+
+    Args:
+        reader: the model.
+        file: open for reading bytes.
+        decoding: see ``Reading.chunks``.
+        name: of the stream, for messages.
+        faults: what to do with bytes that are not UTF-8, and how many there were.
+
+    Raises:
+        DataError: under ``strict``, for bytes that are not UTF-8 and for NUL.
+    """
+    pieces, kept = tee(read_stream(file, lambda offset: name, faults))
+    for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):
+        yield " ".join(words) + ("\n" if piece.ends_line else " ")
+
+
+def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
+    """Parts of at most ``LONGEST`` tokens, cut after the last mark in the second half of a part where there is one."""
+    begin = 0
+    while begin < len(tokens):
+        end = min(begin + LONGEST, len(tokens))
+        if end < len(tokens):
+            marks = [place for place in range(begin + LONGEST // 2, end) if tokens[place].written in _MARKS]
+            end = marks[-1] + 1 if marks else end
+        yield tokens[begin:end]
+        begin = end

@@ -1,0 +1,53 @@
+"""Nats of each word of a stream under a model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sememekit.encoders.base import State
+from sememekit.tasks.base import WordPredictor
+
+_ROWS_AT_ONCE = 256
+
+
+def with_context(ids: list[int], end: int | None) -> list[int]:
+    """The ids of a line behind the ``<eos>`` that its first word is predicted from, where sentences end with one."""
+    return [end, *ids] if end is not None else ids
+
+
+@torch.no_grad()
+def stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[float]]:
+    """Nats of all but the first id of each stream; the longest stream comes first."""
+    lengths = [len(stream) - 1 for stream in streams]
+    nats: list[list[float]] = [[] for _ in streams]
+    state = task.encoder.start(len(streams))
+    for begin in range(0, max(lengths), _ROWS_AT_ONCE):
+        alive = sum(length > begin for length in lengths)
+        state = tuple(part[:alive] for part in state)
+        rows = min(lengths[0] - begin, _ROWS_AT_ONCE)
+        ids = torch.zeros(rows + 1, alive, dtype=torch.long)
+        mask = torch.zeros(rows, alive, dtype=torch.bool)
+        for column, stream in enumerate(streams[:alive]):
+            piece = stream[begin : begin + rows + 1]
+            ids[: len(piece), column] = torch.tensor(piece)
+            mask[: len(piece) - 1, column] = True
+        ids, mask = ids.to(task.device), mask.to(task.device)
+        hidden, state = task.contexts(ids[:-1], state)
+        found = torch.zeros(rows, alive, dtype=torch.float64)
+        found[mask.cpu()] = task.decoder.nll(hidden[mask], ids[1:][mask]).double().cpu()
+        for column, length in enumerate(lengths[:alive]):
+            nats[column] += found[: min(length - begin, rows), column].tolist()
+    return nats
+
+
+@torch.no_grad()
+def _one_stream(task: WordPredictor, stream: list[int], state: State) -> tuple[list[float], State]:
+    """Nats of all but the first id, and the state before the last id is read: the next line begins with it."""
+    nats: list[float] = []
+    ids: Tensor = torch.tensor(stream, device=task.device)[:, None]
+    for begin in range(0, len(stream) - 1, _ROWS_AT_ONCE):
+        piece = ids[begin : begin + _ROWS_AT_ONCE + 1]
+        hidden, state = task.contexts(piece[:-1], state)
+        nats += task.decoder.nll(hidden, piece[1:])[:, 0].double().tolist()
+    return nats, state

@@ -1,0 +1,226 @@
+"""Who is attacked: a run folder of ours, or any function that gives texts probabilities."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.attack import Cutter, Victim
+from sememekit.config import check_code, load_variant
+from sememekit.corpora.examples import EXAMPLE_SETS
+from sememekit.errors import ConfigError
+from sememekit.runs.build import load_run, prepare_torch
+from sememekit.runs.classifier import load_classifier
+from sememekit.runs.segmenters import recorded_form, segmenter_for
+from sememekit.runs.streams import stream_nats, with_context
+from sememekit.tasks.base import word_predictor
+
+
+@dataclass(frozen=True)
+class NamedVictim:
+    """A victim, and what tells it from others.
+
+    Attributes:
+        victim: to ask.
+        identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
+        num_fields: texts that an example must have, where that is known.
+        spelled: other spellings of its labels, as the data set of a run has them: ``1`` for positive.
+        cut: cuts texts into the words that may be exchanged; None for white space and marks.
+        cut_by: the same in words.
+        blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
+    """
+
+    victim: Victim
+    identity: dict[str, Any]
+    num_fields: int | None
+    spelled: Mapping[str, str]
+    cut: Cutter | None
+    cut_by: str
+    blanks: bool = False
+
+
+_PIECES: Final = "white space and marks"
+_CUTS_WORDS: Final = ("characters", "fmm", "jieba")
+"""Segmenters whose words are the text from left to right. Those of English change it, and SentencePiece cuts below words."""
+
+
+def open_victim(
+    name: str,
+    *,
+    labels: Sequence[str] = (),
+    batch_size: int = 512,
+    which: Literal["best", "last"] = "best",
+    device: str = "auto",
+    segmenter: str = "",
+    lexicon: str = "",
+) -> NamedVictim:
+    """Open a victim.
+
+    Args:
+        name: a run folder, or ``module:function``; the module may lie in the working folder. A function may carry its label
+            names as an attribute ``labels``, and the words that it knows, most frequent first, as ``words``.
+        labels: names of the labels, where the function does not carry them.
+        batch_size: texts in one call at most.
+        which, device: of a run.
+        segmenter, lexicon: cut the texts of a function; see ``segmenter_for``.
+
+    Raises:
+        ConfigError: no such function, no labels, a run that classifies no texts, or a segmenter where the victim has its own.
+        CheckpointError: no run, or a torn one.
+    """
+    if is_function(name):
+        function = _function(name)
+        found = _strings(tuple(labels) or getattr(function, "labels", ()), name, "labels")
+        if len(set(found)) < 2:
+            raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in --labels negative,positive")
+        words = getattr(function, "words", None)
+        known = None if words is None else _strings(words, name, "words")
+        victim = Victim(function, found, name=name, batch_size=batch_size, words=known)
+        cut, cut_by = _cutter(segmenter, lexicon)
+        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {}, cut, cut_by)
+    classifier = load_classifier(Path(name), which=which, device=device, command="attack")
+    if classifier.run.plan.run.dtype == "float32":
+        # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
+        classifier.task.double()
+    if labels and tuple(labels) != classifier.labels:
+        raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
+    victim = Victim(
+        classifier.probabilities,
+        classifier.labels,
+        name=name,
+        batch_size=batch_size,
+        words=classifier.run.vocabulary.tokens,
+    )
+    identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
+    check_code({"dataset": classifier.run.folder.data_signature().dataset}, f"{name}/data.json")
+    kind = load_variant("data set", classifier.run.folder.data_signature().dataset, EXAMPLE_SETS)
+    own = str(classifier.run.folder.data_signature().options["segmenter"])
+    if (own in _CUTS_WORDS or ":" in own) and not segmenter:
+        cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
+    elif segmenter and (own in _CUTS_WORDS or own == "none"):
+        told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
+        raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
+    else:
+        cut, cut_by = _cutter(segmenter, lexicon)
+    return NamedVictim(victim, identity, len(classifier.texts), kind.spelled, cut, cut_by, blanks=own == "none")
+
+
+def is_function(name: str) -> bool:
+    """Whether the name of a victim is that of a function, and no run folder."""
+    return ":" in name and not Path(name).exists()
+
+
+def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
+    if not segmenter:
+        if lexicon:
+            raise ConfigError(f"--lexicon {lexicon}: it holds the words of a segmenter; add --segmenter fmm or jieba")
+        return None, _PIECES
+    if segmenter not in (*_CUTS_WORDS, "none") and ":" not in segmenter:
+        raise ConfigError(
+            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(_CUTS_WORDS)}, none "
+            "(white space) or package.module:Class; leave it out for texts with blanks between their words"
+        )
+    with _working_folder_importable():
+        opened = segmenter_for(segmenter, lexicon=lexicon or None)
+    return opened.segment, opened.description
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """The function behind ``module:function``."""
+    module_name, _, function_name = name.partition(":")
+    if not module_name or not function_name:
+        raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
+    try:
+        with _working_folder_importable():
+            module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
+            raise ConfigError(f"victim {name!r}: no module named {module_name!r} can be imported from here") from None
+        raise ConfigError(f"victim {name!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"victim {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from None
+    if not hasattr(module, function_name):
+        raise ConfigError(f"victim {name!r}: the module {module_name!r} has no function {function_name!r}")
+    function = getattr(module, function_name)
+    if not callable(function):
+        raise ConfigError(f"victim {name!r} is no function; it must take a list of texts and give probabilities")
+    return function
+
+
+def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
+    """Labels or words that a function carries."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ConfigError(f"victim {name!r}: its attribute {what} must be a list of strings, and is {type(values).__name__}")
+    found = tuple(values)
+    wrong = next((value for value in found if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise ConfigError(f"victim {name!r}: its {what} must be strings, and {wrong!r} is {type(wrong).__name__}")
+    return found
+
+
+@contextmanager
+def _working_folder_importable() -> Iterator[None]:
+    """The console script does not look for modules where it is called; a victim of one's own lies just there."""
+    here = os.getcwd()
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+class SentenceNats:
+    """Sentences under one of our language models, in the form of its data. A word that it lacks is tried in lower case."""
+
+    def __init__(self, run: Path, device: str = "auto") -> None:
+        """Load the model.
+
+        Raises:
+            CheckpointError: no run, or a torn one.
+            ConfigError: its task predicts no words.
+        """
+        self._loaded = load_run(run, device=device)
+        self._task = word_predictor(self._loaded.task, "attack --lm")
+        prepare_torch(self._loaded.plan.run.model_copy(update={"device": device}))
+        ends = self._loaded.folder.data_signature().end_of_sentence
+        self._end = self._loaded.vocabulary.end_id if ends else None
+        self._form = recorded_form(self._loaded.folder)
+        self.snapshot = self._loaded.snapshot
+
+    def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """(N,) nats of whole sentences."""
+        return np.array([sum(nats) for nats in self._by_word(sentences)])
+
+    def totals(self, sentences: Sequence[Sequence[str]]) -> tuple[float, int]:
+        """Nats of all sentences together, and how many predictions they are the sum of."""
+        nats = self._by_word(sentences)
+        return sum(map(sum, nats)), sum(map(len, nats))
+
+    def _by_word(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
+        streams = [with_context(self._ids(words), self._end) for words in sentences]
+        order = sorted((index for index, stream in enumerate(streams) if len(stream) > 1), key=lambda i: -len(streams[i]))
+        found: list[list[float]] = [[] for _ in streams]
+        for begin in range(0, len(order), 256):
+            part = order[begin : begin + 256]
+            for index, nats in zip(part, stream_nats(self._task, [streams[index] for index in part]), strict=True):
+                found[index] = nats
+        return found
+
+    def _ids(self, words: Sequence[str]) -> list[int]:
+        vocabulary = self._loaded.vocabulary
+        formed = [self._form.word(word) for word in words]
+        read = [word if word in vocabulary else word.lower() for word in formed]
+        ids = vocabulary.encode(read).tolist()
+        return [*ids, self._end] if self._end is not None else ids

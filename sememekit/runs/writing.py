@@ -1,0 +1,204 @@
+"""``sememekit generate RUN --input FILE``: a text for each text, and what every user of such a model starts from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from sememekit.config import Settings, apply_overrides, read_settings
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.build import LoadedRun, check_plan_code, kinds_of, load_run, prepare_torch
+from sememekit.runs.segmenters import recorded_name, segmenter_for
+from sememekit.search import BeamSettings, Hypothesis
+from sememekit.tasks.writing import TextWriter, text_writer, wording
+from sememekit.text.normalise import to_half_width
+from sememekit.text.segmenters import Segmenter
+from sememekit.training import RunFolder, autocast
+
+_LINES_AT_ONCE: Final = 1024
+_MARK: Final = re.compile(r"<[^<>\s]+>")
+
+
+class Found(Settings):
+    """A text that was found.
+
+    Attributes:
+        text: the words with blanks between.
+        words: the words; ``<unk>`` as the settings of the search say.
+        score: what texts competed by, higher is better: log-probability in nats over length to the power of the penalty.
+        nats: summed negative log-probability, that of the end included where it was predicted.
+        ended: whether the end was predicted; otherwise the text was cut at the greatest length.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    score: float
+    nats: float
+    ended: bool
+
+
+class WrittenText(Settings):
+    """What a model wrote for one line.
+
+    Attributes:
+        line: of the input, from 1.
+        best: the best text.
+        others: the next best, where more than one was asked for.
+        unknown: words of the line that the model does not know, each once.
+    """
+
+    line: int
+    best: Found
+    others: tuple[Found, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A trained model that writes a text for a text.
+
+    Attributes:
+        run: the run that was loaded.
+        task: its model.
+        segmenter: what cuts texts into words, as the training data were; None for words that are apart already.
+        half_width: whether full-width letters and digits become half-width ones before, as in the training data.
+    """
+
+    run: LoadedRun
+    task: TextWriter
+    segmenter: Segmenter | None
+    half_width: bool
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
+        if self.segmenter is None:
+            return text.split()
+        text = to_half_width(text) if self.half_width else text
+        words: list[str] = []
+        begin = 0
+        for mark in _MARK.finditer(text):
+            if mark[0] in self.run.vocabulary:
+                words += [*self.segmenter.segment(text[begin : mark.start()]), mark[0]]
+                begin = mark.end()
+        return words + self.segmenter.segment(text[begin:])
+
+    def read(self, text: str, where: str) -> list[str]:
+        """The words of a text, once the model can read them.
+
+        Raises:
+            DataError: it is empty or too long, naming ``where``.
+        """
+        words = self.words(text)
+        self.task.check_source(len(words), where)
+        return words
+
+
+def load_writer(
+    run: Path,
+    *,
+    which: Literal["best", "last"] = "best",
+    device: str = "auto",
+    apart: bool = False,
+    lexicon: str | None = None,
+    command: str = "generate",
+) -> Writer:
+    """Load a trained model that writes texts, for ``command``, which an error names.
+
+    Args:
+        run, which, device: as everywhere.
+        apart: texts come as words with blanks between, and nothing cuts them.
+        lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the model writes no texts.
+        DataError: the segmenter of its data cannot be had again.
+    """
+    loaded = load_run(run, which=which, device=device)
+    task = text_writer(loaded.task, command)
+    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+    half_width = "half width" in loaded.folder.data_signature().normalisation
+    return Writer(loaded, task, None if apart else _segmenter_of(loaded, lexicon), half_width)
+
+
+def _segmenter_of(loaded: LoadedRun, lexicon: str | None) -> Segmenter:
+    signature = loaded.folder.data_signature()
+    name = recorded_name(signature, loaded.folder.file("data.json"))
+    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
+    lexicons = [lexicon] if lexicon or signature.lexicon is None else [None, "open"]
+    hmm, like = bool(signature.options["hmm"]), signature.segmenter
+    found = [segmenter_for(name, lexicon=one, hmm=hmm, model=model, like=like) for one in lexicons]
+    for segmenter in found:
+        if segmenter.description == signature.segmenter:
+            return segmenter
+    raise DataError(
+        f"{loaded.folder.path} was trained on text cut by: {signature.segmenter}; here it would be cut by: "
+        f"{found[-1].description}; give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and "
+        "add --apart"
+    )
+
+
+def is_writer(run: Path) -> bool:
+    """Whether a run writes texts for texts, from its plan alone: no weights are read.
+
+    Raises:
+        CheckpointError: no run.
+    """
+    plan = RunFolder.open(run).plan
+    check_plan_code(plan, f"{run}/plan.json")
+    return "texts" in kinds_of(plan)
+
+
+def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
+    """How texts are searched for: as the run says, then the ``preset`` of the data, then ``task.search.KEY=VALUE`` overrides.
+
+    Raises:
+        ConfigError: an override of something else, or settings that contradict each other.
+    """
+    start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
+    table = apply_overrides(start, overrides)
+    other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
+    if other:
+        raise ConfigError(
+            f"--set {other[0]}: of a trained model only task.search.KEY can be changed, for example task.search.beam_size=10"
+        )
+    return read_settings(BeamSettings, table["task"]["search"], "--set task.search")
+
+
+def describe_search(search: BeamSettings) -> str:
+    """The settings of a search as ``name:value|name:value``, for signatures."""
+    return "|".join(f"{name}:{value}" for name, value in search.model_dump().items())
+
+
+def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
+    """A text for each line, 1,024 lines read at once.
+
+    Args:
+        writer: the model.
+        lines: a text each.
+        search: how.
+        name: what a line is called in messages, such as the file.
+
+    Raises:
+        DataError: a line without words or with too many, with its number.
+    """
+    vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
+    while block := list(islice(numbered, _LINES_AT_ONCE)):
+        sources = [writer.read(line, f"{name} {number}") for number, line in block]
+        with autocast(writer.run.device, writer.run.plan.run.dtype):
+            written = writer.task.write([vocabulary.encode(source) for source in sources], search)
+        for (number, _), source, best in zip(block, sources, written, strict=True):
+            if not best:
+                raise DataError(f"{name} {number}: no text satisfies the settings of the search ({describe_search(search)})")
+            first, *others = [_found(writer.task, item, source, search) for item in best]
+            unknown = tuple(dict.fromkeys(word for word in source if word not in vocabulary))
+            yield WrittenText(line=number, best=first, others=tuple(others), unknown=unknown)
+
+
+def _found(task: TextWriter, item: Hypothesis, source: Sequence[str], search: BeamSettings) -> Found:
+    words = wording(task.vocabulary, item, source, search)
+    return Found(text=" ".join(words), words=words, score=item.score, nats=item.nats, ended=item.ended)

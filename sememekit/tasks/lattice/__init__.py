@@ -1,0 +1,1 @@
+"""The neural lattice language model (Buckman and Neubig 2018)."""

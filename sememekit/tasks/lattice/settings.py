@@ -1,0 +1,128 @@
+"""Settings of lattice language models, and which of them others leave without effect."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sememekit import config
+from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, Rule
+
+LONG = 400
+"""Tokens of a sentence above which memory asks for a word to the user."""
+
+
+class LatticeSettings(config.Settings):
+    """Settings of lattice language models; the paper's where it gives any (Section 5.2), but for ``inner_layers``."""
+
+    state: Rule = "marginal"
+    """How states merge: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
+    longest_chunk: int = Field(default=2, ge=1)
+    """L, tokens of a chunk at most; 1 for no chunks."""
+    num_chunks: int | None = Field(default=None, ge=0)
+    """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
+    copies: int = Field(default=1, ge=1)
+    """E, embeddings of each chunk; with ``senses`` of a word at most."""
+    senses: bool = False
+    """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
+    sub_model: bool = True
+    """Chunks outside the vocabulary, by a model of token sequences. Without it they have no edge."""
+    sub_marks: Literal["proper", "released"] = "proper"
+    """"released": the sub-model may choose the end of a chunk before its first token and a start mark anywhere, as in the
+    released code. Neither can stand there, so that probabilities sum to less than one."""
+    token_vectors: Literal["shared", "own"] = "shared"
+    """Vectors of tokens for the sub-model and the composition: those of chunks of one token, or a table of their own."""
+    start_mark: str = ""
+    """Word of the vocabulary that is read before every sentence, such as "<s>"; empty for the end mark."""
+    posterior_gradient: bool = False
+    """Gradients through the probabilities that states are merged by; the release stops them."""
+    embedding_size: int = Field(default=256, ge=1)
+    """Size of the vectors of chunks, in and out."""
+    spread: float | None = Field(default=None, gt=0.0)
+    """The vectors of chunks and tokens begin uniform in +- this; None: see ``start_spread``."""
+    composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
+    """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
+    ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
+    sub_size: int = Field(default=200, ge=1)
+    """Size of the LSTM of the sub-model."""
+    inner_layers: int = Field(default=1, ge=1)
+    """Layers of the LSTMs inside chunks (sub-model and composition); the paper's have 2."""
+    inner_coupled: bool = False
+    """Input gate 1 - f in these LSTMs, in place of one of its own; so in the release."""
+    inner_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Rate in these LSTMs: inputs, previous outputs, and what leaves the sub-model."""
+    input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Rate on the vectors of edges, one mask a sentence."""
+    output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Rate on the outputs that edges are predicted from, one mask a sentence."""
+    loss_per: Literal["token", "sentence"] = "token"
+    """What an update's loss is the mean over, and so what ``optimizer.clip`` bounds the gradient of; released: "sentence"."""
+    batch_size: int = Field(default=40, ge=1)
+    """B, sentences in training, of similar length."""
+    evaluation_batch_size: int = Field(default=40, ge=1)
+    """Sentences read at once in evaluation, fewer where they are long: memory and speed only."""
+    max_length: int = Field(default=LONG, ge=0)
+    """Training leaves longer sentences out, the end mark not counted; 0 takes all. Evaluation always scores all."""
+    temperature: float = Field(default=5.0, gt=0.0)
+    """Of "gumbel" and "gumbel_tree" at the start."""
+    temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
+    """What it is multiplied by every ``temperature_every`` updates."""
+    temperature_every: int | None = Field(default=None, ge=1)
+    """Updates, 100 in the release. None: it falls by one factor at each update, to the floor after ``temperature_share``."""
+    temperature_share: float = Field(default=0.5, gt=0.0, le=1.0)
+    """Share of the planned updates after which it is at ``temperature_floor``, where ``temperature_every`` is not set."""
+    temperature_floor: float = Field(default=0.25, gt=0.0)
+    """Where it stays."""
+
+    @property
+    def start_spread(self) -> float:
+        """``spread``, or what gives every vector the same length whatever its size: 1, as the mean of its square, is
+        E spread^2 / 3 for a uniform start, so sqrt(3 / E) times ``START_LENGTH``."""
+        return START_LENGTH * (3 / self.embedding_size) ** 0.5 if self.spread is None else self.spread
+
+    @property
+    def composed_size(self) -> int:
+        """Size of what is made of a chunk's tokens; nothing with ``segmental``, whose states read tokens."""
+        if self.state == "segmental":
+            return 0
+        return self.embedding_size // 2 * 2 if self.composition_size is None else self.composition_size
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether anything reads vectors of tokens."""
+        return self.sub_model or self.composed_size > 0 or self.state == "segmental"
+
+    def without_effect(self) -> list[str]:
+        """A sentence for each setting that is not the default and that nothing reads with the others as they are."""
+        inner = self.sub_model or self.composed_size > 0
+        annealed = self.state in GUMBEL
+        learns_weights = self.state in NEEDS_PROBABILITIES and self.state != "monte_carlo"
+        rules = (
+            ("composition_size", self.state != "segmental", "states of 'segmental' are made of tokens"),
+            ("num_chunks", self.longest_chunk > 1, "task.longest_chunk=1 has no n-grams"),
+            ("sub_size", self.sub_model, "task.sub_model=false"),
+            ("sub_marks", self.sub_model, "task.sub_model=false"),
+            ("token_vectors", self.reads_tokens, "there is neither a sub-model nor a composition"),
+            *(
+                (name, inner, "there is neither a sub-model nor a composition")
+                for name in ("inner_layers", "inner_coupled", "inner_dropout")
+            ),
+            ("posterior_gradient", learns_weights, f"state {self.state!r} merges by no weight that has a gradient"),
+            *(
+                (name, annealed, f"state {self.state!r} has no temperature")
+                for name in ("temperature", "temperature_decay", "temperature_every", "temperature_share", "temperature_floor")
+            ),
+            ("temperature_share", not annealed or self.temperature_every is None, "task.temperature_every is set"),
+            ("temperature_decay", not annealed or self.temperature_every is not None, "task.temperature_every is not set"),
+        )
+        given = [
+            (name, why)
+            for name, read, why in rules
+            if not read and getattr(self, name) not in (type(self).model_fields[name].default, 0)
+        ]
+        return [f"task.{name}={getattr(self, name)} changes nothing: {why}" for name, why in given]
+
+
+START_LENGTH = 3.0
+"""Root mean square length of a vector at the start; measured in docs/results/lattice.md."""

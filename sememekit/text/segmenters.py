@@ -1,0 +1,339 @@
+"""Cutting text: forward maximum matching, jieba, SentencePiece, white space, characters; English is in ``english``."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, final
+
+from sememekit.config import load_variant
+from sememekit.errors import ConfigError, DataError
+from sememekit.text.vocabulary import UNKNOWN
+
+_PATTERN: Final = itemgetter(2)
+_DIGIT: Final = "0-9\uff10-\uff19"
+_LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
+_LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
+_WHOLE: Final = "Latin words and numbers whole"
+
+PieceModel = Literal["unigram", "bpe"]
+"""How SentencePiece finds its pieces."""
+
+SEGMENTERS: Final = {
+    "characters": "sememekit.text.segmenters:Characters",
+    "english": "sememekit.text.english:English",
+    "english-cased": "sememekit.text.english:EnglishCased",
+    "fmm": "sememekit.text.segmenters:MaximumMatcher",
+    "gigaword": "sememekit.text.english:Gigaword",
+    "jieba": "sememekit.text.segmenters:JiebaSegmenter",
+    "none": "sememekit.text.segmenters:WhiteSpace",
+    "sentencepiece": "sememekit.text.segmenters:SentencePieces",
+}
+
+
+class Segmenter(Protocol):
+    """Cuts a text into words. No word is empty or holds white space."""
+
+    @property
+    def description(self) -> str:
+        """One line for the signature; it changes whenever the result may change."""
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+
+
+@final
+class WhiteSpace:
+    """Words are what stands between white space (every Unicode kind of it)."""
+
+    description = "white space"
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        return text.split()
+
+
+@final
+class Characters:
+    """Every character (code point) but white space is a word."""
+
+    description = "characters"
+
+    def segment(self, text: str) -> list[str]:
+        """Characters of a text, in order."""
+        return list("".join(text.split()))
+
+
+@final
+class MaximumMatcher:
+    """Forward maximum matching: at each place the longest word of the list; a character that begins none stands alone.
+
+    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list wherever it stands, so that it is not cut into
+    letters; with ``cut_latin`` it is cut as Chinese is.
+
+    Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass over the text: a match found further
+    to the right can start only where no word started before it. White space is never part of a word.
+
+    To spare the filling of gaps, every character of the usual blocks is a pattern of its own. That changes nothing, as a
+    character that begins no word would stand alone anyway.
+    """
+
+    _SINGLES: Final = tuple(
+        chr(code)
+        for first, last in ((0x21, 0x7E), (0x2010, 0x2027), (0x3001, 0x303F), (0x4E00, 0x9FFF), (0xFF01, 0xFF5E))
+        for code in range(first, last + 1)
+    )
+
+    def __init__(self, words: Iterable[str], *, cut_latin: bool = False) -> None:
+        """Build the automaton; words that are empty or hold white space can never match and are left out.
+
+        Raises:
+            DataError: when no word is left.
+        """
+        import daachorse
+
+        kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
+        if not kept:
+            raise DataError("forward maximum matching needs a list of words, and this one is empty")
+        rule = "" if cut_latin else f", {_WHOLE}"
+        self.description = f"forward maximum matching{rule}, {len(kept)} words, {_hash_words(kept)[:16]}"
+        self._words, self._cut_latin = kept, cut_latin
+        self._longest = max(map(len, kept))
+        self._patterns = sorted({*kept, *self._SINGLES})
+        self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        chunks = text.split()
+        cut = self._segment_chunk if self._cut_latin else self._segment_mixed
+        if len(chunks) == 1:
+            return cut(chunks[0])
+        words: list[str] = []
+        for chunk in chunks:
+            words += cut(chunk)
+        return words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _matcher, (self._words, self._cut_latin)
+
+    def _segment_mixed(self, chunk: str) -> list[str]:
+        """Words of a stretch without white space, with Latin words and numbers among the words of the list."""
+        words: list[str] = []
+        position = 0
+        while (run := _LATIN.search(chunk, position)) is not None:
+            base, start = position, run.start()
+            for first, last, _ in self._find(chunk[base : start + self._longest]):
+                first, last = base + first, base + last
+                if first > start or (first == start and last <= run.end()):
+                    break
+                words += chunk[position:first]
+                words.append(chunk[first:last])
+                position = last
+            if position <= start:
+                words += chunk[position:start]
+                words.append(run.group())
+                position = run.end()
+        return words + self._segment_chunk(chunk[position:])
+
+    def _segment_chunk(self, chunk: str) -> list[str]:
+        matches = self._find(chunk)  # (start, end, number of the pattern)
+        words = list(map(self._patterns.__getitem__, map(_PATTERN, matches)))
+        if sum(map(len, words)) == len(chunk):
+            return words
+        words = []
+        last = 0
+        for start, end, _ in matches:
+            words += chunk[last:start]
+            words.append(chunk[start:end])
+            last = end
+        words += chunk[last:]
+        return words
+
+
+def _matcher(words: list[str], cut_latin: bool) -> MaximumMatcher:
+    return MaximumMatcher(words, cut_latin=cut_latin)
+
+
+def cuts_latin(description: str) -> bool:
+    """Whether a description is of forward maximum matching that cut Latin words, as earlier versions always did."""
+    return description.startswith("forward maximum matching") and _WHOLE not in description
+
+
+@final
+class JiebaSegmenter:
+    """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for.
+
+    With ``words`` these are its dictionary, as the SDLM paper does with those of HowNet (Gu et al. 2018, appendix B): a word
+    that jieba's own dictionary has keeps the frequency that it has there, any other gets the frequency 1.
+    """
+
+    def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
+        import logging
+
+        import jieba
+
+        jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
+        tokenizer = jieba.Tokenizer()
+        kept = None
+        dictionary = ""
+        if words is not None:
+            kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
+            if not kept:
+                raise DataError("jieba needs a dictionary of words, and this one is empty")
+            tokenizer.initialize()
+            tokenizer.FREQ, tokenizer.total = _prefix_dictionary(kept, tokenizer.FREQ)
+            dictionary = f" over {len(kept)} words, {_hash_words(kept)[:16]}"
+        self._cut = tokenizer.lcut
+        self._hmm, self._words = hmm, kept
+        self.description: str = (
+            f"jieba {jieba.__version__}{dictionary}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
+        )
+
+    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]:
+        return JiebaSegmenter, (self._hmm, self._words)
+
+    def segment(self, text: str) -> list[str]:
+        """Words of a text, in order."""
+        words: list[str] = []
+        for chunk in text.split():
+            words += self._cut(chunk, HMM=self._hmm)
+        return words
+
+
+@final
+class SentencePieces:
+    """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
+
+    def __init__(self, model: Path | str) -> None:
+        """Load a model.
+
+        Raises:
+            DataError: when the file is absent or no SentencePiece model.
+        """
+        import sentencepiece
+
+        try:
+            content = Path(model).read_bytes()
+            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{model}: no SentencePiece model: {error}") from None
+        pieces = [self._model.id_to_piece(index) for index in range(len(self._model))]
+        pieces[self._model.unk_id()] = UNKNOWN
+        self._pieces: list[str] = pieces
+        self.description = f"SentencePiece, {len(pieces)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
+
+    def segment(self, text: str) -> list[str]:
+        """Pieces of a text, in order; ``▁`` stands for the white space before a word."""
+        return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
+
+    def as_written(self, text: str) -> list[tuple[str, str]]:
+        """The pieces of ``segment``, each with the stretch of the text that it covers, before the model normalised it.
+
+        The stretches side by side are the text, with one blank in the place of white space.
+        """
+        text = " ".join(text.split())
+        found = self._model.encode(text, return_type="offset_mapping")
+        spans = zip(found["ids"], found["offsets"], strict=True)
+        return [(self._pieces[index], text[begin:end]) for index, (begin, end) in spans]
+
+
+def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
+    """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
+
+    One thread and a fixed seed: the same sentences give the same bytes.
+
+    Raises:
+        DataError: when so many pieces do not fit the text, with the number that would.
+    """
+    import io
+
+    import sentencepiece
+
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            vocab_size=pieces,
+            model_type=kind,
+            num_threads=1,
+            character_coverage=0.9995,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(f"--pieces {pieces}: SentencePiece cannot train on this text: {_reason(str(error))}") from None
+    return model.getvalue()
+
+
+def _reason(message: str) -> str:
+    """What SentencePiece says, without the places in its code, and with the option to change."""
+    most = re.search(r"Vocabulary size too high .* value <= (\d+)", message)
+    if most is not None:
+        return f"it has no more than {most[1]} pieces; give --pieces {most[1]} or fewer, or more text"
+    fewest = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if fewest is not None:
+        return f"its characters alone need {fewest[1]}; give --pieces {fewest[1]} or more"
+    if "!sentences_.empty()" in message:
+        return "train has no sentence that it can read; give more text"
+    return re.sub(r"^[A-Z_]+: \S+\(\d+\) \[.*?\] ", "", message).strip() or "it gives no reason"
+
+
+def open_segmenter(
+    name: str,
+    *,
+    words: Collection[str] | None = None,
+    hmm: bool = False,
+    model: Path | None = None,
+    cut_latin: bool = False,
+) -> Segmenter:
+    """A segmenter by name.
+
+    Args:
+        name: ``characters``, ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``gigaword``, ``jieba``, ``none``,
+            ``sentencepiece`` (needs ``model``), or ``package.module:Class`` for a class of your own without arguments.
+        words: the words of a lexicon; ``jieba`` takes them for its dictionary.
+        hmm: let jieba guess words outside its dictionary.
+        model: a SentencePiece model file.
+        cut_latin: let ``fmm`` cut Latin words and numbers that are no words of the lexicon.
+
+    Raises:
+        ConfigError: for another name, or when what it needs is not given.
+    """
+    kind = load_variant("segmenter", name, SEGMENTERS)
+    if kind is MaximumMatcher:
+        if words is None:
+            raise ConfigError("--segmenter fmm needs the words of a lexicon; pass --lexicon FORMAT:PATH, or --lexicon open")
+        return MaximumMatcher(words, cut_latin=cut_latin)
+    if kind is JiebaSegmenter:
+        return JiebaSegmenter(hmm, words)
+    if kind is SentencePieces:
+        if model is None:
+            raise ConfigError("--segmenter sentencepiece needs a model; pass --model FILE")
+        return SentencePieces(model)
+    try:
+        opened: Segmenter = kind()
+    except TypeError as error:
+        raise ConfigError(f"segmenter {name!r} cannot be made without arguments: {error}") from None
+    if not isinstance(getattr(opened, "description", None), str):
+        raise ConfigError(f"segmenter {name!r} has no description, a line that tells it from others")
+    return opened
+
+
+def _prefix_dictionary(words: Iterable[str], known: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """Frequencies of words and, as jieba wants them, zeros for their beginnings; and the sum of all."""
+    frequencies: dict[str, int] = {}
+    total = 0
+    for word in words:
+        frequencies[word] = max(known.get(word, 0), 1)
+        total += frequencies[word]
+        for end in range(1, len(word)):
+            frequencies.setdefault(word[:end], 0)
+    return frequencies, total
+
+
+def _hash_words(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode(errors="surrogatepass")).hexdigest()
