@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explain_label import LabelExplanation, explain_label, is_label_run, remarks
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.reports.label_explanation import explanation_page
