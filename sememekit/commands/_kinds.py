@@ -23,12 +23,14 @@ class Way(NamedTuple):
         model: such a run in words, such as "a classifier".
         options: the names of those options that this kind takes and another kind may not.
         call: takes the run and everything that was typed.
+        instead: what to type in the place of an option that does not fit; empty where nothing does the same.
     """
 
     kind: Kind
     model: str
     options: frozenset[str]
     call: Callable[..., Any]
+    instead: str = ""
 
 
 def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
@@ -56,7 +58,9 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
         if name not in way.options:
             takers = " or ".join(other.model for other in ways if name in other.options)
             flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-            raise ConfigError(f"{flag}: {command} takes this with {takers}, and {run} is {way.model}; leave it out")
+            raise ConfigError(
+                f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {way.instead or 'leave it out'}"
+            )
     return way, typed
 
 

@@ -103,7 +103,13 @@ def _words(run: Path, prompt: str | None, *, json: bool, **options: Any) -> None
 
 
 WAYS = (
-    Way("texts", "a model of headlines or dialogue", frozenset({"texts", "overrides", "apart", "lexicon", "errors"}), _texts),
+    Way(
+        "texts",
+        "a model of headlines or dialogue",
+        frozenset({"texts", "overrides", "apart", "lexicon", "errors"}),
+        _texts,
+        instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
+    ),
     Way(
         "words",
         "a model that predicts words",
