@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.opening import open_corpus, with_rules
 from sememekit.corpora.plain import Plain
@@ -24,7 +24,7 @@ _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 
 
-class PreprocessReport(Settings):
+class PreprocessReport(Record):
     """What ``preprocess`` did.
 
     Attributes:
