@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure.attack_rates import Interval, interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport
@@ -17,7 +17,7 @@ LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-character
 _RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
 
 
-class TextScores(Settings):
+class TextScores(Record):
     """ROUGE by one preset.
 
     Attributes:
@@ -33,7 +33,7 @@ class TextScores(Settings):
     signature: str
 
 
-class BaselineReport(Settings):
+class BaselineReport(Record):
     """What ``baseline`` found.
 
     Attributes:

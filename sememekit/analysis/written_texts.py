@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import TEXTS, write_output
 from sememekit.measure.attack_rates import Difference, interval
@@ -16,7 +16,7 @@ from sememekit.measure.rouge import METRICS, PRESETS, rouge
 from sememekit.measure.score_differences import score_differences
 
 
-class ComparisonReport(Settings):
+class ComparisonReport(Record):
     """What ``compare`` found.
 
     Attributes:

@@ -5,12 +5,17 @@ An option whose type ends in ``IfGiven`` is None unless it is typed: for command
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from sememekit.config import Settings
+
+S = TypeVar("S", bound="Settings")
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 ErrorPolicy = Literal["strict", "replace", "skip"]
@@ -140,6 +145,17 @@ SearchOverrides = Annotated[
 def given(**options: Any) -> dict[str, Any]:
     """The options that were typed: what is laid over a recipe or a run."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def read_options(kind: type[S], options: Mapping[str, Any]) -> S:
+    """Settings out of the options of the same names; what was not typed keeps its default there.
+
+    Args:
+        kind: the class of the settings.
+        options: the ``locals()`` of a command.
+    """
+    typed = {name: options[name] for name in kind.model_fields if options.get(name) is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()})
 
 
 def example(*lines: str) -> str:

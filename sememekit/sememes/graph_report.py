@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.sememes.lexicon import LexiconReport
 from sememekit.sememes.statistics import GraphStatistics
 
 
-class LexiconUse(Settings):
+class LexiconUse(Record):
     """What one ``--source`` held and what the graph took of it."""
 
     source: str
@@ -21,7 +21,7 @@ class LexiconUse(Settings):
     """Running tokens of those words."""
 
 
-class GraphReport(Settings):
+class GraphReport(Record):
     """What was built. ``statistics.words_without_annotation`` names every word that no lexicon knows."""
 
     out: str
