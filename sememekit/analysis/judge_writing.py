@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.config import Settings
-from sememekit.data.prepared import PreparedData, Wording
+from sememekit.data.examples import Wording
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.files import TEXTS, check_output, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
-from sememekit.runs.build import LoadedRun
+from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
 from sememekit.search import BeamSettings
 from sememekit.tasks.base import tallies
@@ -75,7 +76,7 @@ class WrittenReport(Settings):
 
 
 def judge_writing(
-    loaded: LoadedRun,
+    loaded: Run,
     task: TextWriter,
     data: PreparedData,
     split: str,

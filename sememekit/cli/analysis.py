@@ -68,9 +68,9 @@ def analyze(
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
     away one at a time in --contexts examples (200 unless given).
     """
-    from sememekit.analysis.explain_label import is_label_run
+    from sememekit.runs.run import Run
 
-    if is_label_run(run):
+    if "labels" in Run.open(run).kinds:
         refuse({"memory": memory, "cases": cases}, "this is for models that predict words; leave it out")
         options = given(other=other, split=split, data=data, contexts=contexts, top=top, which=which, seed=seed, device=device)
         _analyze_labels(run, out, json=json, quiet=quiet, options=options)

@@ -273,7 +273,7 @@ def segment(
     --segmenter is fmm unless given. With --model RUN a trained lattice model cuts, and white space in a line ends a word.
     """
     from sememekit.commands.segment import input_stream, segment_stream
-    from sememekit.runs.segmenters import segmenter_for
+    from sememekit.data.segmenters import segmenter_for
     from sememekit.text.reading import FaultCounter
 
     hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())

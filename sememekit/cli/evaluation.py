@@ -313,13 +313,13 @@ def explain(
     --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
     (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
     """
-    from sememekit.analysis.explain_label import is_label_run
     from sememekit.files import PAGE, check_output
-    from sememekit.runs.writing import is_writer
+    from sememekit.runs.run import Run as TrainedRun
 
     if html is not None:
         check_output(html, PAGE)
-    if is_label_run(run):
+    kinds = TrainedRun.open(run).kinds
+    if "labels" in kinds:
         refuse({"top": top}, "a text has the words that it has; leave it out")
         refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
@@ -330,16 +330,14 @@ def explain(
     refuse({"label": label}, "this is for runs of --task nli or classification; leave it out")
     if other is not None:
         raise ConfigError(f"explain takes one text for this run, and got another: {other[:60]!r}; leave it out or quote both")
-    if is_writer(run):
+    if "texts" in kinds:
         refuse({"top": top}, "a written text has the words that it has; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
         options = given(top_sememes=top_sememes, lexicon=lexicon, which=which, device=device)
         explain_text(run, context, html, json=json, quiet=quiet, options={"apart": apart, **options})
         return
     refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
-    from sememekit.runs.lattices import is_lattice_run
-
-    if is_lattice_run(run):
+    if "lattices" in kinds:
         refuse({"top": top, "top-sememes": top_sememes}, "this is for models that predict words; leave it out")
         options = given(split=split, data=data, which=which, device=device)
         explain_lattice(run, context, html=html, json=json, quiet=quiet, embeddings=embeddings, **options)

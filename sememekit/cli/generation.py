@@ -51,9 +51,9 @@ def generate(
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    from sememekit.runs.writing import is_writer
+    from sememekit.runs.run import Run
 
-    if is_writer(run):
+    if "texts" in Run.open(run).kinds:
         drawn = {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "unknown": unknown, "seed": seed}
         refuse(drawn, "texts are searched for, not drawn; change the search with --set task.search.KEY=VALUE")
         if prompt is not None and texts is not None:

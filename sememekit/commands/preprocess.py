@@ -17,11 +17,13 @@ from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet
 from sememekit.corpora.examples.corpus import ExampleCorpus, open_examples
 from sememekit.corpora.examples.switchboard import Switchboard
 from sememekit.corpora.plain import Plain
-from sememekit.data.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
+from sememekit.data.prepared import VOCABULARY, PreparedData
+from sememekit.data.segmenters import MODEL, kept_words, lexicon_bytes, recorded_name, recorded_segmenter
+from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
-from sememekit.prepare.pipeline import MODEL, Given, Lexicon, Pipeline
+from sememekit.prepare.pipeline import Given, Lexicon, Pipeline
 from sememekit.prepare.shards import SHARD_BYTES
-from sememekit.runs.segmenters import recorded_name, words_of_lexicons
+from sememekit.sememes import words_of_lexicons
 from sememekit.text.form import TextForm
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.segmenters import (
@@ -29,7 +31,6 @@ from sememekit.text.segmenters import (
     Segmenter,
     SentencePieces,
     WhiteSpace,
-    cuts_latin,
     open_segmenter,
     train_sentencepieces,
 )
@@ -124,7 +125,7 @@ def preprocess(
         if min_count is not None or max_vocabulary is not None or chunks:
             raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
         hmm = bool(given.signature.options.get("hmm"))
-        form = TextForm.recorded(given.signature.options, str(given.folder))
+        form = TextForm.recorded(given.signature.options, str(vocabulary))
         if numbers_to is not None and form.numbers_to not in (None, numbers_to):
             raise ConfigError(
                 f"--numbers-to {numbers_to}: the words of {vocabulary} have {form.numbers_to} for numbers; leave it out"
@@ -139,10 +140,13 @@ def preprocess(
     corpus = _with_rules(corpus, dataset, lower, numbers_to, max_length)
     if given is not None and end_of_sentence is None:
         end_of_sentence = _given_ends(given, corpus)
-    if given is not None and segmenter is None:
-        name = recorded_name(
-            given.signature, given.folder / (SIGNATURE if (given.folder / SIGNATURE).is_file() else "data.json")
-        )
+    cut_already = segmenter == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
+    if given is not None and not cut_already:
+        name = recorded_name(given.signature, given.file)
+        if segmenter not in (None, name):
+            raise DataError(
+                f"--segmenter {segmenter}: the text of {vocabulary} was cut by: {given.signature.segmenter}; leave it out"
+            )
     else:
         name = _choose_segmenter(dataset, corpus, segmenter)
     options = CorpusOptions(
@@ -160,7 +164,9 @@ def preprocess(
         chunk_length=chunk_length,
         seed=seed,
     )
-    words = _read_lexicon(corpus, lexicon, lexicon_words)
+    named = lexicon is not None or lexicon_words is not None
+    kept = kept_words(given.file.parent, given.signature) if given is not None and not named else None
+    words = _read_lexicon(corpus, lexicon, lexicon_words if kept is None else kept)
     if words is None and name == "fmm" and segmenter is None and given is None:
         name = "none"
     pipeline = Pipeline(
@@ -182,9 +188,15 @@ def preprocess(
         if name == "none" and segmenter is None and isinstance(corpus, Plain):
             _refuse_text_without_blanks(parts[0][1], errors)
         if given is not None:
-            if segmenter == "none" and not isinstance(corpus, ExampleCorpus):  # the text is cut already, says who gives it
+            if cut_already:
                 return WhiteSpace()
-            return _same_segmenter(given, name, words, hmm, model)
+            own = words.words if words is not None and named else None
+            opened = recorded_segmenter(
+                given.signature, given.file, words=own, remedy="name that lexicon with --lexicon FORMAT:PATH"
+            )
+            if name == "sentencepiece":
+                shutil.copyfile(given.file.parent / MODEL, model)
+            return opened
         if name == "sentencepiece":
             sentences = islice(_training_sentences(corpus, parts, errors, seed), _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, pieces, seed, piece_model))
@@ -196,11 +208,11 @@ def preprocess(
 
 
 class _Recorded(NamedTuple):
-    """What is taken from other data: their folder, words and signature."""
+    """What is taken from other data: their words and signature, the file of the signature, and how to have it again."""
 
-    folder: Path
     vocabulary: Vocabulary
     signature: Signature
+    file: Path
 
 
 def _read_given(folder: Path) -> _Recorded:
@@ -211,12 +223,12 @@ def _read_given(folder: Path) -> _Recorded:
     """
     if (folder / SIGNATURE).is_file():
         data = PreparedData.open(folder)
-        return _Recorded(folder, data.vocabulary, data.signature)
+        return _Recorded(data.vocabulary, data.signature, folder / SIGNATURE)
     if (folder / "plan.json").is_file():
         from sememekit.training.checkpoint import RunFolder  # brings torch, which nothing else here needs
 
         run = RunFolder.open(folder)
-        return _Recorded(folder, Vocabulary.load(run.file(VOCABULARY)), run.data_signature())
+        return _Recorded(Vocabulary.load(run.file(VOCABULARY)), run.data_signature(), run.file("data.json"))
     what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
     raise DataError(f"--vocabulary {folder}: {what}")
 
@@ -228,32 +240,6 @@ def _given_ends(given: _Recorded, corpus: Corpus) -> bool:
     examples = given.signature.examples
     of_pairs = examples is not None and examples.keeps_text
     return corpus.end_of_sentence if of_pairs else given.signature.end_of_sentence
-
-
-def _same_segmenter(given: _Recorded, name: str, words: Lexicon | None, hmm: bool, model: Path) -> Segmenter:
-    """The segmenter of the other data, when it can be had again.
-
-    Raises:
-        DataError: when it would cut otherwise.
-    """
-    if name == "sentencepiece":
-        kept = given.folder / MODEL
-        if not kept.is_file():
-            raise DataError(f"--vocabulary {given.folder}: has no {MODEL}, by which its text was cut")
-        shutil.copyfile(kept, model)
-        segmenter: Segmenter = SentencePieces(model)
-    else:
-        cut_latin = cuts_latin(given.signature.segmenter)
-        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm, cut_latin=cut_latin)
-    if segmenter.description != given.signature.segmenter:
-        remedy = "name the lexicon that its segmenter knew with --lexicon FORMAT:PATH"
-        if given.signature.lexicon == (words.sha256 if words else None):
-            remedy = "leave --segmenter out"
-        raise DataError(
-            f"--vocabulary {given.folder}: its text was cut by: {given.signature.segmenter}; here it would be cut by: "
-            f"{segmenter.description}; {remedy}"
-        )
-    return segmenter
 
 
 def _open(
@@ -331,9 +317,10 @@ def _read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Itera
         if "none" in chosen:
             raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
         words = words_of_lexicons(chosen)
+    words = frozenset(word for word in words if "\n" not in word)
     if not words:
         raise ConfigError("the lexicon has no words")
-    return Lexicon(words, hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest())
+    return Lexicon(words, hashlib.sha256(lexicon_bytes(words)).hexdigest())
 
 
 def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:

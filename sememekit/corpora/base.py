@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from sememekit.config import Settings
 from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
-from sememekit.data.prepared import ExamplesSummary
+from sememekit.data.signature import ExamplesSummary
 from sememekit.errors import ConfigError
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segmenters import PieceModel, Segmenter

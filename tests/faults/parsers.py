@@ -31,7 +31,7 @@ from sememekit.config.recipes import load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.reports.run import report
 from sememekit.runs.augment import augmented
-from sememekit.runs.build import read_plan
+from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.sememes.wordnet import read_wordnet

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.data.prepared import PreparedData, Wording, Wordings
+from sememekit.data.examples import Wording, Wordings
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 
 ARTICLES = ["the strife-torn u.s. city of <unk> said `` no '' in #### .", "two dogs ran -lrb- fast -rrb- on feb. # ."]
@@ -226,7 +227,7 @@ def test_a_text_in_the_words_of_pairs_ends_its_sentences_as_targets_end(tmp_path
 def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
-    with pytest.raises(DataError, match=r"its text was cut by: English as in Gigaword.*here it would be cut by: white space"):
+    with pytest.raises(DataError, match=r"--segmenter none: .* was cut by: English as in Gigaword.*leave it out"):
         preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "giga", segmenter="none")
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match=r"other: no file with the name of a split"):
