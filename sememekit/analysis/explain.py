@@ -9,7 +9,7 @@ from typing import Final
 
 import torch
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.decoders.base import SenseEvidence
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
@@ -24,7 +24,7 @@ _APART: Final = "give the context with blanks between its words"
 _NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
 
 
-class ContextWord(Settings):
+class ContextWord(Record):
     """One word of the context.
 
     Attributes:
@@ -38,7 +38,7 @@ class ContextWord(Settings):
     known: bool
 
 
-class SememeGate(Settings):
+class SememeGate(Record):
     """A sememe and its gate q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
 
     Attributes:
@@ -52,7 +52,7 @@ class SememeGate(Settings):
     at_rest: float
 
 
-class SenseShare(Settings):
+class SenseShare(Record):
     """One sense of a predicted word.
 
     Attributes:
@@ -74,7 +74,7 @@ class SenseShare(Settings):
         return words[0] if set(words[1:]) == names else self.label
 
 
-class PredictedWord(Settings):
+class PredictedWord(Record):
     """A word that may come next.
 
     Attributes:
@@ -92,7 +92,7 @@ class PredictedWord(Settings):
     senses: tuple[SenseShare, ...] = ()
 
 
-class Explanation(Settings):
+class Explanation(Record):
     """What a model expects after a context, and why.
 
     Attributes:

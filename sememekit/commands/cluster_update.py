@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sememekit.commands.train import TrainReport, train
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
@@ -28,7 +28,7 @@ from sememekit.training.trainer import order_of_epoch
 Progress = Callable[[str, int, int | None], None]
 
 
-class ClusterPerplexities(Settings):
+class ClusterPerplexities(Record):
     """Eq. (5) and (6) of Shen et al. 2017 on a text; ``perplexity`` is their product."""
 
     perplexity: float
@@ -36,7 +36,7 @@ class ClusterPerplexities(Settings):
     in_cluster_perplexity: float
 
 
-class ClusterUpdateReport(Settings):
+class ClusterUpdateReport(Record):
     """What assigning the words of a run anew did, and what training on did after it.
 
     Attributes:

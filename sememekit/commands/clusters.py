@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import predictor
 from sememekit.word_classes.file import write_clusters
 
 
-class WordCluster(Settings):
+class WordCluster(Record):
     """A cluster.
 
     Attributes:
@@ -32,7 +32,7 @@ class WordCluster(Settings):
     frequency: float
 
 
-class ClustersReport(Settings):
+class ClustersReport(Record):
     """The clusters of a run.
 
     Attributes:

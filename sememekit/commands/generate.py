@@ -8,14 +8,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import word_predictor
 from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 
-class GenerateReport(Settings):
+class GenerateReport(Record):
     """What was generated.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.reports.run import report as write_report
 from sememekit.runs.training import open_training
 from sememekit.tasks.base import VectorCoverage
@@ -19,7 +19,7 @@ from sememekit.training.signals import stop_signals
 from sememekit.training.tensorboard import TensorBoardLog
 
 
-class TrainReport(Settings):
+class TrainReport(Record):
     """What a training command did.
 
     Attributes:

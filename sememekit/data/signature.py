@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import read_object
 from sememekit.text.reading import TextFaults
@@ -21,7 +21,7 @@ REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --ou
 _FIRST: Final = REMEDY.replace(" --force", "")
 
 
-class SourceFile(Settings):
+class SourceFile(Record):
     """One file that was read: its name without folders, and the size in bytes and SHA-256 of what lies on the disk."""
 
     split: str
@@ -30,7 +30,7 @@ class SourceFile(Settings):
     sha256: str
 
 
-class SplitSummary(Settings):
+class SplitSummary(Record):
     """Counts of one split.
 
     Attributes:
@@ -54,7 +54,7 @@ class SplitSummary(Settings):
     sha256: str
 
 
-class ExampleSplit(Settings):
+class ExampleSplit(Record):
     """The examples of one split.
 
     Attributes:
@@ -68,7 +68,7 @@ class ExampleSplit(Settings):
     sha256: str
 
 
-class ExamplesSummary(Settings):
+class ExamplesSummary(Record):
     """What a folder of examples has beside a stream of words.
 
     Attributes:
@@ -86,7 +86,7 @@ class ExamplesSummary(Settings):
     keeps_text: bool = False
 
 
-class ChunksSummary(Settings):
+class ChunksSummary(Record):
     """The chunk vocabulary of a folder.
 
     Attributes:
@@ -102,7 +102,7 @@ class ChunksSummary(Settings):
     fingerprint: str
 
 
-class Signature(Settings):
+class Signature(Record):
     """Where a prepared-data folder came from.
 
     Attributes:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.config import Settings, apply_overrides, read_settings
+from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.search import BeamSettings, Hypothesis
@@ -21,7 +21,7 @@ _LINES_AT_ONCE: Final = 1024
 _MARK: Final = re.compile(r"<[^<>\s]+>")
 
 
-class Found(Settings):
+class Found(Record):
     """A text that was found.
 
     Attributes:
@@ -39,7 +39,7 @@ class Found(Settings):
     ended: bool
 
 
-class WrittenText(Settings):
+class WrittenText(Record):
     """What a model wrote for one line.
 
     Attributes:
