@@ -20,7 +20,9 @@ from tests.small_run import Place
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("place"), segmenter="fmm", lexicon_words=["苹果", "电脑", "无名"])
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "lex.txt").write_text("苹果\n水果\n电脑\n机器\n无名\n事物\n", encoding="utf-8")
+    return Place(folder, segmenter="fmm", lexicon=f"list:{folder / 'lex.txt'}")
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +82,6 @@ def test_one_list_names_the_files_of_a_run(run: Path) -> None:
 
 
 def test_a_folder_of_an_earlier_version_takes_the_lexicon_by_name(run: Path, place: Place, tmp_path: Path) -> None:
-    listed = tmp_path / "lex.txt"
-    listed.write_text("苹果\n水果\n电脑\n机器\n无名\n事物\n", encoding="utf-8")
     other = tmp_path / "other.txt"
     other.write_text("苹果\n水果\n", encoding="utf-8")
     shutil.copytree(place.data.folder, tmp_path / "data")
@@ -94,7 +94,7 @@ def test_a_folder_of_an_earlier_version_takes_the_lexicon_by_name(run: Path, pla
         old.segmenter()
     with pytest.raises(DataError, match=r"--lexicon FORMAT:PATH"):
         old.segmenter(f"list:{other}")
-    assert old.segmenter(f"list:{listed}").segment("无名苹果") == ["无名", "苹果"]
+    assert old.segmenter(f"list:{place.folder / 'lex.txt'}").segment("无名苹果") == ["无名", "苹果"]
     shutil.rmtree(tmp_path / "data")
     shutil.copytree(place.data.folder, tmp_path / "data")
     train({}, tmp_path / "run", resume=True)
