@@ -21,8 +21,8 @@ from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import tallies
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.training import Report, RunFolder
-from sememekit.training.checkpoint import step_of
 from sememekit.training.files import sync_folder
+from sememekit.training.snapshots import step_of
 from sememekit.training.trainer import order_of_epoch
 
 Progress = Callable[[str, int, int | None], None]
