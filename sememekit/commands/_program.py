@@ -133,6 +133,7 @@ class _Subcommands(Mapping[str, Any]):
             else:
                 app.command(name, epilog=example(*module.EXAMPLES), rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
+                self._made[name].former = getattr(module, "FORMER", {})
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -234,6 +235,9 @@ def _usage_message(error: typer.TyperException) -> str:
     message = error.format_message().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "sememekit"
+    former = getattr(context.command, "former", {}) if context is not None else {}
+    if (setting := former.get(getattr(error, "option_name", ""))) is not None:
+        message = f"{error.option_name} is a setting now: --set {setting}=VALUE"  # type: ignore[attr-defined]
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
 
 
