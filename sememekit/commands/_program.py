@@ -51,7 +51,7 @@ PANELS: Final = {
 }
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-_APART: Final = {"quickstart", "train", "cluster-update", "predict", "clusters", "attack"}
+_APART: Final = {"quickstart", "train", "cluster-update", "predict", "clusters"}
 """Subcommands whose ``command`` is in ``commands/_NAME.py``, as their plain function imports torch."""
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
