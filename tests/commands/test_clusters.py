@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from sememekit.analysis.clusters import clusters
 from sememekit.analysis.evaluate import evaluate, evaluate_ppl
 from sememekit.commands.cluster_update import cluster_update
-from sememekit.commands.clusters import clusters
 from sememekit.commands.train import train
 from sememekit.data.batching import evaluation_columns
 from sememekit.decoders.assignment import assign_greedily
