@@ -11,6 +11,7 @@ from sememekit.cli.options import (
     Debug,
     Device,
     EvaluationData,
+    Figure,
     Json,
     Quiet,
     Run,
@@ -38,6 +39,7 @@ def analyze(
         typer.Argument(metavar="RUN2", help="Another model of the same words.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
+    figure: Figure = None,
     split: Split = None,
     data: EvaluationData = None,
     contexts: Annotated[
@@ -71,25 +73,31 @@ def analyze(
     from sememekit.analysis.explain_label import is_label_run
 
     if is_label_run(run):
-        refuse({"memory": memory, "cases": cases}, "this is for models that predict words; leave it out")
+        refuse({"memory": memory, "cases": cases, "figure": figure}, "this is for models that predict words; leave it out")
         options = given(other=other, split=split, data=data, contexts=contexts, top=top, which=which, seed=seed, device=device)
         _analyze_labels(run, out, json=json, quiet=quiet, options=options)
         return
     from sememekit.analysis.analyze import analyze as command
     from sememekit.files import PAGE, check_output
-    from sememekit.reports.analysis import COLUMNS, rows, write_analysis_page
+    from sememekit.reports.analysis import COLUMNS, charts, rows, write_analysis_page
     from sememekit.reports.analysis import remark as which_text
+    from sememekit.reports.charts import check_figure, write_figure
 
     options = given(
         other=other, split=split, data=data, contexts=contexts, memory=memory, cases=cases, top=top, which=which, seed=seed
     )
     if out is not None:
         check_output(out, PAGE)
+    if figure is not None:
+        check_figure(figure)
     with progress_bars(quiet) as show:
         report = command(run, progress=show, **options, **given(device=device))
     if out is not None:
         write_analysis_page(report, out)
         remark(f"page: {out}", quiet)
+    if figure is not None:
+        write_figure(charts(report), figure)
+        remark(f"figure: {figure}", quiet)
     if json:
         print_json(report)
         return

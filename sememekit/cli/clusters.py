@@ -12,6 +12,7 @@ from sememekit.cli.options import (
     Device,
     Dtype,
     EvaluationData,
+    Figure,
     Json,
     Quiet,
     Run,
@@ -158,6 +159,7 @@ def report(
     html: Annotated[
         Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
     ] = None,
+    figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -165,8 +167,10 @@ def report(
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
     from sememekit.reports.run import report as command
 
-    result = command(run, **given(html=html))
+    result = command(run, **given(html=html, figure=figure))
     if json:
         print_json(result)
     elif not quiet:
         print_fields(f"Report of {run}", result, skip=("run",))
+    if figure is not None:
+        remark(f"figure: {figure}", quiet)

@@ -40,6 +40,7 @@ from sememekit.cli.options import (
     Dtype,
     Errors,
     EvaluationData,
+    Figure,
     Json,
     Quiet,
     Run,
@@ -294,6 +295,7 @@ def explain(
     ] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")] = None,
+    figure: Figure = None,
     apart: Apart = False,
     lexicon: Lexicon = None,
     embeddings: Embeddings = False,
@@ -319,9 +321,10 @@ def explain(
 
     if html is not None:
         check_output(html, PAGE)
+    for_writers = {"apart": apart, "lexicon": lexicon, "figure": figure}
     if is_label_run(run):
         refuse({"top": top}, "a text has the words that it has; leave it out")
-        refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
+        refuse(for_writers, "this is for runs of --task headline or dialogue; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
         texts = [context] if other is None else [context, other]
         options = given(top_sememes=top_sememes, label=label, which=which, device=device)
@@ -334,9 +337,9 @@ def explain(
         refuse({"top": top}, "a written text has the words that it has; leave it out")
         refuse({"embeddings": embeddings, "split": split, "data": data}, "this is for lattice models; leave it out")
         options = given(top_sememes=top_sememes, lexicon=lexicon, which=which, device=device)
-        explain_text(run, context, html, json=json, quiet=quiet, options={"apart": apart, **options})
+        explain_text(run, context, html, figure, json=json, quiet=quiet, options={"apart": apart, **options})
         return
-    refuse({"apart": apart, "lexicon": lexicon}, "this is for runs of --task headline or dialogue; leave it out")
+    refuse(for_writers, "this is for runs of --task headline or dialogue; leave it out")
     from sememekit.runs.lattices import is_lattice_run
 
     if is_lattice_run(run):

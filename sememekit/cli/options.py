@@ -47,6 +47,10 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everyth
 Device = Annotated[DeviceName | None, typer.Option("--device", help="Where to compute; auto takes CUDA when it is there.")]
 Dtype = Annotated[DtypeName | None, typer.Option("--dtype", help="Numbers in matrix products; sums stay in float32.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Figure = Annotated[
+    Path | None,
+    typer.Option("--figure", metavar="FILE.{png,svg}", help="Also write the chart alone, for a paper.", show_default=False),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 TrustCode = Annotated[
     bool, typer.Option("--trust-code", help="Load code that RUN or other folders name; only where you trust their maker.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sememekit.cli.options import Debug, Device, Json, Overrides, Quiet, Seed, example, given
+from sememekit.cli.options import Debug, Device, Figure, Json, Overrides, Quiet, Seed, example, given
 from sememekit.cli.program import FAILED, STOPPED
 from sememekit.cli.render import print_checks, print_json, print_table, progress_bars, remark, say
 
@@ -27,6 +27,7 @@ def quickstart(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, and delete what is in the folder.")] = False,
     seed: Seed = None,
     device: Device = None,
+    figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -42,8 +43,11 @@ def quickstart(
         try:
             with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
                 from sememekit.commands.quickstart import quickstart as run
-                from sememekit.reports.quickstart import columns, how_it_was_made, rows, verdict
+                from sememekit.reports.charts import check_figure, write_figure
+                from sememekit.reports.quickstart import charts, columns, how_it_was_made, rows, verdict
 
+                if figure is not None:
+                    check_figure(figure)
                 with progress_bars(quiet) as show:
                     report = run(out, fresh=fresh, progress=show, **options)
         except Stopped:
@@ -54,6 +58,9 @@ def quickstart(
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
         raise typer.Exit(STOPPED)
+    if figure is not None:
+        write_figure(charts(report), figure)
+        remark(f"figure: {figure}", quiet)
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
     if json:

@@ -71,15 +71,23 @@ def print_written_scores(metrics: dict[str, Any]) -> None:
         say(f"signature: {scores['signature']}\n")
 
 
-def explain_text(run: Path, text: str, html: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]) -> None:
+def explain_text(
+    run: Path, text: str, html: Path | None, figure: Path | None, *, json: bool, quiet: bool, options: dict[str, Any]
+) -> None:
     """What a run writes for a text, and why, on stdout and as a page."""
     from sememekit.analysis import explain_writing as command
-    from sememekit.reports.written_explanation import write_page
+    from sememekit.reports.charts import check_figure, write_figure
+    from sememekit.reports.written_explanation import charts, write_page
 
+    if figure is not None:
+        check_figure(figure)
     explanation = command.explain_writing(run, text, **options)
     if html is not None:
         write_page(explanation, html)
         remark(f"page: {html}", quiet)
+    if figure is not None:
+        write_figure(charts(explanation), figure)
+        remark(f"figure: {figure}", quiet)
     if json:
         print_json(explanation)
     else:
