@@ -67,10 +67,11 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change: of which file and line, from what to what, and the whole text after it."""
+    """A change: of which file and line, from what to what, and the whole text of the file after it."""
 
     path: Path
     line: int
+    source: str
     before: str
     after: str
     text: str
@@ -80,19 +81,24 @@ class Mutant:
     """Whether they are executed by the import of the file, not by a call."""
 
     def __str__(self) -> str:
-        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.before} -> {self.after}"
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self._change}"
 
     @property
     def key(self) -> str:
-        """What ``mutate_equivalent.txt`` calls it: without the line, which moves."""
-        return f"{self.path.relative_to(ROOT)}: {self.before} -> {self.after}"
+        """What ``mutate_equivalent.txt`` calls it: without the number of the line, which moves."""
+        return f"{self.path.relative_to(ROOT)}: {self._change}"
+
+    @property
+    def _change(self) -> str:
+        return f"`{self.source}`: {self.before} -> {self.after}"
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
     """Every mutant of a file."""
     text = path.read_text(encoding="utf-8")
+    written = text.splitlines(keepends=True)
     starts = [0]
-    for line in text.splitlines(keepends=True):
+    for line in written:
         starts.append(starts[-1] + len(line.encode()))
     data = text.encode()
     for node, changed, lines, imported in _changes(ast.parse(text)):
@@ -100,7 +106,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
         end = starts[node.end_lineno - 1] + node.end_col_offset
         new = f"({changed})" if isinstance(node, ast.expr) else changed
         mutated = (data[:begin] + new.encode() + data[end:]).decode()
-        yield Mutant(path, node.lineno, _short(ast.unparse(node)), _short(changed), mutated, lines, imported)
+        source = written[node.lineno - 1].strip()
+        yield Mutant(path, node.lineno, source, _short(ast.unparse(node)), _short(changed), mutated, lines, imported)
 
 
 def _short(code: str) -> str:
@@ -142,6 +149,8 @@ def _changed(node: ast.AST) -> Iterator[str]:
 
 _SAID = {"logger", "logging", "warnings", "super"}
 """Calls whose only effect is a message, and those without which nothing runs."""
+_GUARDS = {"strict", "stacklevel"}
+"""Arguments that a result never depends on: they only make a mistake elsewhere an exception, or a message clearer."""
 _PLAIN = ast.Name | ast.Attribute | ast.Call
 """Conditions without an operator of their own."""
 
@@ -157,6 +166,8 @@ def _live(node: ast.AST, lines: tuple[int, int], imported: bool) -> Iterator[tup
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or isinstance(child, ast.Raise | ast.JoinedStr | ast.Assert):
+                continue
+            if isinstance(child, ast.keyword) and child.arg in _GUARDS:
                 continue
             inside, called = lines, imported
             if isinstance(node, ast.FunctionDef | ast.Lambda) and name == "body":

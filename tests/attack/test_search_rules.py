@@ -52,6 +52,24 @@ def test_a_swarm_gathers_round_what_is_best() -> None:
     assert gathered[-1] > 0.9
 
 
+def test_the_swarm_follows_itself_first_and_its_leader_later() -> None:
+    """P1 falls from 1 to 0 and P2 rises from 0 to 1. A word that agrees with the particle's best alone is taken with 1/2."""
+    space = space_of("good bad", most=1)
+    run = swarm(population=600, iterations=2, inertia=(0.0, 0.0), moves=(1.0, 0.0)).run(space, 0.0, np.random.default_rng(0))
+    favourite = np.array([2, 0], dtype=np.int16)
+
+    def score(rows: Rows) -> np.ndarray:
+        return np.where((rows == favourite).all(axis=1), 1.0, 0.1 * (rows > 0).sum(axis=1))
+
+    first = run.send(score(next(run)))
+    others = ~(first == favourite).all(axis=1)
+    assert 200 < others.sum() < 400, "P2 = 0: nobody has joined the leader"
+    later = run.send(score(first))
+    # P2 = 1/2; of four equal ways to take two words one is to keep both, and one is taken back in half of the cases.
+    assert (later[others] != first[others]).any(axis=1).mean() == pytest.approx(0.5 * 0.625, abs=0.06)
+    assert (later[~others] == favourite).all()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("good bad", 0.0), ("good bad slow end", 0.5), ("good bad slow end . . . .", 0.75)]
 )
