@@ -32,12 +32,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = str(ROOT / "sememekit") + os.sep
 EQUIVALENT = Path(__file__).with_name("mutate_equivalent.txt")
+DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
+"""Sees changes of settings, which run when a file is imported."""
 TESTS = {
-    "attack": ["tests/attack"],
-    "training": ["tests/training"],
-    "tasks": ["tests/tasks"],
+    "attack": ["tests/attack", f"{DEFAULTS}[attack]"],
+    "training": ["tests/training", f"{DEFAULTS}[training]"],
+    "tasks": ["tests/tasks", f"{DEFAULTS}[tasks]"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
-    "measure": ["tests/measure"],
+    "measure": ["tests/measure", f"{DEFAULTS}[measure]"],
 }
 """Room -> the tests that must see a change of it."""
 WANTED = 0.85
@@ -147,7 +149,7 @@ def _changed(node: ast.AST) -> Iterator[str]:
             yield "pass"
 
 
-_SAID = {"logger", "logging", "warnings", "super"}
+_SAID = {"logger", "logging", "warnings", "super()"}
 """Calls whose only effect is a message, and those without which nothing runs."""
 _GUARDS = {"strict", "stacklevel"}
 """Arguments that a result never depends on: they only make a mistake elsewhere an exception, or a message clearer."""
@@ -182,15 +184,12 @@ def _live(node: ast.AST, lines: tuple[int, int], imported: bool) -> Iterator[tup
 
 def of_room(room: str) -> list[Mutant]:
     """Every mutant of a room that is not known to be equivalent, in the order of its files."""
-    known = set(_equivalent())
-    every = (mutant for path in sorted((ROOT / "sememekit" / room).rglob("*.py")) for mutant in mutants(path))
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    known = {line for line in lines if line.startswith(f"sememekit/{room}/")}
+    every = [mutant for path in sorted((ROOT / "sememekit" / room).rglob("*.py")) for mutant in mutants(path)]
+    gone = known - {mutant.key for mutant in every}
+    assert not gone, f"{EQUIVALENT.name} lists what is no mutant: {sorted(gone)}"
     return [mutant for mutant in every if mutant.key not in known]
-
-
-def _equivalent() -> Iterator[str]:
-    for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            yield line
 
 
 @dataclass(eq=False)
@@ -281,7 +280,9 @@ class Room:
         lines = self.lines.get(str(mutant.path), {})
         first, last = (0, sys.maxsize) if mutant.imported else mutant.lines
         tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
-        if mutant.imported and not tests:
+        if mutant.imported:
+            tests |= {test for test in self.seconds if test.startswith(DEFAULTS)}
+        if mutant.imported and not lines:
             tests = set(self.seconds)
         files: dict[str, float] = {}
         for test in tests:
@@ -405,7 +406,7 @@ def main() -> int:
     for name in given.rooms or TESTS:
         every = [mutant for mutant in of_room(name) if given.within in str(mutant)]
         sample = random.Random(given.seed).sample(every, min(given.sample, len(every)))
-        room = Room.read(TESTS[name])
+        room = Room.read([*TESTS[name], f"{DEFAULTS}::test_defaults_and_limits_change_on_purpose_alone[{name}]"])
         if room is None:
             print(f"| {name} | {len(every):,} | its tests fail without any mutant | | | |", flush=True)
             good = False

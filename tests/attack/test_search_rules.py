@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from sememekit.attack import Document
+from sememekit.attack.searches.base import Search
+from sememekit.attack.searches.beam import Beam
 from sememekit.attack.searches.greedy import Greedy
 from sememekit.attack.searches.pso import ParticleSwarm
 from sememekit.attack.searches.random_search import RandomSearch
@@ -107,6 +109,32 @@ def test_without_rescan_words_are_changed_by_falling_gain() -> None:
         except StopIteration:
             break
     assert changed == [{2}, {2, 3}, {0, 2, 3}, {0, 1, 2, 3}]
+
+
+def asked_by(search: Search, space: Space, score: Any) -> list[Rows]:
+    run = search.run(space, 0.0, np.random.default_rng(0))
+    rows = [next(run)]
+    while True:
+        try:
+            rows.append(run.send(score(rows[-1])))
+        except StopIteration:
+            return rows
+
+
+def test_a_wide_beam_asks_every_text_once() -> None:
+    space = space_of("slow film good", most=2)
+    asked = asked_by(Beam(Beam.Settings(width=1000)), space, lambda rows: np.zeros(len(rows)))
+    assert [len(rows) for rows in asked] == [2 + 2 + 3, 2 * 2 + 2 * 3 + 2 * 3]
+    assert len(np.unique(np.concatenate(asked), axis=0)) == space.num_points()
+
+
+def test_a_beam_takes_scores_that_differ_by_rounding_for_equal() -> None:
+    """The first of equals stays, whatever the last bits of a probability say."""
+    space = space_of("slow film", most=2)
+    kept = asked_by(Beam(Beam.Settings(width=1)), space, lambda rows: 0.5 + 3e-6 * np.arange(len(rows)) / len(rows))
+    assert [row.tolist() for row in kept[1]] == [[1, 1], [1, 2]]
+    kept = asked_by(Beam(Beam.Settings(width=1)), space, lambda rows: 0.5 + 3e-3 * np.arange(len(rows)))
+    assert [row.tolist() for row in kept[1]] == [[1, 2], [2, 2]]
 
 
 def test_random_texts_have_every_number_of_changes_alike() -> None:
