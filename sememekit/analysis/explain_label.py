@@ -9,15 +9,13 @@ from typing import Literal
 import numpy as np
 
 from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememes
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import check_plan_code, kinds_of
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.tasks.classifier import TextClassifier, is_text_classifier
-from sememekit.training import RunFolder
 
 
-class SememeOfWord(Settings):
+class SememeOfWord(Record):
     """A sememe of one word.
 
     Attributes:
@@ -31,7 +29,7 @@ class SememeOfWord(Settings):
     gradient: float
 
 
-class ReadWord(Settings):
+class ReadWord(Record):
     """A word of a text.
 
     Attributes:
@@ -55,14 +53,14 @@ class ReadWord(Settings):
     sememes: tuple[SememeOfWord, ...]
 
 
-class ReadText(Settings):
+class ReadText(Record):
     """A text of the example: its name, such as "premise", and its words."""
 
     name: str
     words: tuple[ReadWord, ...]
 
 
-class StrongSememe(Settings):
+class StrongSememe(Record):
     """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
 
     name: str
@@ -73,7 +71,7 @@ class StrongSememe(Settings):
     gradient: float
 
 
-class LabelExplanation(Settings):
+class LabelExplanation(Record):
     """What a classifier makes of an example, and why.
 
     Attributes:
@@ -93,18 +91,6 @@ class LabelExplanation(Settings):
     texts: tuple[ReadText, ...]
     sememes: tuple[StrongSememe, ...]
     no_sememes: str | None
-
-
-def is_label_run(run: Path) -> bool:
-    """Whether a run predicts labels of whole texts, by its plan alone.
-
-    Raises:
-        CheckpointError: no run.
-        ConfigError: a task that is not known here.
-    """
-    plan = RunFolder.open(run).plan
-    check_plan_code(plan, f"{run}/plan.json")
-    return "labels" in kinds_of(plan)
 
 
 def explain_label(

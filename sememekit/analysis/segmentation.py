@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.segmentation import (
     SegmentationScores,
@@ -40,7 +40,7 @@ class SegmentationRow(SegmentationScores):
     difference_high: float | None = None
 
 
-class SegmentationReport(Settings):
+class SegmentationReport(Record):
     """What ``eval --segmentation`` found.
 
     Attributes:
@@ -98,7 +98,7 @@ def evaluate_segmentation(
     """
     reader = open_reader(run, "eval --segmentation", device=device, which=which)
     if not reader.finds_words:
-        how = reader.run.folder.data_signature().segmenter
+        how = reader.run.signature.segmenter
         raise ConfigError(
             f"eval --segmentation: {run} was trained on whole words (cut by {how}) and cannot find any; train a model on data "
             "of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"

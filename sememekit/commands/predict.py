@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.run import Which
 
 _LINES_AT_ONCE = 1024
 
 
-class Prediction(Settings):
+class Prediction(Record):
     """What a model makes of an example.
 
     Attributes:
@@ -28,7 +28,7 @@ class Prediction(Settings):
     probabilities: dict[str, float]
 
 
-class PredictionReport(Settings):
+class PredictionReport(Record):
     """All predictions of a call."""
 
     run: str
@@ -38,7 +38,7 @@ class PredictionReport(Settings):
 
 
 def predict(
-    run: Path, lines: Iterable[str], *, which: Literal["best", "last"] = "best", device: str = "auto"
+    run: Path, lines: Iterable[str], *, which: Which = "best", device: str = "auto"
 ) -> tuple[Classifier, Iterator[Prediction]]:
     """Labels of texts, a line each; the texts of a pair have TAB between.
 

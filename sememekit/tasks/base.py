@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Record, Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
@@ -297,7 +297,7 @@ class SentencePredictor(Task):
         """
 
 
-class VectorCoverage(Settings):
+class VectorCoverage(Record):
     """How much of a text has a vector in the file that a model of labels began with.
 
     The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
