@@ -99,11 +99,11 @@ class Encoder(nn.Module, ABC):
         return ()
 
     def input_part(self, x: Tensor) -> Tensor:
-        """The part of a step that does not depend on the state, from input vectors (..., E): (..., R). ``x``, unless overridden."""
+        """The state-independent part of a step, from input vectors (..., E): (..., R). The vectors, unless overridden."""
         return x
 
     def state_part(self, state: State, masks: State = ()) -> State:
-        """The part of a step from this state (B, ...) that does not depend on the input. The state, unless overridden."""
+        """The input-independent part of a step from this state (B, ...). The state, unless overridden."""
         return state
 
     def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:

@@ -149,9 +149,7 @@ class _Pick(torch.autograd.Function):
     """Logits of targets and normalisers of a block of contexts. The words get their gradient in ``_Words``."""
 
     @staticmethod
-    def forward(
-        ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, shared: _Shared, keep: bool
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, shared: _Shared, keep: bool) -> tuple[Tensor, Tensor]:
         logits = shared.logits(rows)
         ctx.shared, ctx.place = shared, shared.reserve(len(rows)) if keep else None
         if ctx.place is None:

@@ -11,8 +11,8 @@ import torch
 from sememekit.errors import ConfigError
 from sememekit.layers import log_marginal
 from sememekit.runs.build import build_task, read_plan
-from sememekit.tasks.lattice.sentences import limit_places
 from sememekit.tasks.lattice.model import Lattice
+from sememekit.tasks.lattice.sentences import limit_places
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin

@@ -20,8 +20,7 @@ class Windows:
     Attributes:
         prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that those of l tokens begin and end with.
         first, last: (D,) the first and the last token of each window, as numbers of distinct tokens.
-        rows: (D, C) rows of the copies of each window; the row of the sentinel where there is no such copy (row 0 where there is
-            no sentinel).
+        rows: (D, C) rows of the copies of each window; that of the sentinel where there is no such copy (0 without sentinel).
         index: (T, L, B) which window begins at each node; any where none does.
     """
 

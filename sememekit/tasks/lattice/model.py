@@ -92,8 +92,8 @@ class Lattice(SentencePredictor):
             )
         if settings.state in TREES and not encoder.child_sum:
             raise ConfigError(
-                f"encoder {type(encoder).__name__!r} has no forget gate for each of several states; use --encoder lattice_lstm, "
-                "or another way of merging (--set task.state=marginal)"
+                f"encoder {type(encoder).__name__!r} has no forget gate for each of several states; use --encoder "
+                "lattice_lstm, or another way of merging (--set task.state=marginal)"
             )
         if settings.start_mark and settings.start_mark not in vocabulary:
             raise ConfigError(
@@ -282,7 +282,10 @@ class Lattice(SentencePredictor):
         flat = vectors.windows.flatten(0, 1)
         if rate:
             keep = shared_dropout(flat.new_ones(columns, flat.shape[1]), rate, True, ())
-            edges, at_start = encoder.input_part(functional.embedding(index, flat) * keep), encoder.input_part(flat[start] * keep)
+            edges, at_start = (
+                encoder.input_part(functional.embedding(index, flat) * keep),
+                encoder.input_part(flat[start] * keep),
+            )
         else:
             parts = encoder.input_part(flat)
             edges, at_start = functional.embedding(index, parts), parts[start].expand(columns, -1)

@@ -113,7 +113,7 @@ class NodeStates:
         self, encoder: Encoder, rule: Rule, edges: Sequence[Tensor], tokens: Tensor, start: State, masks: State
     ) -> None:
         self._encoder, self._tree, self._edges, self._tokens, self._masks = encoder, rule in TREES, edges, tokens, masks
-        # Of the last L nodes, the latest first: for each of their edges, by length, the output and the state after it (C, B, ...).
+        # Of the last L nodes, the latest first: for edges of 1 .. L tokens from there the output and the state (C, B, ...).
         self._after: deque[list[State]] = deque([[tuple(part.unsqueeze(0) for part in start)]], maxlen=edges[0].shape[0])
         self._node = 0
 
