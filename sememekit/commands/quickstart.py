@@ -20,14 +20,16 @@ from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import MAY_CHANGE, TrainReport, train
+from sememekit.commands.train import TrainReport, train
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import replace_file
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, report_page
-from sememekit.runs.build import read_plan
+from sememekit.runs.plan import read_plan
+from sememekit.runs.training import MAY_CHANGE
 from sememekit.sememes import SememeGraph
 from sememekit.training import EpochReport, Report, StepReport
 from sememekit.training.signals import Stopped, StopRequest, held_signals, release_signals, stop_signals
@@ -248,7 +250,8 @@ def _prepare_data(out: Path, text: Path, settings: QuickstartSettings) -> Prepar
     try:
         return PreparedData.open(folder)
     except DataError:
-        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed, force=True)  # a torn one is ours, too
+        chosen = PreprocessSettings(lexicon="open", seed=settings.seed, force=True)  # a torn folder is ours, too
+        preprocess("peoples-daily", text, folder, chosen)
     return PreparedData.open(folder)
 
 

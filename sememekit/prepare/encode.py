@@ -13,7 +13,8 @@ import numpy.typing as npt
 from sememekit.corpora.division import StratifiedDivision, shuffled_division
 from sememekit.corpora.sources import SPLITS
 from sememekit.corpora.units import ShardResult
-from sememekit.data.prepared import SplitSummary, token_type
+from sememekit.data.prepared import token_type
+from sememekit.data.signature import SplitSummary
 from sememekit.errors import DataError
 from sememekit.text.vocabulary import Vocabulary
 
@@ -64,7 +65,7 @@ class SplitWriter:
 
 
 @final
-class Encoder:
+class IdWriter:
     """Writes the splits of one prepared-data folder; as a context manager it closes their files, come what may."""
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
@@ -73,7 +74,7 @@ class Encoder:
         self._progress = progress
         self._writers: dict[str, SplitWriter] = {}
 
-    def __enter__(self) -> Encoder:
+    def __enter__(self) -> IdWriter:
         return self
 
     def __exit__(self, *failure: object) -> None:

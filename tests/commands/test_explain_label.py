@@ -12,15 +12,16 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explain_label import LabelExplanation, explain_label, is_label_run, remarks
-from sememekit.cli import app
+from sememekit.analysis.explain_label import LabelExplanation, explain_label, remarks
+from sememekit.commands._program import app
 from sememekit.commands.train import train
-from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.reports.label_explanation import explanation_page
 from sememekit.reports.labels import label_page
 from sememekit.runs.classifier import load_classifier
-from tests.commands.test_explain import check_page
+from sememekit.runs.run import Run
 from tests.commands.test_influence import graph_of
+from tests.pages import check_page
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
 
@@ -141,17 +142,17 @@ def test_the_command_line_of_explain(runs: Path, tmp_path: Path) -> None:
     assert len(json.loads(result.stdout)["texts"][0]["words"]) == 3
     result = runner.invoke(app, ["explain", str(runs / "cell"), PREMISE, HYPOTHESIS, "--top", "3"])
     assert result.exit_code == 1
-    assert "--top: a text has the words that it has" in result.stderr
+    assert "--top: explain takes it with a model that predicts words, and" in result.stderr
 
 
 def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path) -> None:
-    assert not is_label_run(softmax)
+    assert "labels" not in Run.open(softmax).kinds
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "苹果"])
-    assert (result.exit_code, "takes one text for this run" in result.stderr) == (1, True)
+    assert (result.exit_code, "TEXT2: explain takes it with a classifier, and" in result.stderr) == (1, True)
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "--label", "neutral"])
-    assert (result.exit_code, "--label: this is for runs of --task nli or classification" in result.stderr) == (1, True)
-    with pytest.raises(CheckpointError):
-        is_label_run(place.folder)
+    assert (result.exit_code, "--label: explain takes it with a classifier, and" in result.stderr) == (1, True)
+    result = runner.invoke(app, ["explain", str(place.folder), "我 吃"])
+    assert (result.exit_code, "is no run folder" in result.stderr) == (1, True)
 
 
 def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
@@ -221,4 +222,4 @@ def test_the_command_line_of_analyze(runs: Path, tmp_path: Path) -> None:
         assert part in result.stdout
     assert "What moves the labels" in page.read_text(encoding="utf-8")
     result = runner.invoke(app, ["analyze", str(runs / "cell"), "--memory", "1"])
-    assert (result.exit_code, "--memory: this is for models that predict words" in result.stderr) == (1, True)
+    assert (result.exit_code, "--memory: analyze takes it with a model that predicts words, and" in result.stderr) == (1, True)

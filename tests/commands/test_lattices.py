@@ -13,8 +13,10 @@ from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
-from sememekit.runs.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
+from sememekit.runs.lattices import LONGEST, LatticeReader, open_reader, segment_lines, segment_raw
+from sememekit.runs.run import Run
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 
@@ -111,14 +113,16 @@ def test_pieces_are_written_as_in_the_text_and_words_cannot_be_judged(characters
     for split in ("train", "valid", "test"):
         text = (characters.text / f"{split}.txt").read_text(encoding="utf-8").replace(" ", "")
         (raw / f"{split}.txt").write_text(text, encoding="utf-8")
-    preprocess("plain", raw, tmp_path / "data", segmenter="sentencepiece", pieces=20, chunks=10, chunk_length=2)
+    preprocess(
+        "plain", raw, tmp_path / "data", PreprocessSettings(segmenter="sentencepiece", pieces=20, chunks=10, chunk_length=2)
+    )
     run = trained(tmp_path, "pieces", longest_chunk=2)
     reader = open_reader(run, "test")
     (words,) = segment_lines(reader, ["我吃 梨　Ａ！龘。"])
     assert "".join(words) == "我吃梨Ａ！龘。"
     assert not any(cut in "_".join(words) for cut in ("吃梨", "梨Ａ"))
     assert evaluate_segmentation(run, characters.text / "test.txt").rows[0].gold_words > 0
-    preprocess("plain", characters.text, tmp_path / "words" / "data", chunks=10, chunk_length=2)
+    preprocess("plain", characters.text, tmp_path / "words" / "data", PreprocessSettings(chunks=10, chunk_length=2))
     whole = trained(tmp_path / "words", "whole", longest_chunk=2)
     assert "_" in " ".join(next(segment_lines(open_reader(whole, "test"), ["我 吃 梨 。 人 买 电脑 。"])))
     with pytest.raises(ConfigError, match=r"trained on whole words \(cut by white space\)"):
@@ -150,9 +154,8 @@ def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Pa
         evaluate_segmentation(run, tmp_path / "absent.txt")
     with pytest.raises(ConfigError, match="needs a lattice model, and this run is a LanguageModel"):
         open_reader(softmax, "segment --model")
-    assert is_lattice_run(run)
-    assert not is_lattice_run(softmax)
-    assert not is_lattice_run(tmp_path)
+    assert "lattices" in Run.open(run).kinds
+    assert "lattices" not in Run.open(softmax).kinds
 
 
 def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path) -> None:

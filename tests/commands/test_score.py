@@ -11,10 +11,11 @@ import pytest
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, score
-from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.generation import generate
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
@@ -95,7 +96,7 @@ def test_text_is_cut_as_the_data_were(place: Place, tmp_path: Path) -> None:
         (text / f"{split}.txt").write_text(source.replace(" ", ""), encoding="utf-8")
     for name, options in (("fmm", {"lexicon": "open"}), ("sentencepiece", {"pieces": 18})):
         data, run = tmp_path / f"{name}-data", tmp_path / f"{name}-run"
-        preprocess("plain", text, data, segmenter=name, min_count=1, end_of_sentence=False, **options)
+        preprocess("plain", text, data, PreprocessSettings(segmenter=name, min_count=1, end_of_sentence=False, **options))
         table = place.table(schedule__epochs=1)
         train({**table, "data": {"path": str(data)}}, run)
         if name == "sentencepiece":
@@ -104,7 +105,7 @@ def test_text_is_cut_as_the_data_were(place: Place, tmp_path: Path) -> None:
         assert "".join(row.token for row in found if row.sentence == 1).replace("▁", "") == "我吃苹果。"
         assert len(found) > 2
     (tmp_path / "mine.tsv").write_text("苹果\tfruit|水果\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"cut by: forward maximum matching.*--lexicon FORMAT:PATH"):
+    with pytest.raises(DataError, match=r"cut by: forward maximum matching.*leave --lexicon out"):
         rows(tmp_path / "fmm-run", ["我吃苹果。"], segment=True, lexicon=f"table:{tmp_path / 'mine.tsv'}")
 
 

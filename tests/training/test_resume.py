@@ -12,7 +12,7 @@ import torch
 
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.runs.build import load_run, stored_clusters
+from sememekit.runs.run import Run, stored_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
 from sememekit.word_classes.file import write_clusters
 from tests.small_run import Place
@@ -172,7 +172,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_over(place: Place, tmp
         train(place.table(), tmp_path / "run", on_report=fail)
     assert not RunFolder.open(tmp_path / "run").pointer()
     with pytest.raises(CheckpointError, match=r"no best checkpoint yet.*--resume"):
-        load_run(tmp_path / "run")
+        Run.open(tmp_path / "run").load()
     train({}, tmp_path / "run", resume=True)
     assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "run").weights)
 
@@ -227,7 +227,7 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_p
     with pytest.raises(ConfigError, match=r"other word clusters.*leave --clusters out"):
         train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "run", resume=True)
     (tmp_path / "two").unlink()
-    run = load_run(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
     assert stored_clusters(run.folder, run.vocabulary).tolist() == [number % 2 for number in range(len(words))]
     with pytest.raises(ConfigError, match=r"decoder 'softmax' .*takes no word clusters; leave --clusters out"):
         train(place.table(**taking), tmp_path / "refused")
@@ -241,13 +241,14 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_p
 def test_other_text_of_the_same_words_is_refused(place: Place, tmp_path: Path) -> None:
     """The vocabulary does not tell: its counts are over all splits."""
     from sememekit.commands.preprocess import preprocess
+    from sememekit.prepare.settings import PreprocessSettings
 
     train(place.table(schedule__epochs=1), tmp_path / "run")
     text = tmp_path / "text"
     text.mkdir()
     for name, source in (("train", "train"), ("valid", "test"), ("test", "valid")):
         (text / f"{name}.txt").write_bytes((place.text / f"{source}.txt").read_bytes())
-    preprocess("plain", text, tmp_path / "data", min_count=1, end_of_sentence=False)
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(min_count=1, end_of_sentence=False))
     with pytest.raises(CheckpointError, match=r"another valid text.*--data"):
         train({"data": {"path": str(tmp_path / "data")}}, tmp_path / "run", resume=True)
 

@@ -1,0 +1,35 @@
+"""The subcommand report; the plain function is ``sememekit.reports.run.report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._options import Debug, Figure, Json, Quiet, Run
+from sememekit.commands._render import print_fields, print_json, remark
+
+EXAMPLES = ("sememekit report runs/words --html words.html",)
+
+
+def command(
+    run: Run,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
+    ] = None,
+    figure: Figure = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page about a run: learning curves, the life of its clusters, every setting."""
+    from sememekit.reports.run import report
+
+    result = report(run, html=html, figure=figure)
+    if json:
+        print_json(result)
+    elif not quiet:
+        print_fields(f"Report of {run}", result, skip=("run",))
+    if figure is not None:
+        remark(f"figure: {figure}", quiet)
