@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from functools import partial
+from typing import ClassVar, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
-from sememekit.layers import ending_edges, log_marginal, rows_of, shared_dropout
+from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor, Task
 from sememekit.tasks.language_model import evaluating
@@ -26,27 +26,15 @@ from sememekit.tasks.lattice.composition import Composition
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner_lstm import Inner
 from sememekit.tasks.lattice.paths import Lattices
-from sememekit.tasks.lattice.scoring import EdgeScorer
+from sememekit.tasks.lattice.scoring import EdgeScorer, score_in_order
 from sememekit.tasks.lattice.senses import make_embedding
 from sememekit.tasks.lattice.sentences import length_remarks, limit_places, split_sentences, training_batches
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
-from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, SAMPLED, TREES, Merging, NodeStates, PathSums, arriving
+from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
+from sememekit.tasks.lattice.vectors import BatchVectors, batch_vectors
 from sememekit.tasks.resources import TaskResources
 from sememekit.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-
-@dataclass(frozen=True)
-class _Vectors:
-    """Vectors of a batch: of its W distinct words (W, E); of all words (V, E) for the sub-model, if any; of its D distinct
-    windows in each copy (D, C, I), those of one token first."""
-
-    words: Tensor
-    every: Tensor | None
-    windows: Tensor
 
 
 @final
@@ -62,7 +50,7 @@ class Lattice(SentencePredictor):
     sub-model there are edges for listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted
     chunk, beside that of its tokens (``Composition``).
 
-    The state of a node is made of those that arrive there (``Merging``), or with ``segmental`` by the encoder from the tokens
+    The state of a node is made of those that arrive there (``Rule``), or with ``segmental`` by the encoder from the tokens
     alone. Either way it is a function of the first j tokens and of nothing else: the edges that leave the node are a
     distribution given those tokens, the sum over paths is a product of such distributions, and the probabilities of all
     sentences sum to one whatever the rule. Rules that draw do so in training only, each draw giving a model of its own; in
@@ -167,7 +155,6 @@ class Lattice(SentencePredictor):
         return self.settings.temperature_after(int(self.updates), self.planned_updates)
 
     def expect_updates(self, total: int) -> None:
-        """See ``Task.expect_updates``."""
         self.planned_updates = total
 
     def batch_of(self, sentences: Sequence[npt.NDArray[np.integer]]) -> LatticeBatch:
@@ -194,67 +181,28 @@ class Lattice(SentencePredictor):
                 the place of those that the rule finds.
         """
         with torch.autocast(self.device.type, enabled=False):
-            vectors = self._vectors(batch)
+            vectors, rule = self._vectors(batch), self.settings.state
             scorer = self._scorer(batch, vectors)
-            if self.settings.state == "segmental" or batch.rows[0, 0].numel() == 1:
+            if rule == "segmental" or batch.rows[0, 0].numel() == 1:
                 scores_TBLC = scorer.score_edges(self._read(batch, vectors))
             else:
                 states = self._states(batch, vectors)
-                start = torch.ones_like(batch.tokens[:1])
-                if known is None and self.settings.state not in NEEDS_PROBABILITIES:
+                if known is None and rule == "direct":
                     there = batch.exists.unbind(0)
                     known = [arriving(there, node) for node in range(1, batch.num_tokens)]
                 if known is not None:
-                    hidden_TBH = torch.stack([states.advance(weights_AB) for weights_AB in (start, *known)])
-                    scores_TBLC = scorer.score_edges(hidden_TBH)
+                    scores_TBLC = scorer.score_edges(torch.stack([states.advance(weights_AB) for weights_AB in (None, *known)]))
                 else:
-                    scores_TBLC = self._score_in_order(states, scorer, start, batch.num_tokens, generator)
+                    temperature = self.temperature if rule in GUMBEL and self.training else 1.0
+                    weigh = partial(merging_weights, rule, training=self.training, temperature=temperature, generator=generator)
+                    scores_TBLC = score_in_order(states, scorer, weigh, batch.num_tokens, self.settings.posterior_gradient)
             return ending_edges(scores_TBLC.transpose(0, 1))
 
-    def _score_in_order(
-        self, states: NodeStates, scorer: EdgeScorer, start: Tensor, num_nodes: int, generator: torch.Generator | None
-    ) -> Tensor:
-        """(T, B, L, C) scores of the edges that leave each node, whose state depends on the scores of those before it."""
-        settings = self.settings
-        temperature = self.temperature if settings.state in GUMBEL and self.training else 1.0
-        merging = Merging(settings.state, self.training, temperature, generator)
-        paths = PathSums(settings.posterior_gradient)
-        scores = [scorer.score_edges(states.advance(start).unsqueeze(0), 0)]
-        for node in range(1, num_nodes):
-            paths.leave(scores[-1][0])
-            hidden_BH = states.advance(merging.weights(paths.arrive()))
-            scores.append(scorer.score_edges(hidden_BH.unsqueeze(0), node))
-        return torch.cat(scores)
+    def _vectors(self, batch: LatticeBatch) -> BatchVectors:
+        copies, every = (self.word_rows, self.word_copies), self.sub_model is not None
+        return batch_vectors(batch, self.embedding.weight, *copies, self.token_embedding, self.composition, every=every)
 
-    def _vectors(self, batch: LatticeBatch) -> _Vectors:
-        """The vectors that a batch is made of; one gradient of the embedding for all of them."""
-        own, shared = self.token_embedding, self.token_embedding is None
-        indices = [self.word_rows[batch.words], *([self.word_rows] if self.sub_model is not None else [])] if shared else []
-        if batch.windows is not None:
-            indices.append(batch.windows.rows)
-        found = iter(rows_of(self.embedding.weight, *indices) if indices else ())
-        if own is not None:
-            words: Tensor = own(batch.words)
-            every: Tensor | None = own.weight
-        else:
-            words = self._mean(next(found), self.word_copies[batch.words])
-            every = None if self.sub_model is None else self._mean(next(found), self.word_copies)
-        if batch.windows is None:
-            return _Vectors(words, every, words.unsqueeze(1))
-        windows = next(found)
-        if self.composition is not None:
-            composed = self.composition(words, batch.windows)
-            windows = torch.cat([windows, composed.unsqueeze(1).expand(-1, windows.shape[1], -1)], dim=2)
-        return _Vectors(words, every, windows)
-
-    @staticmethod
-    def _mean(rows_VCE: Tensor, there_VC: Tensor) -> Tensor:
-        """(V, E) the mean of the copies of each word, from those that there are."""
-        if rows_VCE.shape[1] == 1:
-            return rows_VCE.squeeze(1)
-        return (rows_VCE * there_VC.unsqueeze(2)).sum(1) / there_VC.sum(1, keepdim=True)
-
-    def _scorer(self, batch: LatticeBatch, vectors: _Vectors) -> EdgeScorer:
+    def _scorer(self, batch: LatticeBatch, vectors: BatchVectors) -> EdgeScorer:
         sub_model, keep = None, None
         if self.sub_model is not None and vectors.every is not None:
             sub_model = self.sub_model, self.sub_model.prepare(vectors.every, vectors.words, batch)
@@ -263,7 +211,7 @@ class Lattice(SentencePredictor):
             keep = shared_dropout(ones, self.settings.output_dropout, True, ())
         return EdgeScorer(batch, self.output, self.decoder.chosen_log_probs(), keep, sub_model, self.entries.sentinel)
 
-    def _read(self, batch: LatticeBatch, vectors: _Vectors) -> Tensor:
+    def _read(self, batch: LatticeBatch, vectors: BatchVectors) -> Tensor:
         """(T, B, H) outputs of the encoder before each token: one way leads to each node, or states follow the tokens."""
         mark = torch.full_like(batch.tokens[:1], self.opening)
         before = torch.cat([mark, batch.tokens[:-1]])
@@ -272,7 +220,7 @@ class Lattice(SentencePredictor):
         hidden: Tensor = self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
         return hidden
 
-    def _states(self, batch: LatticeBatch, vectors: _Vectors) -> NodeStates:
+    def _states(self, batch: LatticeBatch, vectors: BatchVectors) -> NodeStates:
         """The states of the nodes, the start mark read and nothing else."""
         encoder, windows, columns, copies = self.encoder, batch.windows, batch.tokens.shape[1], batch.rows.shape[3]
         assert windows is not None
@@ -329,7 +277,6 @@ class Lattice(SentencePredictor):
         self.decoder.begin(self.entries.counts(words))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, order))
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[LatticeBatch]:
@@ -360,7 +307,6 @@ class Lattice(SentencePredictor):
     def sentence_nats(
         self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-        """See ``SentencePredictor.sentence_nats``."""
         tokens, bounds = self.sentences(data, split)
         lengths, size, done = np.diff(bounds), self.settings.evaluation_batch_size, 0
         for chosen in limit_places(sorted_batches(lengths, size), lengths, size * LONG):
@@ -381,20 +327,15 @@ class Lattice(SentencePredictor):
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
 
-def is_lattice_model(task: Task) -> TypeIs[Lattice]:
-    """Whether the task declares that its sentences can be read as lattices."""
-    return "lattices" in task.kinds
-
-
 def lattice_model(task: Task, command: str) -> Lattice:
-    """The task, where it is a lattice model.
+    """The task, where it declares that its sentences can be read as lattices.
 
     Raises:
-        ConfigError: where it is not, naming ``command``.
+        ConfigError: where it does not, naming ``command``.
     """
-    if not is_lattice_model(task):
+    if "lattices" not in task.kinds:
         raise ConfigError(
             f"{command} needs a lattice model, and this run is a {type(task).__name__}; train one with "
             "'sememekit train --task lattice' on data of 'sememekit preprocess ... --chunks N --chunk-length L'"
         )
-    return task
+    return cast(Lattice, task)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sememekit.layers import linear
 from sememekit.tasks.lattice.batch import LatticeBatch
+from sememekit.tasks.lattice.states import NodeStates, PathSums
 from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 
 
@@ -61,3 +62,24 @@ class EdgeScorer:
             below = model(hidden_NBH, first, shared) + found[..., -1:] - self._batch.log_copies[nodes]
             scores = torch.logaddexp(scores, below.unsqueeze(-1))
         return scores.masked_fill(self._missing[nodes], -torch.inf)
+
+
+def score_in_order(
+    states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
+) -> Tensor:
+    """(T, B, L, C) log-probabilities of the edges that leave each node, where its state depends on those of the nodes before.
+
+    Args:
+        states: of the nodes, none taken yet.
+        scorer: of the same batch.
+        weigh: from the log-posteriors of the edges that end at a node (A, B) to the weights of their states.
+        num_nodes: T.
+        gradient: whether gradients pass through the posteriors.
+    """
+    paths = PathSums(gradient)
+    scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
+    for node in range(1, num_nodes):
+        paths.leave(scores[-1][0])
+        hidden_BH = states.advance(weigh(paths.arrive()))
+        scores.append(scorer.score_edges(hidden_BH.unsqueeze(0), node))
+    return torch.cat(scores)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
@@ -18,6 +17,13 @@ from sememekit.encoders.base import Encoder, State
 from sememekit.layers import weighted_sum
 
 Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree", "segmental"]
+"""How states h_k, c_k merge that arrive over edges of probability M_k given the node.
+
+``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: those of one edge, drawn from M.
+``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: all are kept; steps out of the node take gates
+from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same with the weights of ``gumbel`` in the place of M,
+which is what the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
+"""
 
 NEEDS_PROBABILITIES: Final = frozenset({"monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree"})
 """Rules whose states depend on how probable the ways to a node are, so that edges are scored while states are computed."""
@@ -32,33 +38,24 @@ SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
 """Rules that draw in training and take the most probable edge in evaluation."""
 
 
-@dataclass(frozen=True)
-class Merging:
-    """How arriving states are weighted. M_k is the probability of the edge k given the node that it ends at.
+def merging_weights(
+    rule: Rule, log_posterior_AB: Tensor, *, training: bool, temperature: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
+    """(A, B) weights of the states that arrive at a node, from log M.
 
-    Attributes:
-        rule: ``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: those of one edge, drawn
-            from M. ``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: all are kept; steps out of
-            the node take gates from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same with the weights
-            of ``gumbel`` in the place of M, which is what the released code computes.
+    Args:
+        rule: see ``Rule``.
+        log_posterior_AB: log M_k, where M_k is the probability of the edge k given the node that it ends at.
         training: where false, the rules that draw take the most probable edge.
         temperature: of ``gumbel`` and ``gumbel_tree``.
         generator: what noise is drawn from; None for torch's own of the device.
     """
-
-    rule: Rule
-    training: bool
-    temperature: float = 1.0
-    generator: torch.Generator | None = None
-
-    def weights(self, log_posterior_AB: Tensor) -> Tensor:
-        """(A, B) weights of arriving states, from log M."""
-        if self.rule not in SAMPLED:
-            return log_posterior_AB.exp()
-        if not self.training:
-            return _one_hot(log_posterior_AB)
-        noisy = log_posterior_AB - torch.empty_like(log_posterior_AB).exponential_(generator=self.generator).log()
-        return _one_hot(noisy) if self.rule == "monte_carlo" else (noisy / self.temperature).softmax(0)
+    if rule not in SAMPLED:
+        return log_posterior_AB.exp()
+    if not training:
+        return _one_hot(log_posterior_AB)
+    noisy = log_posterior_AB - torch.empty_like(log_posterior_AB).exponential_(generator=generator).log()
+    return _one_hot(noisy) if rule == "monte_carlo" else (noisy / temperature).softmax(0)
 
 
 def _one_hot(scores_AB: Tensor) -> Tensor:
@@ -117,17 +114,19 @@ class NodeStates:
         self._after: deque[list[State]] = deque([[tuple(part.unsqueeze(0) for part in start)]], maxlen=edges[0].shape[0])
         self._node = 0
 
-    def advance(self, weights_AB: Tensor) -> Tensor:
+    def advance(self, weights_AB: Tensor | None) -> Tensor:
         """The encoder's output (B, H) at the next node.
 
         Args:
-            weights_AB: of the states that arrive there; (1, B) at the node 0, where the start arrives.
+            weights_AB: of the states that arrive there; None at the node 0, where the start arrives.
         """
-        node, copies = self._node, self._edges[0].shape[1] if self._node else 1
+        node = self._node
         self._node += 1
         arrived = [after[shorter] for shorter, after in enumerate(self._after) if shorter < len(after)]
         outputs, *states = zip(*arrived, strict=True)
-        weights_LCB = weights_AB.to(outputs[0].dtype).unflatten(0, (-1, copies))
+        if weights_AB is None:
+            weights_AB = torch.ones_like(outputs[0][..., 0])
+        weights_LCB = weights_AB.to(outputs[0].dtype).view(len(outputs), -1, weights_AB.shape[1])
         hidden = weighted_sum(weights_LCB, *outputs)
         longest, left = len(self._edges[node]), len(self._edges) - 1 - node
         if not left:
