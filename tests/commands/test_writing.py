@@ -16,7 +16,8 @@ from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.written_explanation import explanation_page
-from sememekit.runs.writing import is_writer, load_writer, search_of, write_texts
+from sememekit.runs.run import Run
+from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
 from tests.commands.test_explain import check_page
 from tests.small_pairs import PairPlace
@@ -172,7 +173,7 @@ def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path
 
 
 def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
-    assert (is_writer(run), is_writer(words)) == (True, False)
+    assert ["texts" in Run.open(path).kinds for path in (run, words)] == [True, False]
     assert "generate: " not in failure("generate", words, "--input", "nowhere.txt")
     assert "--input: generate takes it with a model of headlines or dialogue" in failure(
         "generate", words, "--input", "nowhere.txt"
@@ -202,7 +203,7 @@ def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
 
 
 def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.data.prepared import Examples
+    from sememekit.data.examples import Examples
 
     monkeypatch.setattr(Examples, "wordings", None, raising=False)
     original = Examples.__init__
