@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,9 @@ from sememekit.commands._options import (
     names_of,
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 EXAMPLES = (
     "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
@@ -34,14 +38,20 @@ EXAMPLES = (
 )
 
 
+def _any_of(names: Mapping[str, str]) -> str:
+    return f"{', '.join(names)} or package.module:Class."
+
+
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, typer.Option("--task", help="What to learn.", autocompletion=names_of("tasks:TASKS"))] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help=f"Task: {_any_of(TASKS)}", autocompletion=names_of("tasks:TASKS"))
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
             "--encoder",
-            help="What reads the context: a name or package.module:Class.",
+            help=f"Encoder: {_any_of(ENCODERS)}",
             autocompletion=names_of("encoders:ENCODERS"),
         ),
     ] = None,
@@ -49,7 +59,7 @@ def command(
         str | None,
         typer.Option(
             "--decoder",
-            help="What predicts the word: a name or package.module:Class.",
+            help=f"Output layer: {_any_of(DECODERS)}",
             autocompletion=names_of("decoders:DECODERS"),
         ),
     ] = None,
