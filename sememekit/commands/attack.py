@@ -7,7 +7,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,6 @@ from sememekit.attack import (
     Cutter,
     Document,
     Example,
-    ExampleFile,
     ExampleResult,
     build_candidates,
     build_constraints,
@@ -104,22 +102,16 @@ def attack(
             lexicon=plan.attack.lexicon,
         )
         nats = SentenceNats(Path(model), device) if model else None
-    examples = read_examples(Path(given_data))
-    if named.num_fields is not None and named.num_fields != len(examples.field_names):
-        raise DataError(
-            f"{given_data} has {len(examples.field_names)} text(s) an example ({', '.join(examples.field_names)}), and the run "
-            f"{victim} takes {named.num_fields}"
-        )
-    spelled = [replace(example, label=named.spelled.get(example.label, example.label)) for example in examples.examples]
-    chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    examples, file = read_examples(Path(given_data), named.kind)
+    chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
     uncut = check_cut(named, chosen, given_data)
     progress("substitutes", 0, None)
-    ready, sources = _prepare(plan, named, examples, chosen, nats)
+    ready, sources = _prepare(plan, named, examples, file.texts, chosen, nats)
     progress("substitutes", len(ready.table), len(ready.table))
     identity = {
         "plan": plan.table(),
         "victim": named.identity,
-        "data": {"path": given_data, "sha256": examples.sha256, "fields": list(examples.field_names)},
+        "data": {"path": given_data, "sha256": file.sha256, "fields": list(file.texts)},
         "candidates": sources,
         "constraints": {name: digest for part in ready.constraints for name, digest in part.sources().items()},
         "segmentation": named.cut_by,
@@ -138,16 +130,21 @@ def attack(
 
 
 def _prepare(
-    plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
+    plan: AttackPlan,
+    named: NamedVictim,
+    examples: Sequence[Example],
+    field_names: tuple[str, ...],
+    chosen: Sequence[Example],
+    nats: SentenceNats | None,
 ) -> tuple[Attack, dict[str, str]]:
     """All parts of the attack, and the hashes of what the substitutes came from."""
     victim, words = named.victim, words_of(chosen, named.cut)
     if victim.words is not None:
         frequent = tuple(word for word in victim.words if word[:1].isalnum())
     else:
-        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples, named.cut) if word[:1].isalnum()))
+        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples, named.cut) if word[:1].isalnum()))
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
-    resources = AttackResources(known, frequent, examples.field_names, nats)
+    resources = AttackResources(known, frequent, field_names, nats)
     candidates = build_candidates(plan, resources)
     substitutes = candidates.table(words)
     ready = Attack(

@@ -140,10 +140,8 @@ def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCoun
         raise DataError(f"{path}: the file is empty")
     if not decoder.eof:
         if faults.policy == "strict":
-            raise DataError(
-                f"{path}: ends before its end mark, after {text_size} bytes of text; fetch it again, "
-                "or pass --errors replace to read up to there"
-            )
+            read_on = ", or pass --errors replace to read up to there" if faults.choices else ""
+            raise DataError(f"{path}: ends before its end mark, after {text_size} bytes of text; fetch it again{read_on}")
         faults.add("truncated_archives")
     return Unpacked(target, size, digest.hexdigest(), text_size)
 

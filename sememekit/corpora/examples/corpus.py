@@ -59,7 +59,7 @@ class ExampleCorpus(Corpus):
         self.kind = kind
         self.segmenters = kind.segmenters
         self.specials = (UNKNOWN, START, STOP, *kind.marks)
-        self.normalisation = f"{kind.normalisation} ({type(kind).__name__})"
+        self.normalisation = f"{kind.normalisation} ({type(kind).__name__.removesuffix('Set')})"
         self.default_lexicon = kind.default_lexicon
         self.proportions = kind.proportions
         self.cuts_latin = kind.cuts_latin
