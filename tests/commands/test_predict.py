@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
@@ -125,7 +125,10 @@ def test_files_as_preprocess_reads_them(pairs: tuple[Path, ExamplePlace], tmp_pa
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("only one text\n", "stdin:1: 1 columns with TAB between, 2 are needed (premise, hypothesis; or a first line that names the columns)"),
+        (
+            "only one text\n",
+            "stdin:1: 1 columns with TAB between, 2 are needed (premise, hypothesis; or a first line that names the columns)",
+        ),
         ("a\tb\n c\t \n", "stdin:2: the hypothesis is empty"),
     ],
 )

@@ -1,0 +1,51 @@
+"""The subcommand predict."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._options import Debug, Device, Errors, Json, Run, TrustCode, Which
+from sememekit.commands._render import print_json, say
+
+EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
+
+
+def command(
+    run: Run,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Texts, or pairs with TAB between, or a file as for preprocess; else stdin."),
+    ] = None,
+    which: Which = "best",
+    errors: Errors = "strict",
+    device: Device = "auto",
+    json: Json = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """The label of each text and the probability of every label, TAB between; the first line names the columns.
+
+    FILE may be .jsonl, .csv or a table, packed or not; labels in it are not read. A first line that names its columns, such as
+    "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file.
+    """
+    from sememekit.commands.predict import PredictionReport, predict
+
+    predictions = predict(run, file, errors=errors, which=which, device=device)
+    classifier = predictions.classifier
+    if json:
+        checkpoint, labels = classifier.run.snapshot, classifier.labels
+        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
+        return
+    rows = iter(predictions)
+    first = next(rows, None)  # the first lines are read before anything is written
+    say("label", *classifier.labels, sep="\t")
+    written = int(predictions.header)
+    for row in rows if first is None else chain([first], rows):
+        say("\n" * (row.line - written - 1), end="")
+        say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        written = row.line
+    say("\n" * (predictions.lines - written), end="")
