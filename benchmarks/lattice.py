@@ -33,7 +33,8 @@ from measuring import best_times
 
 from sememekit.data.prepared import PreparedData
 from sememekit.layers import product
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.lattice.model import Lattice
 

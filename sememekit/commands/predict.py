@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 from sememekit.config import Record
 from sememekit.corpora.examples import Row, recorded_set
@@ -14,6 +13,7 @@ from sememekit.corpora.examples.labelled import opened
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.run import Which
 from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
@@ -63,8 +63,8 @@ class Predictions:
         Raises:
             DataError: a line that is no example of this model, with file and line.
         """
-        signature = self.classifier.run.folder.data_signature()
-        kind = recorded_set(signature.dataset, str(self.classifier.run.folder.file("data.json")))
+        run = self.classifier.run
+        kind = recorded_set(run.signature.dataset, str(run.folder.file("data.json")))
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
             reader = RowReader(files, kind, self._faults, labels)
@@ -91,7 +91,7 @@ def predict(
     file: Path | None = None,
     *,
     errors: str = "strict",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     device: str = "auto",
 ) -> Predictions:
     """Labels of texts.

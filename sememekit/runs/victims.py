@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.attack import Cutter, Victim
 from sememekit.corpora.examples import ExampleSet, recorded_set
+from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
-from sememekit.runs.build import load_run, prepare_torch
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.segmenters import recorded_form, segmenter_for
+from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
 from sememekit.tasks.base import word_predictor
 
@@ -55,7 +55,7 @@ def open_victim(
     *,
     labels: Sequence[str] = (),
     batch_size: int = 512,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     device: str = "auto",
     segmenter: str = "",
     lexicon: str = "",
@@ -85,7 +85,7 @@ def open_victim(
         cut, cut_by = _cutter(segmenter, lexicon)
         return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, cut, cut_by)
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
-    if classifier.run.plan.run.dtype == "float32":
+    if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
     if labels and tuple(labels) != classifier.labels:
@@ -98,7 +98,7 @@ def open_victim(
         words=classifier.run.vocabulary.tokens,
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
-    signature = classifier.run.folder.data_signature()
+    signature = classifier.run.signature
     kind = recorded_set(signature.dataset, f"{name}/data.json")
     own = str(signature.options["segmenter"])
     if (own in _CUTS_WORDS or ":" in own) and not segmenter:
@@ -188,12 +188,11 @@ class SentenceNats:
             CheckpointError: no run, or a torn one.
             ConfigError: its task predicts no words.
         """
-        self._loaded = load_run(run, device=device)
+        self._loaded = Run.open(run, device=device)
         self._task = word_predictor(self._loaded.task, "attack --lm")
-        prepare_torch(self._loaded.plan.run.model_copy(update={"device": device}))
-        ends = self._loaded.folder.data_signature().end_of_sentence
+        ends = self._loaded.signature.end_of_sentence
         self._end = self._loaded.vocabulary.end_id if ends else None
-        self._form = recorded_form(self._loaded.folder)
+        self._form = self._loaded.form()
         self.snapshot = self._loaded.snapshot
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:

@@ -12,7 +12,8 @@ from torch import Tensor
 from sememekit.data.batching import random_chunks
 from sememekit.protocols import DynamicSettings, score_dynamically
 from sememekit.protocols.gradient_statistics import gather_statistics
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.base import tallies
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder, Trainer
