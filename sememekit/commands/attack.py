@@ -30,7 +30,7 @@ from sememekit.attack import (
 )
 from sememekit.attack.constraints.opposites import Opposites
 from sememekit.attack.folder import AttackFolder, code_names
-from sememekit.attack.report import AttackReport, Comparison
+from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import PAGE, check_output, write_output
@@ -260,7 +260,7 @@ def _perplexities(
     return before, after
 
 
-def compare(first: Path, second: Path, *, html: Path | None = None) -> Comparison:
+def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second.
 
     Raises:
@@ -288,7 +288,7 @@ def compare(first: Path, second: Path, *, html: Path | None = None) -> Compariso
     if not common:
         raise DataError(f"{first} and {second} have no finished example in common")
     budgets = tuple(folder.query_budget for folder in folders)
-    comparison = Comparison(
+    comparison = AttackComparison(
         first=str(first),
         second=str(second),
         common=len(common),

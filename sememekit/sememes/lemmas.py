@@ -37,7 +37,6 @@ class LemmaList:
     of_form: Mapping[str, str]
 
     def bases(self, word: str) -> tuple[str, ...]:
-        """See ``Lemmas.bases``."""
         lemma = self.of_form.get(word, word)
         return () if lemma == word else (lemma,)
 

@@ -17,7 +17,7 @@ from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.files import side_by_side
 from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines, table_lines
 from sememekit.corpora.examples.sets import ClassificationSet, InferenceSet
-from sememekit.corpora.sources import Source, unpack
+from sememekit.corpora.sources import CorpusFile, unpack
 from sememekit.errors import DataError
 from sememekit.text.reading import FaultCounter
 
@@ -77,7 +77,7 @@ def opened(path: Path, kind: ExampleSet, faults: FaultCounter) -> Iterator[list[
     """
     with TemporaryDirectory(prefix="sememekit-") as folder:
         paths = side_by_side(path, kind)
-        plain = [unpack(Source(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]
+        plain = [unpack(CorpusFile(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]
         yield [Opened(there, str(part)) for there, part in zip(plain, paths, strict=True)]
 
 

@@ -29,7 +29,6 @@ class RandomLabels(Lexicon):
         super().__init__(name, digest, senses, reference.report, self._labels)
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """See the base class."""
         names = sorted({name for sense in senses for name in sense.sememes})
         key = hashlib.sha256(f"{self._seed} {word}".encode("utf-8", "surrogatepass")).digest()
         drawn = np.random.default_rng(int.from_bytes(key)).choice(len(self._labels), len(names), replace=False)
