@@ -114,9 +114,10 @@ def test_leftovers_of_processes_that_are_gone_are_removed(tmp_path: Path) -> Non
 def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("天地 人和 大学 。\n" * 20_000, encoding="utf-8")
     script = (
-        "import sys\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
+        "import sys, time\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
         "from sememekit.prepare.settings import PreprocessSettings\n"
-        "def told(stage, done, total):\n    if stage == 'shards' and done: Path(sys.argv[2], 'begun').touch()\n"
+        "def told(stage, done, total):\n    if stage == 'shards' and done:\n"
+        "        Path(sys.argv[2], 'begun').touch()\n        time.sleep(600)\n"  # until it is killed
         "if __name__ == '__main__':\n"
         "    settings = PreprocessSettings(workers=2, shard_bytes=20_000)\n"
         "    preprocess('plain', Path(sys.argv[1]), Path(sys.argv[2], 'out'), settings, progress=told)\n"
@@ -124,13 +125,13 @@ def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(script)
     parent = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path / "text.txt"), str(tmp_path)])
     try:
-        wait_for(lambda: (tmp_path / "begun").exists(), 120)
+        wait_for(lambda: (tmp_path / "begun").exists(), 240)
         workers = children(parent.pid)
         assert len(workers) >= 2
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    wait_for(lambda: not any(is_alive(worker) for worker in workers), 30)
+    wait_for(lambda: not any(is_alive(worker) for worker in workers), 240)
 
 
 def children(process: int) -> list[int]:
