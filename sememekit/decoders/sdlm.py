@@ -78,7 +78,6 @@ class SDLM(NormalisedScores):
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return frozenset({"graph"})
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -121,7 +120,7 @@ class SDLM(NormalisedScores):
         )
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """See ``NormalisedScores.scores``: the log-sum-exp of the logits of a word's senses."""
+        """The log-sum-exp of the logits of a word's senses."""
         transformed, gates, mixing = self._experts(hidden)
         structure, vectors, bias = self._part(words)
         logits = sense_logits(structure, transformed, vectors, gates, mixing, bias)
@@ -137,11 +136,11 @@ class SDLM(NormalisedScores):
         return structure, functional.embedding(words, self.words.weight), bias
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``NormalisedScores.exact_nll``; no distribution over words is built."""
+        """No distribution over words is built."""
         return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)
 
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
-        """See ``NormalisedScores.sampled_nll``: the senses of the drawn words and of the targets alone."""
+        """The senses of the drawn words and of the targets alone."""
         return self._nll(hidden, draw.words, draw.target, draw.correction)
 
     def _nll(self, hidden: Tensor, words: Tensor | None, target: Tensor, correction: Tensor | None) -> Tensor:
@@ -151,7 +150,7 @@ class SDLM(NormalisedScores):
         return sense_nll(structure, transformed, vectors, gates, mixing, bias, target, block, correction)
 
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
-        """See ``Decoder.evidence``: the share of a sense is p(s) / p(w), the gates are q."""
+        """The share of a sense is p(s) / p(w), the gates are q."""
         transformed, gates, mixing = self._experts(hidden.reshape(1, -1))
         logits = sense_logits(self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias)[:, 0]
         by_word = []

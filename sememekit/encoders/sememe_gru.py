@@ -33,7 +33,6 @@ class GRUBefore(OwnLayer):
         self.candidate = nn.Linear(size, size)
 
     def forward(self, x: Tensor, pi: Pi | None, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,), and ``pi`` is not looked at."""
         candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)
         return (
             gru_scan(
@@ -70,7 +69,6 @@ class GRUGate(OwnLayer):
         self.output = nn.Linear(sememe_size, size) if gate_output == "mapped" else None
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,)."""
         candidate, gates = linear(x, self.input).split([self.size, 3 * self.size], dim=-1)
         direct = pi.rows if self.output is None else linear(pi.rows, self.output)
         return (
@@ -109,7 +107,6 @@ class GRUCell(OwnLayer):
         self.sememe_candidate = nn.Linear(size, size) if candidate == "release" else None
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,)."""
         gate, value = linear(pi.rows, self.sememe_cell).split(self.size, dim=-1)
         sememe_hidden = torch.sigmoid(gate) * torch.tanh(value)
         candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)

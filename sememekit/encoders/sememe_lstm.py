@@ -33,7 +33,6 @@ class LSTMGate(OwnLayer):
         self.output = nn.Linear(sememe_size, size)
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h, c)."""
         hidden, cell = state
         ready = linear(x, self.input) + self.recurrent.bias
         ready[..., self.size :] += pi.spread(linear(pi.rows, self.sememes))
@@ -63,7 +62,6 @@ class LSTMCell(OwnLayer):
         """From h_s to i, o, f_s, u."""
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h, c)."""
         size = self.size
         hidden, cell = state
         own = linear(pi.rows, self.sememe_cell)

@@ -25,7 +25,6 @@ class Classification(TextClassifier):
 
     @classmethod
     def num_features(cls, size: int) -> int:
-        """See ``TextClassifier.num_features``."""
         return size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:

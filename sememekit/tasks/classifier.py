@@ -133,7 +133,6 @@ class TextClassifier(LabelPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
         embedding = cls.make_embedding(settings, resources.vocabulary)
         encoder = resources.make_encoder(settings.embedding_size)
         return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
@@ -181,7 +180,6 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = -1
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """See ``LabelPredictor.vector_coverage``."""
         if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
             return None
         tokens = np.asarray(data.tokens(split))
@@ -309,21 +307,18 @@ class TextClassifier(LabelPredictor):
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
-        """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
+        """Examples of similar length together, in an order that ``order`` decides."""
         examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``: examples do not depend on each other."""
         return ()
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
@@ -376,12 +371,12 @@ class TextClassifier(LabelPredictor):
         return accuracy_of(confusion, self.labels), nats
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: accuracy as a share, nats summed, and the number of examples."""
+        """Accuracy as a share, nats summed, and the number of examples."""
         accuracy, nats = self.judge(data, split)
         return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
+        """The share of the label that is the most frequent in training."""
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}

@@ -89,7 +89,6 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
         embedding = cls.make_embedding(settings, resources.vocabulary)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
@@ -109,7 +108,6 @@ class LanguageModel(WordPredictor):
 
     @property
     def evaluation_batch_size(self) -> int:
-        """See ``WordPredictor.evaluation_batch_size``."""
         return self.settings.evaluation_batch_size
 
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -145,26 +143,22 @@ class LanguageModel(WordPredictor):
         )
 
     def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``: the decoder is told how often each word is predicted."""
         self.decoder.begin(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Tensor]:
-        """See ``Task.batches``; a batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
+        """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
         for begin, end in pairwise(self._bounds(columns, order)[first:]):
             chunk = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(chunk).to(self.device, non_blocking=True)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``."""
         return self.encoder.start(self.settings.batch_size)
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         encoded, contexts = self._encode(batch[:-1], carry)
         nats = self.decoder.nll(contexts, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
@@ -177,15 +171,13 @@ class LanguageModel(WordPredictor):
         )
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
     def after_rate_cut(self) -> None:
-        """See ``Task.after_rate_cut``: the decoder's turn."""
         self.decoder.after_rate_cut()
 
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
-        """See ``Task.losses``: ``small_batch_size`` columns at a time."""
+        """``small_batch_size`` columns at a time."""
         columns = batch.shape[1]
         size = self.settings.small_batch_size or columns
         carries: list[Carry] = []
@@ -215,7 +207,6 @@ class LanguageModel(WordPredictor):
         chunk_length: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[Scored]:
-        """See ``WordPredictor.score``."""
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
         length = chunk_length or self.settings.evaluation_chunk_length
         done, total = 0, len(tokens) - 1
@@ -234,17 +225,16 @@ class LanguageModel(WordPredictor):
                     progress(done, total)
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``. Terms of the loss have perplexities of their own, whose product is the perplexity."""
+        """Terms of the loss have perplexities of their own, whose product is the perplexity."""
         whole, parts = tallies(self.score(data.tokens(split)))
         metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
         return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the unigram model of the training split."""
+        """The unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
     def uniform(self) -> float:
-        """See ``Task.uniform``."""
         return float(len(self.vocabulary))
 
 

@@ -22,7 +22,6 @@ class Inference(TextClassifier):
 
     @classmethod
     def num_features(cls, size: int) -> int:
-        """See ``TextClassifier.num_features``."""
         return 4 * size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:

@@ -131,7 +131,6 @@ class SequenceToSequence(TextWriter):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
         embedding = cls.make_embedding(settings, resources.vocabulary)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
@@ -139,7 +138,7 @@ class SequenceToSequence(TextWriter):
 
     @property
     def headline(self) -> Headline:
-        """See ``Task.headline``: the likelihood of the references, never the accuracy of words."""
+        """The likelihood of the references, never the accuracy of words."""
         return Headline("perplexity", lower_is_better=True)
 
     @staticmethod
@@ -156,11 +155,9 @@ class SequenceToSequence(TextWriter):
 
     @property
     def search(self) -> BeamSettings:
-        """See ``TextWriter.search``."""
         return self.settings.search
 
     def check_source(self, words: int, where: str) -> None:
-        """See ``TextWriter.check_source``."""
         settings = self.settings
         if not words:
             raise DataError(f"{where}: the source is empty; a text needs a word at least")
@@ -232,45 +229,38 @@ class SequenceToSequence(TextWriter):
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
     def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``: the decoder is told how often each word is one of a target, ends included."""
+        """The decoder is told how often each word is one of a target, ends included."""
         self.decoder.begin(self._target_counts(self._examples(data, "train")))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[PairBatch]:
-        """See ``Task.batches``: sources of similar length together, in an order that ``order`` decides."""
+        """Sources of similar length together, in an order that ``order`` decides."""
         examples = self._examples(data, "train")
         for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``: pairs do not depend on each other."""
         return ()
 
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         nats = self.decoder.nll(self._contexts(batch), batch.words)
         return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
     def after_rate_cut(self) -> None:
-        """See ``Task.after_rate_cut``: the decoder's turn."""
         self.decoder.after_rate_cut()
 
     @property
     def end(self) -> int:
-        """See ``TextWriter.end``."""
         return self._end
 
     def score_pairs(
         self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
     ) -> Iterator[Scored]:
-        """See ``TextWriter.score_pairs``."""
         examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
@@ -287,19 +277,18 @@ class SequenceToSequence(TextWriter):
                     progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: perplexity per word of the targets, ends included, and of the terms of the loss."""
+        """Perplexity per word of the targets, ends included, and of the terms of the loss."""
         whole, parts = tallies(self.score_pairs(data, split))
         metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
         return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the add-one unigram model of the targets of training."""
+        """The add-one unigram model of the targets of training."""
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
     def uniform(self) -> float | None:
-        """See ``Task.uniform``."""
         return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
 
     def _target_counts(self, examples: Examples) -> np.ndarray:
@@ -319,7 +308,7 @@ class SequenceToSequence(TextWriter):
         search: BeamSettings | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[list[Hypothesis]]:
-        """See ``TextWriter.write``: sources of similar length go through together, the longest first."""
+        """Sources of similar length go through together, the longest first."""
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -339,14 +328,12 @@ class SequenceToSequence(TextWriter):
         return found
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
-        """See ``search.beam.StepFunction``."""
         contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
         log_probs, ids = self.decoder.likeliest(contexts, count)
         return log_probs, ids, state, weights.argmax(dim=-1)
 
     @torch.no_grad()
     def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
-        """See ``TextWriter.reread``."""
         with evaluating(self):
             batch = self.batch_of([(source, np.array(words, dtype=np.int64))])
             memory, state = self._read(batch.source, batch.source_lengths)

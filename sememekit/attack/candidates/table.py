@@ -34,7 +34,6 @@ class TableCandidates(Candidates):
         self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See ``Candidates.table``."""
         path = Path(self.settings.path).expanduser()
         try:
             data = path.read_bytes()
@@ -55,7 +54,6 @@ class TableCandidates(Candidates):
         }
 
     def sources(self) -> dict[str, str]:
-        """See ``Candidates.sources``."""
         return {Path(self.settings.path).name: self._sha256}
 
 

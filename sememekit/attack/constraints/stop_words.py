@@ -54,7 +54,6 @@ class StopWords(Constraint):
         self._words = _read(Path(settings.file).expanduser()) if settings.file else ENGLISH | CHINESE
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
 
