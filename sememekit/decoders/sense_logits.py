@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import Incidence, product
+from sememekit.layers import Incidence
 from sememekit.sememes import SememeGraph
 
 
@@ -196,7 +196,7 @@ class _SenseNLL(torch.autograd.Function):
         for begin in range(0, num_tokens, block):
             part = slice(begin, min(begin + block, num_tokens))
             contexts = transformed_lowered[:, :, part].transpose(1, 2)
-            scores = [product(words_lowered, contexts[r]) for r in range(num_bases)]
+            scores = [words_lowered @ contexts[r].T for r in range(num_bases)]
             part_gates = gates[:, part].contiguous()
             logits = _start(bias, structure.num_senses, scores[0])
             for r in range(num_bases):
@@ -248,8 +248,8 @@ class _SenseNLL(torch.autograd.Function):
                 grad_gates[:, part] += of_sememe * mixing[r][:, None]
             flat = grad_scores.view(structure.num_words, num_bases * size)
             contexts = transformed_lowered[:, :, part].transpose(1, 2).reshape(num_bases * size, width)
-            grad_words += product(flat, contexts.T)
-            grad_part = product(flat.T, words_lowered.T).view(num_bases, size, width).transpose(1, 2)
+            grad_words += flat @ contexts
+            grad_part = (flat.T @ words_lowered).view(num_bases, size, width).transpose(1, 2)
             grad_transformed[:, :, part] = grad_part.to(transformed.dtype)
         return None, grad_transformed, grad_words, grad_gates, grad_mixing, grad_bias, None, None, None, None
 

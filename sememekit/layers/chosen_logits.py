@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 KEPT_BYTES = 1 << 30
 """Memory for probabilities that the backward pass uses again; those of further contexts are computed a second time."""
 
@@ -117,7 +115,7 @@ class _Store:
         self.again: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def logits(self, rows: Tensor) -> Tensor:
-        logits = product(rows, self.words)
+        logits = rows @ self.words.T
         return logits if self.bias is None else logits.add_(self.bias)
 
     def look(self, rows: Tensor, targets: Tensor, *, keep: bool) -> _Found:
@@ -175,7 +173,7 @@ class _Pick(torch.autograd.Function):
             else:
                 probabilities = store.logits(rows[part]).sub_(normaliser[part, None]).exp_()
                 store.again.append((rows[part], normaliser[part], grad_normaliser[part]))
-            parts.append(product(probabilities, store.words.t()))
+            parts.append(probabilities @ store.words)
         store.picks.append((rows, targets, grad_picked))
         grad_rows = torch.cat(parts).mul_(grad_normaliser[:, None])
         grad_rows += (grad_picked.unsqueeze(2) * store.words[targets]).sum(1)

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 
 def gru_scan(
     ready_gates: Tensor,
@@ -63,14 +61,14 @@ class _GRUScan(torch.autograd.Function):
         candidates = torch.empty_like(ready_candidate)
         for t in range(steps):
             h = hiddens[t]
-            z, r, *o_s = torch.add(ready_gates[t], product(h, to_gates), out=gates[t]).sigmoid_().split(size, dim=1)
+            z, r, *o_s = torch.addmm(ready_gates[t], h, to_gates.T, out=gates[t]).sigmoid_().split(size, dim=1)
             torch.mul(r, h, out=passed[t, :, :size])
             if second is not None:
                 if apart:
                     torch.mul(r, second[t], out=passed[t, :, size:])
                 else:
                     passed[t].addcmul_(r, second[t])
-            n = torch.add(ready_candidate[t], product(passed[t], to_candidate), out=candidates[t]).tanh_()
+            n = torch.addmm(ready_candidate[t], passed[t], to_candidate.T, out=candidates[t]).tanh_()
             after = torch.lerp(h, n, z, out=hiddens[t + 1])
             if output is not None:
                 after.addcmul_(o_s[0], output[t])
@@ -99,7 +97,7 @@ class _GRUScan(torch.autograd.Function):
         for t in range(steps - 1, -1, -1):
             dh = dh + grad_hiddens[t]
             dn = grad_candidate[t].mul_(dh)
-            d_passed = product(dn, to_candidate.t())
+            d_passed = dn @ to_candidate
             d_first = d_passed[:, :size]
             dr = d_first * under_reset[t]
             if grad_second is not None:
@@ -114,7 +112,7 @@ class _GRUScan(torch.autograd.Function):
             if grad_output is not None:
                 slope[:, 2 * size :].mul_(dh)
                 torch.mul(dh, o_s[0][t], out=grad_output[t])
-            dh = product(slope, to_gates.t()).addcmul_(dh, kept[t]).addcmul_(d_first, r[t])
-        grad_to_gates = product(slopes.view(-1, width).t(), before.reshape(-1, size).t())
-        grad_to_candidate = product(grad_candidate.view(-1, size).t(), passed.view(-1, passed.shape[2]).t())
+            dh = (slope @ to_gates).addcmul_(dh, kept[t]).addcmul_(d_first, r[t])
+        grad_to_gates = slopes.view(-1, width).T @ before.reshape(-1, size)
+        grad_to_candidate = grad_candidate.view(-1, size).T @ passed.view(-1, passed.shape[2])
         return slopes, grad_candidate, grad_to_gates, grad_to_candidate, dh, grad_second, grad_output

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 
 def lstm_scan(
     ready: Tensor,
@@ -62,7 +60,7 @@ class _LSTMScan(torch.autograd.Function):
         gates = torch.empty_like(ready)
         for t in range(steps):
             seen = hiddens[t] if mask is None else hiddens[t] * mask
-            torch.add(ready[t], product(seen, recurrent), out=gates[t])
+            torch.addmm(ready[t], seen, recurrent.T, out=gates[t])
             gates[t, :, :size].tanh_()
             gates[t, :, size:].sigmoid_()
             u, f, i, o, *o_s = gates[t].split(size, dim=1)
@@ -97,7 +95,6 @@ class _LSTMScan(torch.autograd.Function):
         grad_ready = slopes.view(steps, batch, width // size, size)
         grad_added = torch.empty_like(squashed) if ctx.has_added else None
         grad_output = torch.empty_like(squashed) if output is not None else None
-        to_hidden = recurrent.t()
         dh = torch.zeros_like(hiddens[0])
         dc = torch.zeros_like(dh)
         for t in range(steps - 1, -1, -1):
@@ -113,9 +110,9 @@ class _LSTMScan(torch.autograd.Function):
             if grad_output is not None:
                 torch.mul(dh, o_s[0][t], out=grad_output[t])
             dc.mul_(f[t])
-            dh = product(slopes[t], to_hidden)
+            dh = slopes[t] @ recurrent
             if mask is not None:
                 dh.mul_(mask)
         seen = hiddens[:-1] if mask is None else hiddens[:-1] * mask
-        grad_recurrent = product(slopes.view(-1, width).t(), seen.reshape(-1, size).t())
+        grad_recurrent = slopes.view(-1, width).T @ seen.reshape(-1, size)
         return slopes, grad_recurrent, dh, dc, grad_added, grad_output, None
