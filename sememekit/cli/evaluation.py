@@ -214,7 +214,7 @@ def evaluate(
     else:
         print_fields(f"Metrics of {run} on {report.split}", report, skip=("run", "split", "vectors", *_TABLES))
         if "vectors" in metrics:
-            from sememekit.tasks.base import VectorCoverage
+            from sememekit.tasks.vectors import VectorCoverage
 
             say(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
         if "confusion" in metrics:

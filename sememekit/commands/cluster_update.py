@@ -18,9 +18,9 @@ from sememekit.config import Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
+from sememekit.measure.scored import tallies
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.build import CLUSTERS, LoadedRun, load_run
-from sememekit.tasks.base import tallies
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.chunks import CHUNKS
 from sememekit.training import Report, RunFolder, autocast

@@ -41,7 +41,8 @@ from sememekit.runs.build import (
     vocabulary_of_run,
 )
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import Task, VectorCoverage, is_label_predictor
+from sememekit.tasks.base import Task, is_label_predictor
+from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import EpochReport, Report, RunFolder, StopReport, Trainer
 from sememekit.training.checkpoint import Snapshot, write_run_manifest

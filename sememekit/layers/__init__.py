@@ -2,6 +2,7 @@
 
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
+from sememekit.layers.embedding import uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.grouped_top import grouped_top
 from sememekit.layers.gru_scan import gru_scan
@@ -47,5 +48,6 @@ __all__ = [
     "sample_path",
     "segment_logsumexp",
     "shared_dropout",
+    "uniform_embedding",
     "weighted_sum",
 ]

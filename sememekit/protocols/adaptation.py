@@ -15,6 +15,7 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.measure.scored import Scored, tallies
 from sememekit.protocols import (
     STATISTICS_FILE,
     CacheGrid,
@@ -30,7 +31,7 @@ from sememekit.protocols import (
     tune_cache,
     with_cache,
 )
-from sememekit.tasks.base import Scored, WordPredictor, tallies
+from sememekit.tasks.base import WordPredictor
 
 Progress = Callable[[str, int, int | None], None]
 

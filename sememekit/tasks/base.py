@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,9 +18,10 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
-from sememekit.measure import Tally
 from sememekit.measure.classes import Accuracy
+from sememekit.measure.scored import Scored
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -115,6 +116,11 @@ class Task(nn.Module, ABC):
     def headline(self) -> Headline:
         """The metric that chooses the best weights."""
 
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.parameters()).device
+
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
         """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
@@ -190,40 +196,6 @@ class Task(nn.Module, ABC):
         return None
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A chunk of scored text.
-
-    Attributes:
-        targets: (T, B) word ids that were predicted.
-        nats: (T, B) negative log-likelihood of each.
-        mask: (T, B) which of them count; the rest is padding.
-        parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
-        hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
-        places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
-    """
-
-    targets: Tensor
-    nats: Tensor
-    mask: Tensor
-    parts: Mapping[str, Tensor] = field(default_factory=dict)
-    hidden: Tensor | None = None
-    places: NDArray[np.int64] | None = None
-
-
-def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
-    """Nats and predicted tokens of scored text, and the same for each of its parts, summed in float64."""
-    nats: dict[str, Tensor] = {}
-    whole, count = torch.zeros((), dtype=torch.float64), 0
-    for chunk in chunks:
-        count += int(chunk.mask.sum())
-        whole += chunk.nats.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
-        for name, part in chunk.parts.items():
-            total = part.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
-            nats[name] = nats[name] + total if name in nats else total
-    return Tally(float(whole), count), {name: Tally(float(total), count) for name, total in nats.items()}
-
-
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
 
@@ -232,11 +204,6 @@ class WordPredictor(Task):
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-
-    @property
-    @abstractmethod
-    def device(self) -> torch.device:
-        """Where the parameters are."""
 
     @property
     @abstractmethod
@@ -295,41 +262,6 @@ class SentencePredictor(Task):
         Yields:
             numbers of sentences and the nats of each, every sentence once, in any order.
         """
-
-
-class VectorCoverage(Settings):
-    """How much of a text has a vector in the file that a model of labels began with.
-
-    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
-
-    Attributes:
-        split: which text.
-        file: as the run names it.
-        words, words_with_vector: different words of the split.
-        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
-        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
-    """
-
-    split: str
-    file: str
-    words: int
-    words_with_vector: int
-    tokens: int
-    tokens_with_vector: int
-    outside: str
-
-    def sentence(self) -> str:
-        """For a person."""
-        others = {
-            "random": "the others have random ones",
-            "unknown": "the others are read as <unk>",
-            "drop": "the others are left out of the texts",
-        }
-        tokens, words = self.tokens_with_vector, self.words_with_vector
-        return (
-            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
-            f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
-        )
 
 
 class LabelPredictor(Task):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Self, final
@@ -18,10 +17,12 @@ from sememekit.data.batching import evaluation_columns, random_chunks, training_
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.layers import at_least_single, shared_dropout
+from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
+from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.tasks.base import BatchLoss, Carry, Headline, WordPredictor
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import evaluating, score_targets
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -89,22 +90,10 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = cls.make_embedding(settings, resources.vocabulary)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
-
-    @staticmethod
-    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
-        """(V, E) word vectors, uniform in +-0.1."""
-        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -0.1, 0.1)
-        return embedding
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
 
     @property
     def evaluation_batch_size(self) -> int:
@@ -217,18 +206,13 @@ class LanguageModel(WordPredictor):
                 target = torch.from_numpy(targets[part]).to(self.device)
                 with torch.no_grad():
                     hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
-                    parts = self.decoder.nll_parts(hidden, target)
-                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(hidden, target)
-                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device), parts, hidden)
+                yield score_targets(self.decoder, hidden, target, torch.from_numpy(mask[part]).to(self.device))
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Terms of the loss have perplexities of their own, whose product is the perplexity."""
-        whole, parts = tallies(self.score(data.tokens(split)))
-        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
-        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
+        return perplexity_metrics(self.score(data.tokens(split)))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """The unigram model of the training split."""
@@ -236,14 +220,3 @@ class LanguageModel(WordPredictor):
 
     def uniform(self) -> float:
         return float(len(self.vocabulary))
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, the former mode afterwards."""
-    before = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(before)

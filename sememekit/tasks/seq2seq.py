@@ -19,16 +19,18 @@ from sememekit.data.prepared import Examples, PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import at_least_single
+from sememekit.layers import at_least_single, uniform_embedding
 from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
+from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, tallies
-from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.base import BatchLoss, Carry, Headline
+from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.writing import Ids, Rereading, TextWriter
+from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.writing import Rereading, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
 TEXTS = ("source", "target")
@@ -112,7 +114,8 @@ class SequenceToSequence(TextWriter):
         self.settings = settings
         self.vocabulary = vocabulary
         self.embedding = embedding
-        self.source_embedding = embedding if settings.share_embedding else self.make_embedding(settings, vocabulary)
+        own = settings.share_embedding
+        self.source_embedding = embedding if own else uniform_embedding(len(vocabulary), settings.embedding_size)
         self.encoder = encoder
         self.writer = AttentionalRNN(
             settings.embedding_size,
@@ -131,7 +134,7 @@ class SequenceToSequence(TextWriter):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = cls.make_embedding(settings, resources.vocabulary)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
@@ -140,18 +143,6 @@ class SequenceToSequence(TextWriter):
     def headline(self) -> Headline:
         """The likelihood of the references, never the accuracy of words."""
         return Headline("perplexity", lower_is_better=True)
-
-    @staticmethod
-    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
-        """(V, E) word vectors, uniform in +-0.1."""
-        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -0.1, 0.1)
-        return embedding
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
 
     @property
     def search(self) -> BeamSettings:
@@ -183,10 +174,10 @@ class SequenceToSequence(TextWriter):
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
         """A padded batch of pairs of word ids."""
-        source, lengths = _padded([self._cut(source) for source, _ in pairs])
+        source, lengths = padded([self._cut(source) for source, _ in pairs])
         targets = [target for _, target in pairs]
-        before, _ = _padded([np.concatenate([[self._begin], target]) for target in targets])
-        words, _ = _padded([np.concatenate([target, [self._end]]) for target in targets])
+        before, _ = padded(targets, begin=[self._begin])
+        words, _ = padded(targets, end=[self._end])
         target_lengths = np.array([len(target) + 1 for target in targets])
         real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
         return PairBatch(
@@ -267,20 +258,16 @@ class SequenceToSequence(TextWriter):
                 batch = self._gather(examples, chosen)
                 with torch.no_grad():
                     contexts = self._contexts(batch)
-                    parts = self.decoder.nll_parts(contexts, batch.words)
-                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(contexts, batch.words)
                 real = batch.real.cpu().numpy()
                 places = np.stack([chosen[real % len(chosen)], real // len(chosen)], axis=1)
-                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts, places)
+                yield score_targets(self.decoder, contexts, batch.words, torch.ones_like(batch.words, dtype=torch.bool), places)
                 done += len(chosen)
                 if progress is not None:
                     progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         """Perplexity per word of the targets, ends included, and of the terms of the loss."""
-        whole, parts = tallies(self.score_pairs(data, split))
-        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
-        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
+        return perplexity_metrics(self.score_pairs(data, split))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """The add-one unigram model of the targets of training."""
@@ -317,7 +304,7 @@ class SequenceToSequence(TextWriter):
         lengths, done = np.array([len(source) for source in sources], dtype=np.int64), 0
         with evaluating(self):
             for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
-                ids, own = _padded([self._cut(sources[index]) for index in chosen])
+                ids, own = padded([self._cut(sources[index]) for index in chosen])
                 memory, state = self._read(self._place(ids), torch.from_numpy(own))
                 best = beam_search(self._step, state, memory, begin=self._begin, end=self._end, settings=how, banned=banned)
                 for index, hypotheses in zip(chosen.tolist(), best, strict=True):
@@ -340,12 +327,3 @@ class SequenceToSequence(TextWriter):
             written = self.writer(self.embedding(batch.before[: len(words)]), state, memory)
             contexts = written.outputs[:, 0]
             return Rereading(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))
-
-
-def _padded(rows: Sequence[Ids]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (T, B), padded with 0 at the end of each row, and the lengths (B,)."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    ids = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
-    for column, row in enumerate(rows):
-        ids[: len(row), column] = row
-    return ids, lengths

@@ -7,23 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData, Wordings
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.scored import Scored
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks.base import Kind, Scored, Task, WordPredictor, is_label_predictor, word_predictor
+from sememekit.tasks.base import Kind, Task, WordPredictor, is_label_predictor, word_predictor
+from sememekit.tasks.padding import Ids
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
-
-Ids = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,6 @@ class TextWriter(Task):
     encoder: Encoder
     decoder: Decoder
     judged_by: ClassVar[Literal["rouge", "bleu"]]
-
-    @property
-    @abstractmethod
-    def device(self) -> torch.device:
-        """Where the parameters are."""
 
     @property
     @abstractmethod

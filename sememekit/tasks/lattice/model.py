@@ -22,7 +22,6 @@ from sememekit.layers import ending_edges, linear, log_marginal, rows_of, shared
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor, Task
-from sememekit.tasks.language_model import evaluating
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch, roomy
 from sememekit.tasks.lattice.entries import Entries, make_entries
 from sememekit.tasks.lattice.parts import Composition, Inner, SubModel
@@ -31,6 +30,7 @@ from sememekit.tasks.lattice.senses import sense_copies, start_from_sememes
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, SAMPLED, TREES, Merging, Walked, walk
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import evaluating
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
