@@ -31,6 +31,7 @@ def write_files(folder: Path) -> None:
     draw.shuffle(english)
     write_splits(folder / "PTB_FOLDER", "ptb.{}.txt", english)
     write_splits(folder / "EN_FOLDER", "{}.txt", english)
+    write_lines(folder / "words.txt", english[:5])
     write_labels(folder, draw)
     write_lexicons(folder)
     write_pairs(folder, draw)

@@ -6,6 +6,7 @@ the command and its flags stay. Records of runs (docs/results) are not covered.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ ADAM = "--set optimizer.name=adam --set optimizer.learning_rate=0.01"
 LABELS = f"{SHORT} --set encoder.hidden_size=8 --set task.classifier_size=8 --set task.batch_size=8 {ADAM}"
 LATTICE = f"{SMALL} --set task.sub_size=6 --set task.evaluation_batch_size=10 --set optimizer.learning_rate=0.01"
 PAIRS = f"{SMALL} --set task.hidden_size=8 {ADAM}"
+MIXTURE = f"{SMALL} {RATE} --set encoder.output_size=8 --set decoder.num_components=2 --set task.evaluation_batch_size=4"
 CLUSTERS = f"{SMALL} {RATE} --set decoder.update_every=9"
 
 
@@ -47,66 +49,61 @@ class Adapted:
 
 ADAPTED: dict[tuple[str, str], Adapted] = {
     ("README.md", "sememekit quickstart"): Adapted(f"--share 0.005 {SMALL} {RATE}"),
-    ("README.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
-    ("README.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
-    ("README.md", "sememekit preprocess gigaword FOLDER"): Adapted(put={"FOLDER": "GIGAWORD"}),
-    ("README.md", "sememekit preprocess gigaword SUMDATA"): Adapted(put={"SUMDATA": "GIGAWORD"}),
     ("README.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
-    ("README.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(
-        f"{SMALL} {RATE} --set encoder.output_size=8 --set decoder.num_components=2 --set task.evaluation_batch_size=4"
+    ("docs/attacks.md", "sememekit train --task classification"): Adapted(LABELS),
+    ("docs/attacks.md", "sememekit attack runs/sst2 --data test.tsv --search genetic"): Adapted(
+        "--set attack.limit=6 --set search.population=4 --set search.generations=2"
     ),
-    ("README.md", "sememekit train --from runs/mos"): Adapted(SHORT),
-    ("README.md", "sememekit train --task nli --encoder bilstm"): Adapted(f"{LABELS} --set schedule.epochs=6"),
-    ("README.md", "sememekit train --task headline --encoder bilstm"): Adapted(
-        PAIRS, before=("sememekit build-sememe-graph --source open --data data/headlines --out h.graph",)
-    ),
-    ("README.md", "sememekit train --recipe lattice/chinese-l3"): Adapted(LATTICE),
-    ("README.md", "sememekit analyze runs/softmax runs/mos"): Adapted(
-        before=(f"sememekit train --data data/ptb --out runs/softmax {SMALL} {RATE}",)
-    ),
-    ("README.md", "sememekit explain runs/nli"): Adapted(
-        put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
-    ),
-    ("README.md", "sememekit explain runs/headlines"): Adapted(put={"ARTICLE": "今天北京的记者看苹果。"}),
-    ("README.md", "sememekit clusters runs/words"): Adapted(
-        put={"be iraq": "dog parks"},
-        before=(f"sememekit train --data data/ptb --decoder self_organized --out runs/words {CLUSTERS}",),
-    ),
-    ("README.md", "sememekit attack runs/sst2"): Adapted(
-        "--set attack.limit=6 --set search.population=4 --set search.generations=2",
-        before=(
-            "sememekit preprocess sst2 sst2 --out data/sst2",
-            f"sememekit train --task classification --encoder lstm --data data/sst2 --out runs/sst2 {LABELS}",
-            "sememekit attack runs/sst2 --data test.tsv --search greedy --candidates sememe --source table:english.tsv "
-            "--out attacks/3 --set attack.limit=6",
-        ),
-    ),
-    ("README.md", "sememekit attack runs/nli"): Adapted(
-        "--set attack.limit=15 --set search.population=6 --set search.generations=3"
-    ),
-    ("README.md", "sememekit train --task nli --data data/snli --augment"): Adapted(f"{LABELS} --set task.embedding_size=8"),
-    ("README.md", "sememekit train --recipe sdlm/tied-medium-sdlm"): Adapted(f"{SMALL} {RATE}"),
-    ("README.md", "sememekit train --decoder self_organized --data data/titles"): Adapted(CLUSTERS),
-    ("README.md", "sememekit train --task headline --decoder self_organized"): Adapted(PAIRS),
-    ("README.md", "sememekit train --encoder lstm --set encoder.injection=cell"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/attacks.md", "sememekit attack runs/sst2 --data test.tsv --search greedy"): Adapted("--set attack.limit=6"),
     ("docs/attacks.md", "sememekit attack mine:predict"): Adapted(put={"test.tsv": "named.tsv"}),
-    ("docs/attacks.md", "sememekit attack RUN --data test.tsv --candidates embedding"): Adapted(
-        put={"RUN": "runs/sst2"},
-        before=(
-            "sememekit preprocess sst2 sst2 --out data/sst2",
-            f"sememekit train --task classification --encoder lstm --data data/sst2 --out runs/sst2 {LABELS}",
-        ),
-    ),
+    ("docs/attacks.md", "sememekit attack RUN --data test.tsv --candidates embedding"): Adapted(put={"RUN": "runs/sst2"}),
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source"): Adapted(
         put={"RUN": "runs/sst2", "/usr/share/wordnet": "DICT"}
     ),
-    ("docs/clusters.md", "sememekit clusters runs/words"): Adapted(
+    ("docs/attacks.md", "sememekit train --task nli --encoder"): Adapted(f"{LABELS} --set schedule.epochs=6"),
+    ("docs/attacks.md", "sememekit attack runs/nli"): Adapted(
+        "--set attack.limit=15 --set search.population=6 --set search.generations=3"
+    ),
+    ("docs/attacks.md", "sememekit train --task nli --data data/snli --augment"): Adapted(
+        f"{LABELS} --set task.embedding_size=8"
+    ),
+    ("docs/classification.md", "sememekit train"): Adapted(f"{LABELS} --set schedule.epochs=6"),
+    ("docs/classification.md", "sememekit explain"): Adapted(
+        put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
+    ),
+    ("docs/clusters.md", "sememekit clusters runs/words --words"): Adapted(
+        put={"dog parks": "上海 工人"},
         before=(
             "sememekit preprocess plain text --segmenter none --out data/words",
             f"sememekit train --data data/words --decoder self_organized --out runs/words {CLUSTERS}",
-        )
+        ),
     ),
+    ("docs/data.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
+    ("docs/evaluation.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/evaluation.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
+    ("docs/explaining.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/explaining.md", "sememekit train --task nli"): Adapted(f"{LABELS} --set task.embedding_size=8"),
+    ("docs/explaining.md", "sememekit explain runs/nli"): Adapted(
+        put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
+    ),
+    ("docs/headlines.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
+    ("docs/headlines.md", "sememekit train --task headline --encoder bilstm"): Adapted(PAIRS),
+    ("docs/headlines.md", "sememekit explain runs/headlines"): Adapted(put={"ARTICLE": "今天北京的记者看苹果。"}),
+    ("docs/headlines.md", "sememekit preprocess gigaword FOLDER"): Adapted(put={"FOLDER": "GIGAWORD"}),
+    ("docs/headlines.md", "sememekit preprocess lcsts FOLDER"): Adapted(put={"FOLDER": "LCSTS"}),
+    ("docs/headlines.md", "sememekit preprocess switchboard"): Adapted(put={"FOLDER": "SWITCHBOARD"}),
+    ("docs/headlines.md", "sememekit preprocess duc"): Adapted(
+        before=(f"sememekit train --task headline --data data/giga --out runs/giga {PAIRS}",)
+    ),
+    ("docs/headlines.md", "sememekit preprocess lcsts PART_III.txt"): Adapted(
+        put={"hownet2000:glossary.dat": "hownet:HowNet.txt"},
+        before=(f"sememekit train --task headline --data data/lcsts --out runs/lcsts {PAIRS}",),
+    ),
+    ("docs/headlines.md", "sememekit preprocess gigaword SUMDATA"): Adapted(put={"SUMDATA": "GIGAWORD"}),
+    ("docs/headlines.md", "sememekit train --decoder self_organized"): Adapted(CLUSTERS),
+    ("docs/headlines.md", "sememekit train --task headline --decoder self_organized"): Adapted(PAIRS),
     ("docs/lattices.md", "sememekit train --recipe ours/sxu-characters-segmental"): Adapted(LATTICE),
+    ("docs/lattices.md", "sememekit train --recipe lattice/chinese-l3"): Adapted(LATTICE),
     ("docs/lattices.md", "sememekit explain runs/two"): Adapted(
         put={"打 发": "看 卖"},
         before=(
@@ -114,29 +111,33 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
             "--set task.copies=2 --set task.num_chunks=50",
         ),
     ),
-    ("docs/pairs.md", "sememekit preprocess gigaword"): Adapted(put={"FOLDER": "GIGAWORD"}),
-    ("docs/pairs.md", "sememekit preprocess lcsts FOLDER"): Adapted(put={"FOLDER": "LCSTS"}),
-    ("docs/pairs.md", "sememekit preprocess switchboard"): Adapted(put={"FOLDER": "SWITCHBOARD"}),
-    ("docs/pairs.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
-    ("docs/pairs.md", "sememekit preprocess duc"): Adapted(
-        before=(f"sememekit train --task headline --data data/giga --out runs/giga {PAIRS}",)
+    ("docs/lexicons.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
+    ("docs/output-layers.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/output-layers.md", "sememekit train --decoder adaptive"): Adapted(f"{SMALL} {RATE} --set decoder.cutoffs=[9]"),
+    ("docs/output-layers.md", "sememekit train --decoder sdlm"): Adapted(
+        f"{SMALL} {RATE}", put={"decoder.samples=1000": "decoder.samples=10"}
     ),
-    ("docs/pairs.md", "sememekit preprocess lcsts PART_III.txt"): Adapted(
-        put={"hownet2000:glossary.dat": "hownet:HowNet.txt"},
-        before=(f"sememekit train --task headline --data data/lcsts --out runs/headlines {PAIRS}",),
-    ),
+    ("docs/python.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/reproducing.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/training.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
+    ("docs/training.md", "sememekit train --from runs/mos"): Adapted(SHORT),
+    ("docs/training.md", "sememekit train --encoder lstm"): Adapted(f"{SMALL} {RATE}"),
 }
 """(page, beginning of a line) -> how it is run."""
 
 SLOW = ("docs/lattices.md",)
-"""Pages whose lines are run with ``-m slow``; a lattice is trained by a line of the README, too."""
+"""Pages whose lines are run with ``-m slow``."""
+
+PYTHON = "docs/python.md"
+"""The page whose blocks of Python are run one after the other, after its lines."""
 
 TOUR = "sememekit quickstart"
 """The line with a test of its own: it prepares part of a month and trains in processes."""
 
 
 def lines_of(page: str) -> list[str]:
-    """The command lines of the shell blocks of a page, without comments; the README's script has a test of its own."""
+    """The command lines of the shell blocks of a page, without comments and without the script of docs/training.md."""
     text = (ROOT / page).read_text(encoding="utf-8")
     text = re.sub(r"<!-- chain:.*?-->\n```sh\n.*?```", "", text, flags=re.DOTALL)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -221,6 +222,11 @@ def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path) -> None:
         except AssertionError as error:
             failed.append(str(error))
     assert not failed, "\n\n".join(failed)
+    if page == PYTHON:
+        names: dict[str, object] = {}
+        for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
+            exec(compile(code, page, "exec"), names)  # the page's own code
+        assert names["loss"] < math.log(len(names["words"])) + 1.0  # type: ignore[operator, arg-type]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from sememekit.analysis.evaluate import PAIRS, data_of_run, perplexity_signature
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
@@ -33,7 +33,7 @@ CONTEXT_WORDS: Final = 40
 """Words of a context that are shown where the text has no end of sentence."""
 
 
-class RunAnalysis(Settings):
+class RunAnalysis(Record):
     """What the predictions of one run look like.
 
     Attributes:
@@ -60,14 +60,14 @@ class RunAnalysis(Settings):
     divergence: float
 
 
-class Prediction(Settings):
+class Prediction(Record):
     """What one run expected: its likeliest words with their probabilities, and that of the word that came."""
 
     words: tuple[tuple[str, float], ...]
     reference: float
 
 
-class Case(Settings):
+class Case(Record):
     """One prediction of two runs.
 
     Attributes:
@@ -86,7 +86,7 @@ class Case(Settings):
     gain: float
 
 
-class Comparison(Settings):
+class Comparison(Record):
     """Where two runs differ most about the word that came, in the manner of Table 6, Yang et al. 2018.
 
     Attributes:
@@ -98,7 +98,7 @@ class Comparison(Settings):
     wins: float
 
 
-class Analysis(Settings):
+class Analysis(Record):
     """What ``analyze`` found.
 
     Attributes:

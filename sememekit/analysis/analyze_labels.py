@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sememekit.analysis.evaluate import data_of_run
 from sememekit.analysis.influence import influence, reads_sememes
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import Examples, PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
@@ -33,7 +33,7 @@ AT_LEAST: Final = 5
 """How often a word or a sememe must stand in the examples that are looked into, before its mean is shown."""
 
 
-class Group(Settings):
+class Group(Record):
     """Examples of one kind: how many, and the share of them that is labelled rightly with its 95 % interval (Wilson)."""
 
     name: str
@@ -43,7 +43,7 @@ class Group(Settings):
     high: float
 
 
-class Moved(Settings):
+class Moved(Record):
     """A word or a sememe, and what taking it away does on average.
 
     Attributes:
@@ -59,7 +59,7 @@ class Moved(Settings):
     size: float
 
 
-class LabelRun(Settings):
+class LabelRun(Record):
     """What one run does.
 
     Attributes:
@@ -85,7 +85,7 @@ class LabelRun(Settings):
     no_sememes: str | None
 
 
-class LabelComparison(Settings):
+class LabelComparison(Record):
     """Two runs on the same examples.
 
     Attributes:
@@ -100,7 +100,7 @@ class LabelComparison(Settings):
     p: float
 
 
-class LabelAnalysis(Settings):
+class LabelAnalysis(Record):
     """What ``analyze`` found about one or two classifiers.
 
     Attributes:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import ConfigDict
 
 from sememekit.analysis.judge_writing import judge_writing
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
@@ -30,7 +30,7 @@ SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
 
 
-class GroupPerplexity(Settings):
+class GroupPerplexity(Record):
     """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
 
     Attributes:
@@ -81,7 +81,7 @@ class PerplexityReport(Perplexity):
     marginal: str | None = None
 
 
-class MetricsReport(Settings):
+class MetricsReport(Record):
     """The metrics of a task by their usual names, beside where they come from."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=True)

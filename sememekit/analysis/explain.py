@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import torch
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import Signature
 from sememekit.decoders.base import SenseEvidence
 from sememekit.errors import ConfigError, DataError, SememekitError
@@ -25,7 +25,7 @@ BLANKS: Final = "blanks"
 _NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
 
 
-class ContextWord(Settings):
+class ContextWord(Record):
     """One word of the context.
 
     Attributes:
@@ -39,7 +39,7 @@ class ContextWord(Settings):
     known: bool
 
 
-class SememeGate(Settings):
+class SememeGate(Record):
     """A sememe and its gate q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
 
     Attributes:
@@ -53,7 +53,7 @@ class SememeGate(Settings):
     at_rest: float
 
 
-class SenseShare(Settings):
+class SenseShare(Record):
     """One sense of a predicted word.
 
     Attributes:
@@ -75,7 +75,7 @@ class SenseShare(Settings):
         return words[0] if set(words[1:]) == names else self.label
 
 
-class PredictedWord(Settings):
+class PredictedWord(Record):
     """A word that may come next.
 
     Attributes:
@@ -93,7 +93,7 @@ class PredictedWord(Settings):
     senses: tuple[SenseShare, ...] = ()
 
 
-class Explanation(Settings):
+class Explanation(Record):
     """What a model expects after a context, and why.
 
     Attributes:

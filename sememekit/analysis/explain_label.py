@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememes
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.build import check_plan_code, kinds_of
 from sememekit.runs.classifier import Classifier, load_classifier
@@ -17,7 +17,7 @@ from sememekit.tasks.classifier import TextClassifier, is_text_classifier
 from sememekit.training import RunFolder
 
 
-class SememeOfWord(Settings):
+class SememeOfWord(Record):
     """A sememe of one word.
 
     Attributes:
@@ -31,7 +31,7 @@ class SememeOfWord(Settings):
     gradient: float
 
 
-class ReadWord(Settings):
+class ReadWord(Record):
     """A word of a text.
 
     Attributes:
@@ -55,14 +55,14 @@ class ReadWord(Settings):
     sememes: tuple[SememeOfWord, ...]
 
 
-class ReadText(Settings):
+class ReadText(Record):
     """A text of the example: its name, such as "premise", and its words."""
 
     name: str
     words: tuple[ReadWord, ...]
 
 
-class StrongSememe(Settings):
+class StrongSememe(Record):
     """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
 
     name: str
@@ -73,7 +73,7 @@ class StrongSememe(Settings):
     gradient: float
 
 
-class LabelExplanation(Settings):
+class LabelExplanation(Record):
     """What a classifier makes of an example, and why.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from sememekit.analysis.evaluate import data_of_run
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.lattices import Decoding, LatticeReader, Reading, open_reader
 from sememekit.text.vocabulary import UNKNOWN
@@ -21,7 +21,7 @@ _AROUND: Final = 6
 """Tokens of context on each side."""
 
 
-class LatticeToken(Settings):
+class LatticeToken(Record):
     """A token of a sentence.
 
     Attributes:
@@ -37,7 +37,7 @@ class LatticeToken(Settings):
     boundary: float
 
 
-class LatticeEdge(Settings):
+class LatticeEdge(Record):
     """An edge of a lattice.
 
     Attributes:
@@ -58,7 +58,7 @@ class LatticeEdge(Settings):
     best: bool
 
 
-class LatticeSentence(Settings):
+class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
@@ -76,7 +76,7 @@ class LatticeSentence(Settings):
     nats: float
 
 
-class LatticeExplanation(Settings):
+class LatticeExplanation(Record):
     """What a lattice model sees in a text.
 
     Attributes:
@@ -95,7 +95,7 @@ class LatticeExplanation(Settings):
     sentences: tuple[LatticeSentence, ...]
 
 
-class EmbeddingContext(Settings):
+class EmbeddingContext(Record):
     """An occurrence of a word where one of its embeddings wins.
 
     Attributes:
@@ -108,7 +108,7 @@ class EmbeddingContext(Settings):
     probability: float
 
 
-class EmbeddingUse(Settings):
+class EmbeddingUse(Record):
     """One embedding of a word.
 
     Attributes:
@@ -126,7 +126,7 @@ class EmbeddingUse(Settings):
     contexts: tuple[EmbeddingContext, ...]
 
 
-class WordEmbeddings(Settings):
+class WordEmbeddings(Record):
     """What the embeddings of a word are used for (Table 4, Buckman and Neubig 2018).
 
     Attributes:
@@ -140,7 +140,7 @@ class WordEmbeddings(Settings):
     embeddings: tuple[EmbeddingUse, ...]
 
 
-class EmbeddingsReport(Settings):
+class EmbeddingsReport(Record):
     """Where each embedding of some words wins.
 
     Attributes:

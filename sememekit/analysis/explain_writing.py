@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 
 from sememekit.analysis.explain import SememeGate, SenseShare, gates_of, senses_of
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of
 from sememekit.tasks.writing import wording
@@ -18,7 +18,7 @@ TOP_SEMEMES = 5
 """Of Table 6, Gu et al. 2018."""
 
 
-class WrittenWord(Settings):
+class WrittenWord(Record):
     """One word of the text that was written.
 
     Attributes:
@@ -39,7 +39,7 @@ class WrittenWord(Settings):
     senses: tuple[SenseShare, ...] = ()
 
 
-class WritingExplanation(Settings):
+class WritingExplanation(Record):
     """What a model wrote for a text, and why.
 
     Attributes:

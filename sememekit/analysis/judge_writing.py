@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData, Wording
 from sememekit.errors import DataError
 from sememekit.files import TEXTS, check_output, write_output
@@ -25,7 +25,7 @@ SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_lengt
 """Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
 
 
-class Score(Settings):
+class Score(Record):
     """A metric with its 95 % bootstrap interval over the examples, 0 to 1."""
 
     name: str
@@ -34,7 +34,7 @@ class Score(Settings):
     high: float
 
 
-class Scores(Settings):
+class Scores(Record):
     """Metrics of one kind.
 
     Attributes:
@@ -48,7 +48,7 @@ class Scores(Settings):
     values: tuple[Score, ...]
 
 
-class WrittenReport(Settings):
+class WrittenReport(Record):
     """What a model that writes texts is worth on a split.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.segmentation import (
     SegmentationScores,
@@ -40,7 +40,7 @@ class SegmentationRow(SegmentationScores):
     difference_high: float | None = None
 
 
-class SegmentationReport(Settings):
+class SegmentationReport(Record):
     """What ``eval --segmentation`` found.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from sememekit.attack.documents import Fields
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.attack_coverage import SpaceSize
 from sememekit.measure.attack_rates import ExampleOutcome
@@ -44,7 +44,7 @@ class Example:
     label: str
 
 
-class Change(Settings):
+class Change(Record):
     """One exchanged word.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.attack_rates import AttackRates, Difference
 
 
-class AttackReport(Settings):
+class AttackReport(Record):
     """What an attack came to.
 
     Attributes:
@@ -60,7 +60,7 @@ class AttackReport(Settings):
     resume_command: str
 
 
-class Comparison(Settings):
+class Comparison(Record):
     """Two attacks on the same examples.
 
     Attributes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.commands.compare import write_texts_file
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.attack_rates import Interval, interval
@@ -20,7 +20,7 @@ LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-character
 _RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
 
 
-class TextScores(Settings):
+class TextScores(Record):
     """ROUGE by one preset.
 
     Attributes:
@@ -36,7 +36,7 @@ class TextScores(Settings):
     signature: str
 
 
-class BaselineReport(Settings):
+class BaselineReport(Record):
     """What ``baseline`` found.
 
     Attributes:

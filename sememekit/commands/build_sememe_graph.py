@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.files import GRAPH, check_output
@@ -20,7 +20,7 @@ from sememekit.sememes import (
 )
 
 
-class LexiconUse(Settings):
+class LexiconUse(Record):
     """What one ``--source`` held and what the graph took of it."""
 
     source: str
@@ -34,7 +34,7 @@ class LexiconUse(Settings):
     """Running tokens of those words."""
 
 
-class GraphReport(Settings):
+class GraphReport(Record):
     """What was built. ``statistics.words_without_annotation`` names every word that no lexicon knows."""
 
     out: str

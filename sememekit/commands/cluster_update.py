@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sememekit.analysis.evaluate import _prepare, data_of_run
 from sememekit.commands.train import TrainReport, train
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
@@ -33,7 +33,7 @@ UNCHANGING = ("vocabulary.tsv", "graph.json", CLUSTERS, CHUNKS, "sentencepiece.m
 """Files of a run that belong to it as its plan does; what commands derive from a snapshot is not copied with them."""
 
 
-class ClusterPerplexities(Settings):
+class ClusterPerplexities(Record):
     """Eq. (5) and (6) of Shen et al. 2017 on a text; ``perplexity`` is their product."""
 
     perplexity: float
@@ -41,7 +41,7 @@ class ClusterPerplexities(Settings):
     in_cluster_perplexity: float
 
 
-class ClusterUpdateReport(Settings):
+class ClusterUpdateReport(Record):
     """What assigning the words of a run anew did, and what training on did after it.
 
     Attributes:

@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.build import load_run
 from sememekit.tasks.writing import predictor
 from sememekit.word_classes.file import write_clusters
 
 
-class WordCluster(Settings):
+class WordCluster(Record):
     """A cluster.
 
     Attributes:
@@ -33,7 +33,7 @@ class WordCluster(Settings):
     frequency: float
 
 
-class ClustersReport(Settings):
+class ClustersReport(Record):
     """The clusters of a run.
 
     Attributes:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, write_output
 from sememekit.measure.attack_rates import Difference, interval
@@ -18,7 +18,7 @@ from sememekit.measure.score_differences import score_differences
 BLEU: Final = "bleu"
 
 
-class ComparisonReport(Settings):
+class ComparisonReport(Record):
     """What ``compare`` found.
 
     Attributes:

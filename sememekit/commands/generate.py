@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.runs.build import load_run, prepare_torch
 from sememekit.runs.segmenters import recorded_form
@@ -17,7 +17,7 @@ from sememekit.tasks.base import word_predictor
 from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 
-class GenerateReport(Settings):
+class GenerateReport(Record):
     """What was generated.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from sememekit.config import Settings, resources_folder
+from sememekit.config import Record, resources_folder
 from sememekit.errors import DataError
 from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
@@ -19,7 +19,7 @@ from sememekit.sememes.word_entry import Source
 NUM_NEAREST = 5
 
 
-class DefinitionTree(Settings):
+class DefinitionTree(Record):
     """One node of a DEF: ``relation`` is how it hangs from its parent (``agent``, ``#``, or empty)."""
 
     relation: str
@@ -28,7 +28,7 @@ class DefinitionTree(Settings):
     children: tuple[DefinitionTree, ...] = ()
 
 
-class LookupSense(Settings):
+class LookupSense(Record):
     """One sense in one lexicon."""
 
     source: str
@@ -45,7 +45,7 @@ class LookupSense(Settings):
     """Why the definition is no tree, or empty."""
 
 
-class LookupReport(Settings):
+class LookupReport(Record):
     """What the lexicons know of a word. A graph takes the senses of the first source in which any has sememes."""
 
     word: str
@@ -56,7 +56,7 @@ class LookupReport(Settings):
     """Similar words of the lexicons, best first; only when the word is unknown."""
 
 
-class CheckFault(Settings):
+class CheckFault(Record):
     """Something to mend in the open lexicon."""
 
     place: str
@@ -66,7 +66,7 @@ class CheckFault(Settings):
     """True where the lexicon cannot be used until it is mended."""
 
 
-class CheckReport(Settings):
+class CheckReport(Record):
     """What the open lexicon holds and what is wrong with it."""
 
     folder: str

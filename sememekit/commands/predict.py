@@ -7,14 +7,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
 
 _LINES_AT_ONCE = 1024
 
 
-class Prediction(Settings):
+class Prediction(Record):
     """What a model makes of an example.
 
     Attributes:
@@ -28,7 +28,7 @@ class Prediction(Settings):
     probabilities: dict[str, float]
 
 
-class PredictionReport(Settings):
+class PredictionReport(Record):
     """All predictions of a call."""
 
     run: str

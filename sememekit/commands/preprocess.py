@@ -10,7 +10,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.config import Settings, load_variant
+from sememekit.config import Record, load_variant
 from sememekit.corpora import DATASETS, Corpus, CorpusOptions
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet
@@ -47,7 +47,7 @@ _LONGEST_WORD: Final = 8
 many ideographs a word."""
 
 
-class PreprocessReport(Settings):
+class PreprocessReport(Record):
     """What ``preprocess`` did.
 
     Attributes:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from sememekit.config import Settings, trusting_code
+from sememekit.config import Record, trusting_code
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.reports.run import report as write_report
@@ -69,7 +69,7 @@ _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
 
 
-class TrainReport(Settings):
+class TrainReport(Record):
     """What a training command did.
 
     Attributes:

@@ -1,6 +1,7 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names
+from sememekit.config.records import Record
 from sememekit.config.resources import resources_folder
 from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
 from sememekit.config.tables import USUAL_VARIANTS, apply_overrides, choose_variant, merge_tables, named_variants
@@ -11,6 +12,7 @@ __all__ = [
     "Claim",
     "OnlyWith",
     "RecipeInfo",
+    "Record",
     "Settings",
     "apply_overrides",
     "check_code",

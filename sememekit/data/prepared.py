@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import has_sha256, read_object
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
@@ -44,7 +44,7 @@ _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --o
 _FIRST: Final = _REMEDY.replace(" --force", "")
 
 
-class SourceFile(Settings):
+class SourceFile(Record):
     """One file that was read: its name without folders, and the size in bytes and SHA-256 of what lies on the disk."""
 
     split: str
@@ -53,7 +53,7 @@ class SourceFile(Settings):
     sha256: str
 
 
-class SplitSummary(Settings):
+class SplitSummary(Record):
     """Counts of one split.
 
     Attributes:
@@ -77,7 +77,7 @@ class SplitSummary(Settings):
     sha256: str
 
 
-class ExampleSplit(Settings):
+class ExampleSplit(Record):
     """The examples of one split.
 
     Attributes:
@@ -91,7 +91,7 @@ class ExampleSplit(Settings):
     sha256: str
 
 
-class ExamplesSummary(Settings):
+class ExamplesSummary(Record):
     """What a folder of examples has beside a stream of words.
 
     Attributes:
@@ -158,7 +158,7 @@ class Wordings:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {_REMEDY} {self._path.parent}") from None
 
 
-class ChunksSummary(Settings):
+class ChunksSummary(Record):
     """The chunk vocabulary of a folder.
 
     Attributes:
@@ -214,7 +214,7 @@ class Examples:
         )
 
 
-class Signature(Settings):
+class Signature(Record):
     """Where a prepared-data folder came from.
 
     Attributes:

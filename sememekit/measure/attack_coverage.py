@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 
 LOW_COVERAGE: Final = 0.2
 """Share of the words that may change below which the figures of an attack say little about the victim."""
 
 
-class SpaceSize(Settings):
+class SpaceSize(Record):
     """The space of one example.
 
     Attributes:
@@ -31,7 +31,7 @@ class SpaceSize(Settings):
     texts_log10: float | None
 
 
-class Coverage(Settings):
+class Coverage(Record):
     """The spaces of all examples that were classified rightly, together.
 
     Attributes:

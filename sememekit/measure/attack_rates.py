@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.measure.classes import wilson_interval
 from sememekit.measure.intervals import Estimate, ratio_difference_interval, ratio_interval
 
@@ -29,7 +29,7 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 
 
-class ExampleOutcome(Settings):
+class ExampleOutcome(Record):
     """What the rates need to know of one example.
 
     Attributes:
@@ -47,7 +47,7 @@ class ExampleOutcome(Settings):
     num_words: int
 
 
-class Interval(Settings):
+class Interval(Record):
     """A value and its 95 % interval; all None where there is nothing to divide by."""
 
     value: float | None
@@ -55,7 +55,7 @@ class Interval(Settings):
     high: float | None
 
 
-class AttackRates(Settings):
+class AttackRates(Record):
     """What an attack did to a victim; see the module for the five outcomes.
 
     Attributes:
@@ -144,7 +144,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, se
     )
 
 
-class Difference(Settings):
+class Difference(Record):
     """The first attack minus the second, of one metric, with the paired interval.
 
     Attributes:

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.config import Settings
+from sememekit.config import Record
 
 _NORMAL_95: Final = 1.959963984540054
 """The 97.5 % point of the standard normal distribution."""
 
 
-class ClassScores(Settings):
+class ClassScores(Record):
     """Scores of one label.
 
     Attributes:
@@ -33,7 +33,7 @@ class ClassScores(Settings):
     support: int
 
 
-class Accuracy(Settings):
+class Accuracy(Record):
     """Accuracy and what it is made of.
 
     Attributes:

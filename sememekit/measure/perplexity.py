@@ -7,13 +7,13 @@ import math
 import numpy as np
 from pydantic import ConfigDict
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.measure.tally import Tally
 
 PROTOCOL_VERSION = 1
 
 
-class Perplexity(Settings):
+class Perplexity(Record):
     """Perplexity of a text in three units; see docs/perplexity.md.
 
     Attributes:

@@ -15,14 +15,14 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import RESAMPLES, ratio_difference_interval, ratio_interval
 
 Words = Sequence[str]
 
 
-class SegmentationScores(Settings):
+class SegmentationScores(Record):
     """How well sentences were cut into words.
 
     Attributes:

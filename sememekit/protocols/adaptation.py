@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from pydantic import Field
 
-from sememekit.config import Settings
+from sememekit.config import Record, Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
@@ -63,7 +63,7 @@ class Adaptation(Settings):
     """Statistics of gradients from the first so many training tokens; None for all, as published."""
 
 
-class TuningReport(Settings):
+class TuningReport(Record):
     """What tuning found.
 
     Attributes:
@@ -81,7 +81,7 @@ class TuningReport(Settings):
     at_the_edge: tuple[str, ...]
 
 
-class AdaptationReport(Settings):
+class AdaptationReport(Record):
     """How the text was read.
 
     Attributes:

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.config import Settings
+from sememekit.config import Record, Settings
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.measure.scored import Scored
@@ -75,7 +75,7 @@ class CacheGrid(Settings):
     start: Start = "history"
 
 
-class CachePoint(Settings):
+class CachePoint(Record):
     """One point of the grid and the perplexity there."""
 
     settings: CacheSettings

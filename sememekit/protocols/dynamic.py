@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.config import Settings
+from sememekit.config import Record, Settings
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored
@@ -109,7 +109,7 @@ class DynamicGrid(Settings):
     decays: tuple[float, ...] = (0.5, 1.0, 2.0)
 
 
-class DynamicPoint(Settings):
+class DynamicPoint(Record):
     """One point of the grid and the perplexity there; None where the steps led away, so that it is no finite number."""
 
     settings: DynamicSettings

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sememekit.analysis.explain import Explanation
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.reports import page
 from sememekit.reports.explanation import explanation_section
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 
 
-class TextSummary(Settings):
+class TextSummary(Record):
     """Which text was used.
 
     Attributes:
@@ -32,7 +32,7 @@ class TextSummary(Settings):
     unknown_rate: float
 
 
-class ModelRow(Settings):
+class ModelRow(Record):
     """One model of the comparison.
 
     Attributes:
@@ -64,7 +64,7 @@ class ModelRow(Settings):
     signature: str
 
 
-class QuickstartReport(Settings):
+class QuickstartReport(Record):
     """What a quickstart did.
 
     Attributes:

@@ -7,7 +7,7 @@ from math import exp, isfinite
 from pathlib import Path
 from typing import Any
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import CheckpointError
 from sememekit.files import PAGE as PAGE_FILE
 from sememekit.files import replace_file, write_output
@@ -16,10 +16,10 @@ from sememekit.reports.chart import Line, step_chart
 from sememekit.training import RunFolder
 
 PAGE = "report.html"
-Record = Mapping[str, Any]
+Entry = Mapping[str, Any]
 
 
-class RunReport(Settings):
+class RunReport(Record):
     """What a report was written about.
 
     Attributes:
@@ -67,7 +67,7 @@ def report(run: Path, *, html: Path | None = None) -> RunReport:
     )
 
 
-def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Record]) -> str:
+def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry]) -> str:
     """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
     epochs = _of_kind(records, "EpochReport")
     parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs, _drops(plan))]
@@ -81,11 +81,11 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Record]) -> s
     return page.document(f"Training of {name}", "\n".join(parts))
 
 
-def _of_kind(records: Sequence[Record], *kinds: str) -> list[Record]:
+def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
     return [record for record in records if record["kind"] in kinds]
 
 
-def _summary(plan: Mapping[str, Any], epochs: Sequence[Record]) -> str:
+def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry]) -> str:
     # A run that predicts labels has no decoder.
     names = ", ".join(
         f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
@@ -120,7 +120,7 @@ def _figure(name: str, value: float) -> str:
     return f"{100 * value:.2f} %" if name.startswith("rouge") else _number(value)
 
 
-def _line(name: str, records: Sequence[Record], value: Callable[[Record], float | None]) -> Line | None:
+def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:
     """A line over steps, or nothing where no record has a positive finite value."""
     found = [(float(record["step"]), value(record)) for record in records]
     points = tuple((step, float(y)) for step, y in found if y is not None and isfinite(y) and y > 0)
@@ -144,7 +144,7 @@ def _drops(table: Mapping[str, Any]) -> bool:
     )
 
 
-def _learning(epochs: Sequence[Record], drops: bool) -> str:
+def _learning(epochs: Sequence[Entry], drops: bool) -> str:
     valid = epochs[-1]["valid"]
     headline = "perplexity" if "perplexity" in valid else next(iter(valid))
     lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
@@ -160,10 +160,10 @@ def _learning(epochs: Sequence[Record], drops: bool) -> str:
     return f"<section><h2>Learning curve</h2>{chart}</section>"
 
 
-def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
+def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> str:
     """Figure 1 of Shen et al. 2017: perplexities of the clusters, and how much of the vocabulary moves."""
 
-    def of(name: str) -> Callable[[Record], float | None]:
+    def of(name: str) -> Callable[[Entry], float | None]:
         return lambda record: record["valid"].get(name) if record["kind"] == "EpochReport" else record["values"].get(name)
 
     names = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_perplexity"))
@@ -216,7 +216,7 @@ def _clusters(epochs: Sequence[Record], changes: Sequence[Record]) -> str:
     return "\n".join([*parts, "</section>"])
 
 
-def _table(epochs: Sequence[Record]) -> str:
+def _table(epochs: Sequence[Entry]) -> str:
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [

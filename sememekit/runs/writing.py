@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sememekit.config import Settings, apply_overrides, read_settings
+from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.build import LoadedRun, check_plan_code, kinds_of, load_run, prepare_torch
 from sememekit.runs.segmenters import recorded_name, segmenter_for
@@ -23,7 +23,7 @@ _LINES_AT_ONCE: Final = 1024
 _MARK: Final = re.compile(r"<[^<>\s]+>")
 
 
-class Found(Settings):
+class Found(Record):
     """A text that was found.
 
     Attributes:
@@ -41,7 +41,7 @@ class Found(Settings):
     ended: bool
 
 
-class WrittenText(Settings):
+class WrittenText(Record):
     """What a model wrote for one line.
 
     Attributes:

@@ -43,7 +43,7 @@ Side = Literal["chinese", "english"]
 """Whose words are read from a lexicon that has both."""
 
 
-class LexiconReport(config.Settings):
+class LexiconReport(config.Record):
     """What a file held, oddities counted; nothing is left out silently."""
 
     records: int

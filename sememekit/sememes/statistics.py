@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import GraphError
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 
 
-class GraphStatistics(Settings):
+class GraphStatistics(Record):
     """Averages are over annotated words and their senses; rules for special tokens and punctuation count as annotation.
 
     Gu et al. 2018, Sec. 4.1, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe.

@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.text.vectors import read_vectors
 from sememekit.text.vocabulary import Vocabulary
 
 
-class VectorCoverage(Settings):
+class VectorCoverage(Record):
     """How much of a text has a vector in the file that a model of labels began with.
 
     The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.

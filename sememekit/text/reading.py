@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sememekit.config import Settings
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 
 POLICIES: Final = ("strict", "replace", "skip")
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     offset: int
 
 
-class TextFaults(Settings):
+class TextFaults(Record):
     """What was met in the bytes of the sources and what was done about it.
 
     Attributes:
