@@ -18,6 +18,7 @@ from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
+from sememekit.files import sync_folder
 from sememekit.measure.scored import tallies
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.build import CLUSTERS, LoadedRun, load_run
@@ -25,7 +26,6 @@ from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.chunks import CHUNKS
 from sememekit.training import Report, RunFolder, autocast
 from sememekit.training.checkpoint import step_of
-from sememekit.training.files import sync_folder
 from sememekit.training.trainer import order_of_epoch
 
 Progress = Callable[[str, int, int | None], None]

@@ -12,6 +12,7 @@ from typing import Any
 from sememekit.config.settings import nearest
 from sememekit.config.tables import SLOTS, Table
 from sememekit.errors import ConfigError
+from sememekit.files import read_text
 
 ENDING = ".toml"
 """What the names of files end with; a recipe's name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
@@ -193,12 +194,7 @@ def read_file(path: Path) -> RecipeFile:
     Raises:
         ConfigError: when it cannot be read, is no TOML, or has rows that are no tables.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save the recipe as UTF-8") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    text = read_text(path, ConfigError)
     try:
         own: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
