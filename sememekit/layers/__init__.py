@@ -21,7 +21,7 @@ from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
-from sememekit.layers.precision import at_least_single
+from sememekit.layers.precision import at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
@@ -44,6 +44,7 @@ __all__ = [
     "log_marginal",
     "lstm_cell",
     "lstm_scan",
+    "product_dtype",
     "rows_of",
     "sample_path",
     "segment_logsumexp",

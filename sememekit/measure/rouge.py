@@ -81,7 +81,7 @@ class RougeReport:
 
     rouge1: Estimate
     rouge2: Estimate
-    rougeL: Estimate  # noqa: N815 -- its usual name
+    rougeL: Estimate
     per_example: Mapping[str, npt.NDArray[np.float64]]
     examples: int
     signature: str
