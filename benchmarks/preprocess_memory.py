@@ -24,8 +24,9 @@ import numpy as np
 CHILD = """
 import json, resource, sys
 from sememekit.commands.preprocess import preprocess
+from sememekit.prepare.settings import PreprocessSettings
 if __name__ == "__main__":
-    report = preprocess("plain", sys.argv[1], sys.argv[2], min_count=5, workers=int(sys.argv[3]))
+    report = preprocess("plain", sys.argv[1], sys.argv[2], PreprocessSettings(min_count=5, workers=int(sys.argv[3])))
     peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     tokens = sum(split.tokens for split in report.signature.splits.values())
     faults = report.signature.faults.model_dump()

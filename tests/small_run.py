@@ -10,6 +10,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.config import load_variant
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
 from tests.small import small_lexicon
 
@@ -51,7 +52,9 @@ class Place:
     def __init__(self, folder: Path, end_of_sentence: bool = False, **options: Any) -> None:
         self.folder = folder
         self.text = write_text(folder / "text")
-        preprocess("plain", self.text, folder / "data", min_count=1, end_of_sentence=end_of_sentence, **options)
+        preprocess(
+            "plain", self.text, folder / "data", PreprocessSettings(min_count=1, end_of_sentence=end_of_sentence, **options)
+        )
         self.data = PreparedData.open(folder / "data")
         self.graph = folder / "small.graph"
         build_graph(self.data.vocabulary, [small_lexicon()]).save(self.graph)

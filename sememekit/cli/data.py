@@ -144,30 +144,35 @@ def preprocess(
     What is not given is as the data set is used to. A killed run goes on from its last finished part.
     """
     from sememekit.commands.preprocess import preprocess as run
+    from sememekit.prepare.settings import PreprocessSettings
 
-    options = given(
-        lexicon=lexicon,
-        segmenter=segmenter,
-        hmm=hmm,
-        pieces=pieces,
-        piece_model=piece_model,
-        numbers_to=numbers_to,
-        max_length=max_length,
-        min_count=min_count,
-        max_vocabulary=max_vocabulary,
-        end_of_sentence=end_of_sentence,
-        chunks=chunks,
-        chunk_length=chunk_length,
-        vocabulary=vocabulary,
-        turns=turns,
-        errors=errors,
-        workers=workers,
-        seed=seed,
+    settings = PreprocessSettings(
+        lower=lower,
+        force=force,
+        **given(
+            lexicon=tuple(lexicon) if lexicon else None,
+            segmenter=segmenter,
+            hmm=hmm,
+            pieces=pieces,
+            piece_model=piece_model,
+            numbers_to=numbers_to,
+            max_length=max_length,
+            min_count=min_count,
+            max_vocabulary=max_vocabulary,
+            end_of_sentence=end_of_sentence,
+            chunks=chunks,
+            chunk_length=chunk_length,
+            vocabulary=vocabulary,
+            turns=turns,
+            errors=errors,
+            workers=workers,
+            seed=seed,
+        ),
     )
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:
-            report = run(dataset, source, out, files=files, lower=lower, force=force, progress=show, **options)
+            report = run(dataset, source, out, settings, files=files, progress=show)
     except KeyboardInterrupt:
         remark(f"stopped; the same command goes on from its last finished part; {out} is as it was", quiet)
         raise

@@ -26,6 +26,7 @@ from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import replace_file
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, report_page
 from sememekit.runs.build import read_plan
 from sememekit.sememes import SememeGraph
@@ -248,7 +249,8 @@ def _prepare_data(out: Path, text: Path, settings: QuickstartSettings) -> Prepar
     try:
         return PreparedData.open(folder)
     except DataError:
-        preprocess("peoples-daily", text, folder, lexicon="open", seed=settings.seed, force=True)  # a torn one is ours, too
+        chosen = PreprocessSettings(lexicon="open", seed=settings.seed, force=True)  # a torn folder is ours, too
+        preprocess("peoples-daily", text, folder, chosen)
     return PreparedData.open(folder)
 
 

@@ -1,6 +1,6 @@
 """Readers of corpora, one file each. The table is lazy: a reader is imported when its data set is asked for."""
 
-from sememekit.corpora.base import Corpus, CorpusOptions
+from sememekit.corpora.base import Corpus
 
 DATASETS = {
     "peoples-daily": "sememekit.corpora.peoples_daily:PeoplesDaily",
@@ -10,4 +10,4 @@ DATASETS = {
     "wikitext": "sememekit.corpora.wikitext:WikiText",
 }
 
-__all__ = ["DATASETS", "Corpus", "CorpusOptions"]
+__all__ = ["DATASETS", "Corpus"]

@@ -7,49 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from sememekit.config import Settings
 from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.prepared import ExamplesSummary
 from sememekit.errors import ConfigError
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import PieceModel, Segmenter
+from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
-
-
-class CorpusOptions(Settings):
-    """What a person may choose about a corpus; None leaves the choice to the reader of the data set.
-
-    Attributes:
-        segmenter: ``characters``, ``fmm``, ``jieba``, ``none``, ``sentencepiece``, or ``package.module:Class``.
-        hmm: let jieba guess words outside its dictionary.
-        pieces: size of a SentencePiece model.
-        piece_model: ``unigram`` or ``bpe``.
-        lower: bring the text into lower case.
-        numbers_to: what stands in the place of every number, such as ``N``; None for the numbers themselves.
-        max_length: sentences of more words are left out of all splits (with a SentencePiece model: words between white space);
-            None for none.
-        min_count: words that occur less often, in the splits that the vocabulary is counted on, become ``<unk>``.
-        max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
-        end_of_sentence: whether a sentence ends with ``<eos>`` (with the words of pairs: with ``</s>``).
-        chunks: how many of the most frequent n-grams of train the chunk vocabulary takes; 0 for no chunk vocabulary.
-        chunk_length: L, words of such an n-gram at most; None without chunks.
-        seed: of the shuffle and the division into splits.
-    """
-
-    segmenter: str | None = None
-    hmm: bool = False
-    pieces: int = 8000
-    piece_model: PieceModel = "unigram"
-    lower: bool = False
-    numbers_to: str | None = None
-    max_length: int | None = None
-    min_count: int | None = None
-    max_vocabulary: int | None = None
-    end_of_sentence: bool | None = None
-    chunks: int = 0
-    chunk_length: int | None = None
-    seed: int = 1
 
 
 class Predicted(NamedTuple):

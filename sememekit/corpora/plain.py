@@ -32,7 +32,7 @@ class Plain(Corpus):
     def __init__(
         self, source: Path, *, lower: bool = False, numbers_to: str | None = None, max_length: int | None = None
     ) -> None:
-        """Read ``source``; the others as in :class:`~sememekit.corpora.base.CorpusOptions`.
+        """Read ``source``; the others as in ``PreprocessSettings``.
 
         Raises:
             ConfigError: for a word in the place of numbers that is none, or a length below 1.

@@ -23,6 +23,10 @@ _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
 }
 
 
+PACKED: Final = tuple(_UNPACKERS)
+"""Endings of packed files that are read."""
+
+
 class Source(NamedTuple):
     """A file to read, and the split it holds; None for text that is to be divided into splits."""
 

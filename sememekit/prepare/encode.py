@@ -64,7 +64,7 @@ class SplitWriter:
 
 
 @final
-class Encoder:
+class IdWriter:
     """Writes the splits of one prepared-data folder; as a context manager it closes their files, come what may."""
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
@@ -73,7 +73,7 @@ class Encoder:
         self._progress = progress
         self._writers: dict[str, SplitWriter] = {}
 
-    def __enter__(self) -> Encoder:
+    def __enter__(self) -> IdWriter:
         return self
 
     def __exit__(self, *failure: object) -> None:

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
-from sememekit.corpora.base import Corpus, CorpusOptions
+from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.sources import Source, Unpacked
 from sememekit.corpora.units import ShardResult
@@ -39,11 +39,12 @@ from sememekit.data.prepared import (
     write_signature,
 )
 from sememekit.errors import ConfigError, DataError
-from sememekit.prepare.encode import Encoder
+from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
-from sememekit.prepare.pool import Task, run_shards
-from sememekit.prepare.shards import SHARD_BYTES, shard_key, sync
+from sememekit.prepare.pool import ShardJob, run_shards
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.prepare.shards import shard_key, sync
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segmenters import Segmenter, WhiteSpace
@@ -57,15 +58,15 @@ OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 MODEL: Final = "sentencepiece.model"
 
 
-class Lexicon(NamedTuple):
-    """The words of a lexicon and the SHA-256 over them, sorted, one a line."""
+class SegmenterWords(NamedTuple):
+    """The words that a segmenter knows, and the SHA-256 over them, sorted, one a line."""
 
     words: frozenset[str]
     sha256: str
 
 
-class Given(NamedTuple):
-    """Words of other data to be used as they are, and where they were found, for messages."""
+class GivenVocabulary(NamedTuple):
+    """A vocabulary of other data to be used as it is, and where it was found, for messages."""
 
     vocabulary: Vocabulary
     where: str
@@ -73,43 +74,46 @@ class Given(NamedTuple):
 
 @final
 class Pipeline:
-    """One run of ``preprocess``; call :meth:`run` once."""
+    """One run of ``preprocess``; call :meth:`run` once.
+
+    Args:
+        dataset: its name, for the signature.
+        corpus: reads the text.
+        settings: what was chosen; ``lexicon``, ``vocabulary`` and ``turns`` have been used already.
+        out: the folder to write.
+        lexicon: the words that the segmenter knows.
+        given: the vocabulary of other data.
+        progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
+    """
 
     def __init__(
         self,
         dataset: str,
         corpus: Corpus,
-        options: CorpusOptions,
-        lexicon: Lexicon | None,
+        settings: PreprocessSettings,
         out: Path,
         *,
-        given: Given | None = None,
-        errors: str = "strict",
-        workers: int = 1,
-        shard_bytes: int = SHARD_BYTES,
-        force: bool = False,
+        lexicon: SegmenterWords | None = None,
+        given: GivenVocabulary | None = None,
         progress: Progress | None = None,
     ) -> None:
-        if workers < 1:
-            raise ConfigError(f"--workers {workers}: 1 or more is needed")
+        if settings.workers < 1:
+            raise ConfigError(f"--workers {settings.workers}: 1 or more is needed")
         self._dataset = dataset
         self._corpus = corpus
-        self._options = options
+        self._settings = settings
         self._lexicon = lexicon
         self._given = given
         self._out = out.absolute()
         self._work = _work_folder(self._out)
-        self._faults = FaultCounter(errors)
-        self._workers = workers
-        self._shard_bytes = shard_bytes
-        self._force = force
+        self._faults = FaultCounter(settings.errors)
         self._progress: Progress = progress or (lambda stage, done, total: None)
-        chosen = options.end_of_sentence
+        chosen = settings.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
         self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP
-        self._min_count = corpus.min_count if options.min_count is None else options.min_count
-        self._max_vocabulary = corpus.max_vocabulary if options.max_vocabulary is None else options.max_vocabulary
-        _check_chunks(options, self._end_of_sentence)
+        self._min_count = corpus.min_count if settings.min_count is None else settings.min_count
+        self._max_vocabulary = corpus.max_vocabulary if settings.max_vocabulary is None else settings.max_vocabulary
+        _check_chunks(settings, self._end_of_sentence)
 
     def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
         """Do all of it.
@@ -121,7 +125,7 @@ class Pipeline:
         Raises:
             DataError: for sources or an output folder that cannot be used.
         """
-        _check_out(self._out, self._force)
+        _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
         self._work.mkdir(parents=True, exist_ok=True)
         with _sole_writer(self._work, self._out):
@@ -147,16 +151,11 @@ class Pipeline:
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        with Encoder(target, merged.vocabulary, self._progress) as encoder:
-            splits = encoder.encode(
-                [(split, result) for (split, _, _), result in zip(parts, results, strict=True)],
-                proportions=self._corpus.proportions,
-                shuffle=self._corpus.shuffle,
-                seed=self._options.seed,
-            )
-        examples = self._corpus.annotate(
-            target, [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
-        )
+        shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
+        with IdWriter(target, merged.vocabulary, self._progress) as writer:
+            corpus, seed = self._corpus, self._settings.seed
+            splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
+        examples = self._corpus.annotate(target, shards)
         chunks = self._count_chunks(target, merged.vocabulary)
         for result in results:
             for name, amount in result.faults.items():
@@ -191,28 +190,28 @@ class Pipeline:
         parts = []
         for source, found in zip(sources, unpacked, strict=True):
             for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
-                for span in cut_spans(found.path, str(source.path), start, end, self._shard_bytes):
+                for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes):
                     parts.append((split, span, found.text_sha256 or found.sha256))
         return parts
 
     def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:
         errors = self._faults.policy
         end = self._end if self._end_of_sentence else None
-        task = Task(self._work, self._corpus, segmenter, end, errors)
+        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
         keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
-        return run_shards(task, [span for _, span, _ in parts], keys, self._workers, self._progress)
+        return run_shards(job, [span for _, span, _ in parts], keys, self._settings.workers, self._progress)
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
         """Write the chunk vocabulary of the training split, where one is asked for."""
-        length = self._options.chunk_length
-        if not self._options.chunks or length is None:
+        length = self._settings.chunk_length
+        if not self._settings.chunks or length is None:
             return None
         unknown, end = vocabulary.unknown_id, vocabulary.end_id
         found = frequent_ngrams(
             np.memmap(target / "train.bin", dtype=token_type(len(vocabulary)), mode="r"),
             len(vocabulary),
             longest=length,
-            most=self._options.chunks,
+            most=self._settings.chunks,
             never=() if unknown is None else (unknown,),
             only_last=() if end is None else (end,),
             folder=self._work,
@@ -236,7 +235,7 @@ class Pipeline:
         counted = self._counted(parts, results)
         merged = merge_vocabulary(
             counted,
-            known=self._known(),
+            known=self._lexicon.words if self._lexicon is not None and self._corpus.lexicon_limits_words() else None,
             stands_alone=self._corpus.stands_alone,
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
@@ -253,24 +252,20 @@ class Pipeline:
         counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
         undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
         if splits == ("train",) and not self._corpus.shuffle:
-            return counted + of_training(
-                undivided, StratifiedDivision(self._corpus.proportions, self._options.seed), self._work
-            )
+            division = StratifiedDivision(self._corpus.proportions, self._settings.seed)
+            return counted + of_training(undivided, division, self._work)
         return counted + undivided
-
-    def _known(self) -> frozenset[str] | None:
-        limited = self._lexicon is not None and self._corpus.lexicon_limits_words()
-        return self._lexicon.words if limited and self._lexicon else None
 
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
         """The options that decide the result, after the customs of the data set have filled what was left open."""
-        left_out = set() if self._options.chunks else {"chunks", "chunk_length"}
-        fields = CorpusOptions.model_fields
+        left_out = set(PreprocessSettings.unrecorded)
+        left_out |= set() if self._settings.chunks else {"chunks", "chunk_length"}
+        fields = PreprocessSettings.model_fields
         later = ("piece_model", "lower", "numbers_to", "max_length")  # what is not asked for leaves the signature as it was
-        left_out |= {name for name in later if getattr(self._options, name) == fields[name].default}
-        options = self._options.model_dump(exclude=left_out)
+        left_out |= {name for name in later if getattr(self._settings, name) == fields[name].default}
+        options = self._settings.model_dump(exclude=left_out)
         options.update(
-            segmenter=self._options.segmenter or self._corpus.segmenters[0],
+            segmenter=self._settings.segmenter or self._corpus.segmenters[0],
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
             end_of_sentence=self._end_of_sentence,
@@ -292,7 +287,7 @@ class Pipeline:
             sync(path)
         sync(target)
         if self._out.exists():
-            _check_out(self._out, self._force)
+            _check_out(self._out, self._settings.force)
             replaced = self._work / "replaced"
             shutil.rmtree(replaced, ignore_errors=True)  # of a run that was killed between the renames and its end
             os.replace(self._out, replaced)
@@ -302,15 +297,15 @@ class Pipeline:
         return PreparedData.open(self._out)
 
 
-def _check_chunks(options: CorpusOptions, end_of_sentence: bool) -> None:
+def _check_chunks(settings: PreprocessSettings, end_of_sentence: bool) -> None:
     """Raise ConfigError for options about chunks that do not fit."""
-    if options.chunks < 0 or (options.chunk_length is not None and options.chunk_length < 2):
-        raise ConfigError(f"--chunks {options.chunks} --chunk-length {options.chunk_length}: n-grams have 2 words or more")
-    if options.chunk_length is not None and options.chunk_length > LONGEST:
-        raise ConfigError(f"--chunk-length {options.chunk_length}: n-grams have {LONGEST} words or fewer")
-    if bool(options.chunks) != (options.chunk_length is not None):
+    if settings.chunks < 0 or (settings.chunk_length is not None and settings.chunk_length < 2):
+        raise ConfigError(f"--chunks {settings.chunks} --chunk-length {settings.chunk_length}: n-grams have 2 words or more")
+    if settings.chunk_length is not None and settings.chunk_length > LONGEST:
+        raise ConfigError(f"--chunk-length {settings.chunk_length}: n-grams have {LONGEST} words or fewer")
+    if bool(settings.chunks) != (settings.chunk_length is not None):
         raise ConfigError("--chunks N and --chunk-length L go together: the N most frequent n-grams of 2 to L words")
-    if options.chunks and not end_of_sentence:
+    if settings.chunks and not end_of_sentence:
         raise ConfigError("--chunks: n-grams must not cross the ends of sentences, which are not marked; add --end-of-sentence")
 
 

@@ -21,7 +21,7 @@ from sememekit.text.reading import Span
 from sememekit.text.segmenters import Segmenter
 
 
-class Task(NamedTuple):
+class ShardJob(NamedTuple):
     """What every shard of a run has in common; pickled once for each worker."""
 
     folder: Path
@@ -36,26 +36,26 @@ class Task(NamedTuple):
 
 
 def run_shards(
-    task: Task, spans: Sequence[Span], keys: Sequence[str], workers: int, progress: Callable[[str, int, int], None]
+    job: ShardJob, spans: Sequence[Span], keys: Sequence[str], workers: int, progress: Callable[[str, int, int], None]
 ) -> list[ShardResult]:
     """Results in the order of the spans, whatever the order in which they were finished.
 
     Raises:
         DataError: of the first bad shard, or when a worker was killed.
     """
-    results = {key: found for key in keys if (found := finished_shard(task.folder, key)) is not None}
+    results = {key: found for key in keys if (found := finished_shard(job.folder, key)) is not None}
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
     done = len(keys) - len(todo)
     progress("shards", done, len(keys))
     if workers == 1 or len(todo) <= 1:
         for span, key in todo:
-            results[key] = task.run(span, key)
+            results[key] = job.run(span, key)
             done += 1
             progress("shards", done, len(keys))
         return [results[key] for key in keys]
     # "spawn", because a forked child of a process with threads (torch, BLAS) can hang
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(todo)), context, _begin, (task,)) as pool:
+    with ProcessPoolExecutor(min(workers, len(todo)), context, _begin, (job,)) as pool:
         futures = {pool.submit(_run, span, key): key for span, key in todo}
         try:
             for future in as_completed(futures):
@@ -72,12 +72,12 @@ def run_shards(
     return [results[key] for key in keys]
 
 
-_task: Task | None = None
+_job: ShardJob | None = None
 
 
-def _begin(task: Task) -> None:
-    global _task
-    _task = task
+def _begin(job: ShardJob) -> None:
+    global _job
+    _job = job
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches all processes; the one that was called speaks of it
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -91,5 +91,5 @@ def _end_with_parent() -> None:
 
 
 def _run(span: Span, key: str) -> ShardResult:
-    assert _task is not None
-    return _task.run(span, key)
+    assert _job is not None
+    return _job.run(span, key)

@@ -30,7 +30,6 @@ from sememekit.errors import DataError
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, place, read_pieces
 from sememekit.text.segmenters import Segmenter
 
-SHARD_BYTES: Final = 64 << 20
 _VERSION: Final = 2
 _FILES: Final = (".ids", ".units", ".types")
 _FLUSH: Final = 1 << 20

@@ -14,6 +14,7 @@ from sememekit.commands.attack import attack
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.augment import FILE, augmented
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
@@ -161,7 +162,7 @@ def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(t
     (tmp_path / "c.tsv").write_text("".join(rows * 6), encoding="utf-8")
     files = {split: [tmp_path / "c.tsv"] for split in ("train", "valid", "test")}
     lexicon = {"lexicon": "open"} if segmenter == "fmm" else {}
-    preprocess("classification", None, tmp_path / "data", files=files, segmenter=segmenter, **lexicon)
+    preprocess("classification", None, tmp_path / "data", PreprocessSettings(segmenter=segmenter, **lexicon), files=files)
     plan = {
         "task": {"name": "classification", "embedding_size": 16, "pooling": "max", "batch_size": 4},
         "encoder": {"name": "lstm", "hidden_size": 16, "num_layers": 1},

@@ -10,6 +10,7 @@ from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import SememeGraph
 
 HOWNET = "NO.=1\nW_C=苹果\nW_E=apple\nDEF={fruit|水果}\nNO.=2\nW_C=吃\nW_E=eat\nDEF={eat|吃:patient={food|食品}}\n"
@@ -19,7 +20,7 @@ HOWNET = "NO.=1\nW_C=苹果\nW_E=apple\nDEF={fruit|水果}\nNO.=2\nW_C=吃\nW_E=
 def prepared(tmp_path: Path) -> Path:
     text = tmp_path / "text.txt"
     text.write_text("我 吃 苹果\n" * 30 + "apple 吃\n" * 10, encoding="utf-8")
-    preprocess("plain", text, tmp_path / "data", segmenter="none", min_count=1)
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(segmenter="none", min_count=1))
     return tmp_path / "data"
 
 

@@ -15,6 +15,7 @@ from sememekit.commands.compare import compare, write_texts_file
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from tests.small_pairs import PairPlace
 
 REFERENCES = [[f"the {name} sat"] for name in ("cat", "dog", "cow", "pig", "hen")]
@@ -84,7 +85,7 @@ def test_a_run_on_an_unseen_test_set(tmp_path: Path) -> None:
     train(place.table(schedule__epochs=1), tmp_path / "run")
     rows = [{"text": "我 吃 苹果 。 火星 吃 梨 。", "references": ["吃 梨", "吃 火星"]}] * 3
     (tmp_path / "unseen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    preprocess("duc", tmp_path / "unseen.jsonl", tmp_path / "unseen", vocabulary=tmp_path / "run")
+    preprocess("duc", tmp_path / "unseen.jsonl", tmp_path / "unseen", PreprocessSettings(vocabulary=tmp_path / "run"))
     for which in ("best", "last"):
         report = evaluate(tmp_path / "run", data=tmp_path / "unseen", which=which, texts=tmp_path / which).model_dump()
         assert report["examples"] == 3

@@ -13,6 +13,7 @@ from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.explanation import explanation_page, remarks, write_page
 from tests.small import SENSES
 
@@ -68,7 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text.txt").write_text("\n".join(LINES * 30) + "\n", encoding="utf-8")
     rows = "".join(f"{sense.word}\tN\t{','.join(f'x|{name}' for name in sense.sememes)}\n" for sense in SENSES)
     (folder / "lexicon.tsv").write_text(rows, encoding="utf-8")
-    preprocess("plain", folder / "text.txt", folder / "data", end_of_sentence=False)
+    preprocess("plain", folder / "text.txt", folder / "data", PreprocessSettings(end_of_sentence=False))
     build_sememe_graph([f"hownet2000:{folder / 'lexicon.tsv'}"], folder / "data", folder / "graph")
     common = {
         "data": {"path": str(folder / "data")},

@@ -15,6 +15,7 @@ from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.victims import SentenceNats
 
@@ -26,7 +27,7 @@ def prepared(folder: Path, **options: Any) -> Path:
     (folder / "in").mkdir(parents=True)
     for split, lines in (("train", LINES), ("valid", LINES[:4]), ("test", TYPED)):
         (folder / "in" / f"{split}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    preprocess("plain", folder / "in", folder / "data", lower=True, numbers_to="N", **options)
+    preprocess("plain", folder / "in", folder / "data", PreprocessSettings(lower=True, numbers_to="N", **options))
     return folder / "data"
 
 
@@ -95,7 +96,7 @@ def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tm
         joined = (" " if segmenter == "none" else "").join(token.written for token in tokens)
         assert joined.split() == (line.split() if segmenter == "none" else [line.replace(" ", "")])
         assert all(token.read == token.read.lower() or token.read == "N" for token in tokens), tokens
-    stored = preprocess("plain", tmp_path / "in", tmp_path / "again", vocabulary=path)
+    stored = preprocess("plain", tmp_path / "in", tmp_path / "again", PreprocessSettings(vocabulary=path))
     assert stored.signature.splits["test"].tokens == sum(len(reader.tokens(line)) + 1 for line in TYPED)
     raw, ready = (reader.read([line])[0][0] for line in (TYPED[0], "we sold N marks ."))
     assert raw.read_as == ready.read_as
@@ -110,6 +111,6 @@ def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tm
 def test_words_of_such_data_are_for_plain_text_alone(run: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("We paid 3 .\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"--numbers-to M: .*run have N for numbers; leave it out"):
-        preprocess("plain", tmp_path / "more.txt", tmp_path / "out", vocabulary=run, numbers_to="M")
+        preprocess("plain", tmp_path / "more.txt", tmp_path / "out", PreprocessSettings(vocabulary=run, numbers_to="M"))
     with pytest.raises(ConfigError, match=r"in another form \(lower case; numbers to N\), and sst2 has rules of its own"):
-        preprocess("sst2", None, tmp_path / "out", vocabulary=run, files={"test": [tmp_path / "more.txt"]})
+        preprocess("sst2", None, tmp_path / "out", PreprocessSettings(vocabulary=run), files={"test": [tmp_path / "more.txt"]})

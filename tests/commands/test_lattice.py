@@ -18,6 +18,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task, load_run, read_plan
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import EpochReport, RunFolder, Trainer
@@ -131,7 +132,9 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
     for split in ("train", "valid"):
         path = folder / f"{split}.txt"
         path.write_text(path.read_text(encoding="utf-8") + "苹果 梨 " * 300 + "\n", encoding="utf-8")
-    preprocess("plain", folder, tmp_path / "data", min_count=1, end_of_sentence=True, chunks=8, chunk_length=3)
+    preprocess(
+        "plain", folder, tmp_path / "data", PreprocessSettings(min_count=1, end_of_sentence=True, chunks=8, chunk_length=3)
+    )
     place = Place(tmp_path / "place", end_of_sentence=True, chunks=8, chunk_length=3)
     data = PreparedData.open(tmp_path / "data")
     said: list[str] = []
@@ -195,7 +198,7 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
         evaluate_ppl(tmp_path / "run", batch_size=3)
     with pytest.raises(ConfigError, match="evaluate-ppl RUN"):
         score(tmp_path / "run", ["我 吃"])
-    preprocess("plain", place.text, tmp_path / "endless", min_count=1, end_of_sentence=False)
+    preprocess("plain", place.text, tmp_path / "endless", PreprocessSettings(min_count=1, end_of_sentence=False))
     with pytest.raises(ConfigError, match="chunk-length 3"):
         train(table(place, data__path=str(tmp_path / "endless")), tmp_path / "none")
     with pytest.raises(ConfigError, match="end-of-sentence"):

@@ -13,6 +13,7 @@ from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
 from sememekit.text.reading import FaultCounter
@@ -111,14 +112,16 @@ def test_pieces_are_written_as_in_the_text_and_words_cannot_be_judged(characters
     for split in ("train", "valid", "test"):
         text = (characters.text / f"{split}.txt").read_text(encoding="utf-8").replace(" ", "")
         (raw / f"{split}.txt").write_text(text, encoding="utf-8")
-    preprocess("plain", raw, tmp_path / "data", segmenter="sentencepiece", pieces=20, chunks=10, chunk_length=2)
+    preprocess(
+        "plain", raw, tmp_path / "data", PreprocessSettings(segmenter="sentencepiece", pieces=20, chunks=10, chunk_length=2)
+    )
     run = trained(tmp_path, "pieces", longest_chunk=2)
     reader = open_reader(run, "test")
     (words,) = segment_lines(reader, ["我吃 梨　Ａ！龘。"])
     assert "".join(words) == "我吃梨Ａ！龘。"
     assert not any(cut in "_".join(words) for cut in ("吃梨", "梨Ａ"))
     assert evaluate_segmentation(run, characters.text / "test.txt").rows[0].gold_words > 0
-    preprocess("plain", characters.text, tmp_path / "words" / "data", chunks=10, chunk_length=2)
+    preprocess("plain", characters.text, tmp_path / "words" / "data", PreprocessSettings(chunks=10, chunk_length=2))
     whole = trained(tmp_path / "words", "whole", longest_chunk=2)
     assert "_" in " ".join(next(segment_lines(open_reader(whole, "test"), ["我 吃 梨 。 人 买 电脑 。"])))
     with pytest.raises(ConfigError, match=r"trained on whole words \(cut by white space\)"):

@@ -12,6 +12,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.measure import unigram_tally
+from sememekit.prepare.settings import PreprocessSettings
 
 WORDS = 800
 
@@ -36,7 +37,7 @@ def write_zipf(folder: Path, tokens: int) -> None:
 def zipf(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
     folder = tmp_path_factory.mktemp("zipf")
     write_zipf(folder / "text", 40_000)
-    preprocess("plain", folder / "text", folder / "data", min_count=1, segmenter="none")
+    preprocess("plain", folder / "text", folder / "data", PreprocessSettings(min_count=1, segmenter="none"))
     return PreparedData.open(folder / "data")
 
 

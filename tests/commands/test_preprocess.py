@@ -7,6 +7,7 @@ import pytest
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.segmenters import SentencePieces, train_sentencepieces
 
 LINES = [
@@ -31,7 +32,9 @@ def sentences_of(folder: Path) -> set[str]:
 
 
 def test_the_report_is_the_signature_that_was_written(text: Path, tmp_path: Path) -> None:
-    report = preprocess("plain", text, tmp_path / "out", segmenter="fmm", lexicon_words=["昨天", "老师", "一本", "小说"])
+    report = preprocess(
+        "plain", text, tmp_path / "out", PreprocessSettings(segmenter="fmm"), lexicon_words=["昨天", "老师", "一本", "小说"]
+    )
     assert report.signature == PreparedData.open(tmp_path / "out").signature
     assert report.folder == str(tmp_path / "out")
     assert "老师 昨天 看 了 一本 小说 。" in sentences_of(tmp_path / "out")
@@ -43,20 +46,20 @@ def test_the_report_is_the_signature_that_was_written(text: Path, tmp_path: Path
 def test_a_lexicon_by_its_specification_equals_its_words(text: Path, tmp_path: Path) -> None:
     table = tmp_path / "lexicon.txt"
     table.write_text("昨天\n时间\n老师\n人\n", encoding="utf-8")
-    by_name = preprocess("plain", text, tmp_path / "a", segmenter="fmm", lexicon=f"list:{table}")
-    by_words = preprocess("plain", text, tmp_path / "b", segmenter="fmm", lexicon_words=["老师", "昨天"])
+    by_name = preprocess("plain", text, tmp_path / "a", PreprocessSettings(segmenter="fmm", lexicon=f"list:{table}"))
+    by_words = preprocess("plain", text, tmp_path / "b", PreprocessSettings(segmenter="fmm"), lexicon_words=["老师", "昨天"])
     assert by_name.signature == by_words.signature
 
 
 def test_jieba_cuts_plain_text(text: Path, tmp_path: Path) -> None:
-    report = preprocess("plain", text, tmp_path / "out", segmenter="jieba")
+    report = preprocess("plain", text, tmp_path / "out", PreprocessSettings(segmenter="jieba"))
     assert "老师 昨天 读 了 一本 小说 。" in sentences_of(tmp_path / "out")
     assert report.signature.segmenter.startswith("jieba ")
 
 
 def test_sentencepiece_learns_from_train_and_stays_in_the_folder(text: Path, tmp_path: Path) -> None:
-    first = preprocess("plain", text, tmp_path / "a", segmenter="sentencepiece", pieces=32)
-    preprocess("plain", text, tmp_path / "b", segmenter="sentencepiece", pieces=32)
+    first = preprocess("plain", text, tmp_path / "a", PreprocessSettings(segmenter="sentencepiece", pieces=32))
+    preprocess("plain", text, tmp_path / "b", PreprocessSettings(segmenter="sentencepiece", pieces=32))
     model = tmp_path / "a" / "sentencepiece.model"
     assert model.read_bytes() == (tmp_path / "b" / "sentencepiece.model").read_bytes()
     segmenter = SentencePieces(model)
@@ -66,11 +69,11 @@ def test_sentencepiece_learns_from_train_and_stays_in_the_folder(text: Path, tmp
 
 
 def test_sentencepiece_sees_nothing_but_train(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "words", segmenter="none", seed=7)
+    preprocess("plain", text, tmp_path / "words", PreprocessSettings(segmenter="none", seed=7))
     data = PreparedData.open(tmp_path / "words")
     train = [line.strip() for line in " ".join(data.vocabulary.decode(data.tokens("train"))).split("<eos>")[:-1]]
     assert 0 < len(train) < len(LINES)
-    preprocess("plain", text, tmp_path / "pieces", segmenter="sentencepiece", pieces=32, seed=7)
+    preprocess("plain", text, tmp_path / "pieces", PreprocessSettings(segmenter="sentencepiece", pieces=32, seed=7))
     model = (tmp_path / "pieces" / "sentencepiece.model").read_bytes()
     assert model == train_sentencepieces(train, 32, seed=7)
     assert model != train_sentencepieces(LINES, 32, seed=7)
@@ -78,16 +81,16 @@ def test_sentencepiece_sees_nothing_but_train(text: Path, tmp_path: Path) -> Non
 
 def test_fmm_without_a_lexicon_says_what_to_give(text: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--lexicon FORMAT:PATH"):
-        preprocess("plain", text, tmp_path / "out", segmenter="fmm")
+        preprocess("plain", text, tmp_path / "out", PreprocessSettings(segmenter="fmm"))
     assert not (tmp_path / ".out.partial").exists()
 
 
 @pytest.mark.parametrize("words", [[], ["", " "]])
 def test_an_empty_lexicon_is_refused(words: list[str], text: Path, tmp_path: Path) -> None:
     with pytest.raises((ConfigError, DataError), match=r"no words|this one is empty"):
-        preprocess("plain", text, tmp_path / "out", segmenter="fmm", lexicon_words=words)
+        preprocess("plain", text, tmp_path / "out", PreprocessSettings(segmenter="fmm"), lexicon_words=words)
 
 
 def test_two_lexicons_are_refused(text: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not both"):
-        preprocess("plain", text, tmp_path / "out", segmenter="fmm", lexicon="open", lexicon_words=["a"])
+        preprocess("plain", text, tmp_path / "out", PreprocessSettings(segmenter="fmm", lexicon="open"), lexicon_words=["a"])

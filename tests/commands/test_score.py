@@ -15,6 +15,7 @@ from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
@@ -95,7 +96,7 @@ def test_text_is_cut_as_the_data_were(place: Place, tmp_path: Path) -> None:
         (text / f"{split}.txt").write_text(source.replace(" ", ""), encoding="utf-8")
     for name, options in (("fmm", {"lexicon": "open"}), ("sentencepiece", {"pieces": 18})):
         data, run = tmp_path / f"{name}-data", tmp_path / f"{name}-run"
-        preprocess("plain", text, data, segmenter=name, min_count=1, end_of_sentence=False, **options)
+        preprocess("plain", text, data, PreprocessSettings(segmenter=name, min_count=1, end_of_sentence=False, **options))
         table = place.table(schedule__epochs=1)
         train({**table, "data": {"path": str(data)}}, run)
         if name == "sentencepiece":

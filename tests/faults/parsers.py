@@ -29,6 +29,7 @@ from sememekit.commands.compare import compare as compare_texts
 from sememekit.commands.preprocess import preprocess
 from sememekit.config.recipes import load_recipe
 from sememekit.data.prepared import PreparedData
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.run import report
 from sememekit.runs.augment import augmented
 from sememekit.runs.build import read_plan
@@ -266,7 +267,7 @@ class Kept:
         shutil.copytree(place.data.folder, folder / "data")
         preprocess("snli", write_pairs(folder / "snli"), folder / "pairs")
         preprocess("sst2", write_reviews(folder / "sst2"), folder / "reviews")
-        preprocess("gigaword", write_headlines(folder / "giga"), folder / "titles", segmenter="none")
+        preprocess("gigaword", write_headlines(folder / "giga"), folder / "titles", PreprocessSettings(segmenter="none"))
         (folder / "t.json").write_text(json.dumps(toys.TABLE), encoding="utf-8")
         (folder / "a.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in toys.TEXTS), encoding="utf-8")
         table: dict[str, Any] = {"search": {"name": "greedy"}, "candidates": {"name": "table", "path": str(folder / "t.json")}}
@@ -387,7 +388,7 @@ def _cut(dataset: str, name: str) -> Callable[[Path], object]:
     def read(folder: Path) -> object:
         shutil.rmtree(folder / "out", ignore_errors=True)
         with redirect_stderr(StringIO()):
-            return preprocess(dataset, folder / name, folder / "out", min_count=1)
+            return preprocess(dataset, folder / name, folder / "out", PreprocessSettings(min_count=1))
 
     return read
 

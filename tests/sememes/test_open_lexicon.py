@@ -159,8 +159,9 @@ def test_graph_has_special_tokens_and_marks_annotated(lexicon: Lexicon) -> None:
 def test_covers_the_month(tmp_path: Path) -> None:
     """Of its running tokens after forward maximum matching; 95 % is what the project asks for."""
     from sememekit.commands.preprocess import preprocess
+    from sememekit.prepare.settings import PreprocessSettings
 
-    report = preprocess("peoples-daily", None, tmp_path / "month", lexicon="open")
+    report = preprocess("peoples-daily", None, tmp_path / "month", PreprocessSettings(lexicon="open"))
     coverage = report.signature.lexicon_coverage
     assert coverage is not None
     assert coverage >= 0.98

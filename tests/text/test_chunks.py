@@ -11,6 +11,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.ngrams import frequent_ngrams
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
@@ -141,7 +142,7 @@ def text(tmp_path: Path) -> Path:
 
 
 def test_preprocess_counts_the_training_split_of_characters(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "data", segmenter="characters", chunks=4, chunk_length=3)
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(segmenter="characters", chunks=4, chunk_length=3))
     data = PreparedData.open(tmp_path / "data")
     chunks = data.chunks()
     assert data.signature.splits["train"].characters == 10
@@ -158,7 +159,7 @@ def test_preprocess_counts_the_training_split_of_characters(text: Path, tmp_path
 
 
 def test_a_folder_without_chunks_has_its_words_and_says_nothing_of_them(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "data", segmenter="characters")
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(segmenter="characters"))
     data = PreparedData.open(tmp_path / "data")
     assert (len(data.chunks()), data.chunks().max_length) == (len(data.vocabulary), 1)
     assert "chunk" not in (tmp_path / "data" / "signature.json").read_text(encoding="utf-8")
@@ -166,7 +167,7 @@ def test_a_folder_without_chunks_has_its_words_and_says_nothing_of_them(text: Pa
 
 def test_chunks_of_another_run_are_refused(text: Path, tmp_path: Path) -> None:
     for name, length in (("two", 2), ("three", 3)):
-        preprocess("plain", text, tmp_path / name, segmenter="characters", chunks=4, chunk_length=length)
+        preprocess("plain", text, tmp_path / name, PreprocessSettings(segmenter="characters", chunks=4, chunk_length=length))
     (tmp_path / "two" / "chunks.tsv").write_bytes((tmp_path / "three" / "chunks.tsv").read_bytes())
     with pytest.raises(DataError, match="of different runs"):
         PreparedData.open(tmp_path / "two").chunks()
@@ -188,4 +189,6 @@ def test_options_that_do_not_fit_are_refused(
     text: Path, tmp_path: Path, chunks: int, length: int | None, end: bool | None, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        preprocess("plain", text, tmp_path / "data", chunks=chunks, chunk_length=length, end_of_sentence=end)
+        preprocess(
+            "plain", text, tmp_path / "data", PreprocessSettings(chunks=chunks, chunk_length=length, end_of_sentence=end)
+        )

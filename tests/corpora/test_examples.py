@@ -14,6 +14,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.examples import ExampleSet
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from tests.small_examples import write_pairs, write_reviews
 
 
@@ -46,7 +47,7 @@ def test_a_set_of_your_own_without_labels(tmp_path: Path) -> None:
     for split in ("train", "valid"):
         (tmp_path / f"article.{split}.txt").write_text("a long story\nanother\n")
         (tmp_path / f"title.{split}.txt").write_text("a story\nmore\n")
-    preprocess("tests.text.test_examples:Headlines", tmp_path, tmp_path / "out")
+    preprocess("tests.corpora.test_examples:Headlines", tmp_path, tmp_path / "out")
     data = PreparedData.open(tmp_path / "out")
     examples, summary = data.examples("train"), data.signature.examples
     assert summary is not None
@@ -138,7 +139,7 @@ def test_bad_rows_are_named(tmp_path: Path, rows: list[str], pattern: str) -> No
 
 def test_empty_texts_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     folder = small_table(tmp_path / "in", ["a\tb\tneutral", "a\t\tneutral", "\tb\tentailment"])
-    summary = preprocess("nli", folder, tmp_path / "out", errors="skip").signature.examples
+    summary = preprocess("nli", folder, tmp_path / "out", PreprocessSettings(errors="skip")).signature.examples
     assert summary is not None
     assert summary.left_out == {"empty hypothesis": 1, "empty premise": 1}
     assert summary.splits["train"].examples == 1
@@ -209,7 +210,7 @@ def test_labels_of_a_free_set_are_those_of_train(tmp_path: Path) -> None:
 def test_one_file_is_divided_by_examples(tmp_path: Path) -> None:
     rows = [f"word{index} again\t{'up' if index % 2 else 'down'}" for index in range(200)]
     (tmp_path / "all.tsv").write_text("\n".join(rows) + "\n")
-    preprocess("classification", tmp_path / "all.tsv", tmp_path / "out", seed=7)
+    preprocess("classification", tmp_path / "all.tsv", tmp_path / "out", PreprocessSettings(seed=7))
     data = PreparedData.open(tmp_path / "out")
     found = [texts(data, split) for split in data.splits]
     assert [len(part) for part in found] == [180, 10, 10]
@@ -219,8 +220,8 @@ def test_one_file_is_divided_by_examples(tmp_path: Path) -> None:
 def test_same_input_same_bytes_whatever_the_shards_and_workers(tmp_path: Path) -> None:
     source = write_pairs(tmp_path / "snli")
     preprocess("snli", source, tmp_path / "one")
-    preprocess("snli", source, tmp_path / "many", shard_bytes=300)
-    preprocess("snli", source, tmp_path / "pool", shard_bytes=2000, workers=2)
+    preprocess("snli", source, tmp_path / "many", PreprocessSettings(shard_bytes=300))
+    preprocess("snli", source, tmp_path / "pool", PreprocessSettings(shard_bytes=2000, workers=2))
     assert folder_bytes(tmp_path / "one") == folder_bytes(tmp_path / "many") == folder_bytes(tmp_path / "pool")
 
 

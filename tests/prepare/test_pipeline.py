@@ -13,6 +13,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.vocabulary import Vocabulary
 
 WORDS = ["天", "地", "人和", "大学", "。", "ab", "é", "𠀀"]
@@ -44,12 +45,12 @@ def bytes_of(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def expected(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     out = tmp_path_factory.mktemp("expected") / "out"
-    preprocess("plain", text, out, min_count=5)
+    preprocess("plain", text, out, PreprocessSettings(min_count=5))
     return bytes_of(out)
 
 
 def test_the_folder_agrees_with_a_plain_twin(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "out", min_count=40, seed=4, shard_bytes=5000)
+    preprocess("plain", text, tmp_path / "out", PreprocessSettings(min_count=40, seed=4, shard_bytes=5000))
     data = PreparedData.open(tmp_path / "out")
     lines = text.read_text(encoding="utf-8").splitlines()
     labels = StratifiedDivision((90, 5, 5), 4).take(len(lines)).tolist()
@@ -80,14 +81,14 @@ def test_same_input_same_bytes(text: Path, expected: dict[str, str], options: di
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     (moved / "text.txt").write_bytes(text.read_bytes())
-    preprocess("plain", moved / "text.txt", tmp_path / "out", min_count=5, **options)  # type: ignore[arg-type]
+    preprocess("plain", moved / "text.txt", tmp_path / "out", PreprocessSettings(min_count=5, **options))  # type: ignore[arg-type]
     assert bytes_of(tmp_path / "out") == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "out"]
     assert str(tmp_path) not in (tmp_path / "out" / "signature.json").read_text(encoding="utf-8")
 
 
 def test_another_seed_divides_otherwise(text: Path, expected: dict[str, str], tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "out", min_count=5, seed=2)
+    preprocess("plain", text, tmp_path / "out", PreprocessSettings(min_count=5, seed=2))
     assert bytes_of(tmp_path / "out")["train.bin"] != expected["train.bin"]
     assert bytes_of(tmp_path / "out")["vocabulary.tsv"] != expected["vocabulary.tsv"], "counted on another train"
 
@@ -114,10 +115,10 @@ def test_a_stopped_run_goes_on_from_its_last_shard(
 ) -> None:
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        preprocess("plain", text, out, min_count=5, shard_bytes=10_000, progress=Watch(stop))
+        preprocess("plain", text, out, PreprocessSettings(min_count=5, shard_bytes=10_000), progress=Watch(stop))
     assert not out.exists()
     again = Watch()
-    preprocess("plain", text, out, min_count=5, shard_bytes=10_000, progress=again)
+    preprocess("plain", text, out, PreprocessSettings(min_count=5, shard_bytes=10_000), progress=again)
     total = again.seen[-1][2]
     assert again.shards()[0] == {"hash": 0, "shards": 2, "encode": total}[stop[0]]
     assert bytes_of(out) == expected
@@ -129,15 +130,16 @@ def test_a_run_killed_outright_goes_on_from_its_last_shard(text: Path, expected:
     script = (
         "import os, signal, sys\n"
         "from sememekit.commands.preprocess import preprocess\n"
+        "from sememekit.prepare.settings import PreprocessSettings\n"
         "def stop(stage, done, total):\n"
         "    if (stage, done) == ('shards', 3): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "preprocess('plain', sys.argv[1], sys.argv[2], min_count=5, shard_bytes=10_000, progress=stop)\n"
+        "preprocess('plain', sys.argv[1], sys.argv[2], PreprocessSettings(min_count=5, shard_bytes=10_000), progress=stop)\n"
     )
     run = subprocess.run([sys.executable, "-c", script, str(text), str(out)], check=False)
     assert run.returncode == -signal.SIGKILL
     assert not out.exists()
     again = Watch()
-    preprocess("plain", text, out, min_count=5, shard_bytes=10_000, progress=again)
+    preprocess("plain", text, out, PreprocessSettings(min_count=5, shard_bytes=10_000), progress=again)
     assert again.shards()[0] == 3
     assert bytes_of(out) == expected
 
@@ -146,25 +148,27 @@ def test_shards_of_another_input_are_not_taken_over(text: Path, tmp_path: Path) 
     mine = tmp_path / "text.txt"
     mine.write_bytes(text.read_bytes())
     with pytest.raises(KeyboardInterrupt):
-        preprocess("plain", mine, tmp_path / "out", shard_bytes=10_000, progress=Watch(("shards", 4)))
+        preprocess("plain", mine, tmp_path / "out", PreprocessSettings(shard_bytes=10_000), progress=Watch(("shards", 4)))
     mine.write_bytes(mine.read_bytes() + b"b\n")
     again = Watch()
-    preprocess("plain", mine, tmp_path / "out", shard_bytes=10_000, progress=again)
+    preprocess("plain", mine, tmp_path / "out", PreprocessSettings(shard_bytes=10_000), progress=again)
     assert again.shards()[0] == 0
     with pytest.raises(KeyboardInterrupt):
-        preprocess("plain", mine, tmp_path / "out2", shard_bytes=10_000, progress=Watch(("shards", 4)))
+        preprocess("plain", mine, tmp_path / "out2", PreprocessSettings(shard_bytes=10_000), progress=Watch(("shards", 4)))
     again = Watch()
-    preprocess("plain", mine, tmp_path / "out2", shard_bytes=10_000, segmenter="jieba", progress=again)
+    preprocess("plain", mine, tmp_path / "out2", PreprocessSettings(shard_bytes=10_000, segmenter="jieba"), progress=again)
     assert again.shards()[0] == 0
 
 
 def test_a_torn_marker_is_no_marker(text: Path, expected: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        preprocess("plain", text, tmp_path / "out", min_count=5, shard_bytes=10_000, progress=Watch(("shards", 2)))
+        preprocess(
+            "plain", text, tmp_path / "out", PreprocessSettings(min_count=5, shard_bytes=10_000), progress=Watch(("shards", 2))
+        )
     marker = next((tmp_path / ".out.partial").glob("*.done"))
     marker.write_bytes(marker.read_bytes()[:10])
     again = Watch()
-    preprocess("plain", text, tmp_path / "out", min_count=5, shard_bytes=10_000, progress=again)
+    preprocess("plain", text, tmp_path / "out", PreprocessSettings(min_count=5, shard_bytes=10_000), progress=again)
     assert again.shards()[0] == 1
     assert bytes_of(tmp_path / "out") == expected
 
@@ -175,9 +179,9 @@ def test_only_a_folder_of_ours_is_replaced(text: Path, expected: dict[str, str],
     preprocess("plain", text, out)
     before = bytes_of(out)
     with pytest.raises(DataError, match=r"out: prepared data are there already; give another folder, or replace .* --force"):
-        preprocess("plain", text, out, min_count=5)
+        preprocess("plain", text, out, PreprocessSettings(min_count=5))
     assert bytes_of(out) == before
-    preprocess("plain", text, out, min_count=5, force=True)
+    preprocess("plain", text, out, PreprocessSettings(min_count=5, force=True))
     assert bytes_of(out) == expected
     other = tmp_path / "other"
     other.mkdir()
@@ -198,7 +202,7 @@ def test_two_runs_into_one_folder_are_refused(text: Path, expected: dict[str, st
                 preprocess("plain", text, tmp_path / "out")
             refusals.append(caught.value)
 
-    preprocess("plain", text, tmp_path / "out", min_count=5, shard_bytes=10_000, progress=second)
+    preprocess("plain", text, tmp_path / "out", PreprocessSettings(min_count=5, shard_bytes=10_000), progress=second)
     assert len(refusals) == 1
     assert bytes_of(tmp_path / "out") == expected
 
@@ -210,8 +214,8 @@ def test_a_bad_line_ends_the_run_with_its_place(workers: int, tmp_path: Path) ->
     content[700] += b"\xff"
     path.write_bytes(b"\n".join(content))
     with pytest.raises(DataError, match=r"text.txt:701: not UTF-8 at byte \d+ \(ff\)"):
-        preprocess("plain", path, tmp_path / "out", shard_bytes=5000, workers=workers)
-    report = preprocess("plain", path, tmp_path / "out", shard_bytes=5000, errors="skip")
+        preprocess("plain", path, tmp_path / "out", PreprocessSettings(shard_bytes=5000, workers=workers))
+    report = preprocess("plain", path, tmp_path / "out", PreprocessSettings(shard_bytes=5000, errors="skip"))
     assert report.signature.faults.skipped_lines == 1
     assert sum(split.sentences for split in report.signature.splits.values()) == 799
 
@@ -223,7 +227,7 @@ def test_one_enormous_line_is_read_in_pieces(tmp_path: Path) -> None:
     folder.mkdir()
     path.rename(folder / "train.txt")
     (folder / "valid.txt").write_bytes("字".encode() * 1_000_000)
-    report = preprocess("plain", folder, tmp_path / "out", end_of_sentence=True)
+    report = preprocess("plain", folder, tmp_path / "out", PreprocessSettings(end_of_sentence=True))
     data = PreparedData.open(tmp_path / "out")
     assert data.signature.splits["train"].tokens == 600_001
     assert data.vocabulary.decode(data.tokens("train")[-2:]) == ["word", "<eos>"]
@@ -244,4 +248,4 @@ def test_wide_ids_when_the_vocabulary_is_large(tmp_path: Path) -> None:
 
 def test_no_workers_is_refused(text: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--workers 0: 1 or more"):
-        preprocess("plain", text, tmp_path / "out", workers=0)
+        preprocess("plain", text, tmp_path / "out", PreprocessSettings(workers=0))

@@ -11,6 +11,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.segmenters import words_of_lexicons
 from sememekit.text.segmenters import WhiteSpace
 
@@ -32,11 +33,13 @@ def words_of(folder: Path, split: str) -> list[str]:
 def test_lower_case_numbers_and_length_hold_for_all_splits(tmp_path: Path) -> None:
     text = f"We paid 12.50 Dollars , -3 % and 1998-99\n{LONG} 8\nA4 X25 7 1,000 .5 40%\n"
     source = folder_of(tmp_path / "in", train=text, valid=text, test=text)
-    preprocess("plain", source, tmp_path / "out", lower=True, numbers_to="N", max_length=9)
+    preprocess("plain", source, tmp_path / "out", PreprocessSettings(lower=True, numbers_to="N", max_length=9))
     for split in ("train", "valid", "test"):
         assert " ".join(words_of(tmp_path / "out", split)[:10]) == "we paid N dollars , N % and N <eos>", split
         assert words_of(tmp_path / "out", split)[-7:] == ["a4", "x25", "N", "N", "N", "N", "<eos>"]
-    signature = preprocess("plain", source, tmp_path / "short", lower=True, numbers_to="N", max_length=7).signature
+    signature = preprocess(
+        "plain", source, tmp_path / "short", PreprocessSettings(lower=True, numbers_to="N", max_length=7)
+    ).signature
     assert words_of(tmp_path / "short", "test") == ["a4", "x25", "N", "N", "N", "N", "<eos>"]
     assert signature.normalisation == "lower case; numbers to N; sentences of more than 7 words left out"
     assert signature.faults.long_sentences == 6
@@ -44,9 +47,14 @@ def test_lower_case_numbers_and_length_hold_for_all_splits(tmp_path: Path) -> No
 
 
 def test_a_text_in_their_words_is_brought_into_their_form(tmp_path: Path) -> None:
-    preprocess("plain", folder_of(tmp_path / "in", train="we paid 3 dollars\n"), tmp_path / "out", lower=True, numbers_to="N")
+    preprocess(
+        "plain",
+        folder_of(tmp_path / "in", train="we paid 3 dollars\n"),
+        tmp_path / "out",
+        PreprocessSettings(lower=True, numbers_to="N"),
+    )
     other = folder_of(tmp_path / "other", train="We Paid 99 Dollars\n")
-    preprocess("plain", other, tmp_path / "again", vocabulary=tmp_path / "out")
+    preprocess("plain", other, tmp_path / "again", PreprocessSettings(vocabulary=tmp_path / "out"))
     assert words_of(tmp_path / "again", "train") == ["we", "paid", "N", "dollars", "<eos>"]
 
 
@@ -55,7 +63,9 @@ def test_pieces_learn_from_the_text_in_that_form(kind: str, tmp_path: Path) -> N
     lines = "".join(f"Some Words {number} and More\n{LONG} {LONG}\n" for number in range(40))
     source = folder_of(tmp_path / "in", train=lines)
     options: dict[str, Any] = {"segmenter": "sentencepiece", "pieces": 16, "piece_model": kind}
-    report = preprocess("plain", source, tmp_path / "out", lower=True, numbers_to="N", max_length=10, **options)
+    report = preprocess(
+        "plain", source, tmp_path / "out", PreprocessSettings(lower=True, numbers_to="N", max_length=10, **options)
+    )
     vocabulary = PreparedData.open(tmp_path / "out").vocabulary
     assert not any(character.isdigit() or character in "SWM" for word in vocabulary.tokens for character in word)
     assert report.signature.faults.long_sentences == 40, "counted in words, not in pieces"
@@ -65,11 +75,11 @@ def test_pieces_learn_from_the_text_in_that_form(kind: str, tmp_path: Path) -> N
 def test_rules_that_cannot_be(tmp_path: Path) -> None:
     source = folder_of(tmp_path / "in", train="a\n")
     with pytest.raises(ConfigError, match=r"--numbers-to 'a b': one word is needed"):
-        preprocess("plain", source, tmp_path / "out", numbers_to="a b")
+        preprocess("plain", source, tmp_path / "out", PreprocessSettings(numbers_to="a b"))
     with pytest.raises(ConfigError, match=r"--max-length 0: 1 or more"):
-        preprocess("plain", source, tmp_path / "out", max_length=0)
+        preprocess("plain", source, tmp_path / "out", PreprocessSettings(max_length=0))
     with pytest.raises(ConfigError, match=r"--lower: ptb has rules of its own; this is for plain"):
-        preprocess("ptb", source, tmp_path / "out", lower=True)
+        preprocess("ptb", source, tmp_path / "out", PreprocessSettings(lower=True))
     assert next(Plain(source, numbers_to="\\1").units("a 5", WhiteSpace())).words == ["a", "\\1"], "a word, not a pattern"
 
 
@@ -93,8 +103,8 @@ def test_text_without_blanks_is_told(line: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"raw\.txt: 40 of the first 40 sentences .* no blanks .* add --segmenter jieba \("):
         preprocess("plain", tmp_path / "raw.txt", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    preprocess("plain", tmp_path / "raw.txt", tmp_path / "whole", segmenter="none")
-    preprocess("plain", tmp_path / "raw.txt", tmp_path / "cut", segmenter="characters")
+    preprocess("plain", tmp_path / "raw.txt", tmp_path / "whole", PreprocessSettings(segmenter="none"))
+    preprocess("plain", tmp_path / "raw.txt", tmp_path / "cut", PreprocessSettings(segmenter="characters"))
 
 
 @pytest.mark.parametrize(
@@ -111,8 +121,10 @@ def test_several_lexicons_give_all_their_words(tmp_path: Path) -> None:
     specs = [f"list:{tmp_path / name}" for name in ("one", "two")]
     assert words_of_lexicons(specs) == words_of_lexicons(specs[0]) | words_of_lexicons(specs[1])
     (tmp_path / "text.txt").write_text("人民天地人\n" * 40, encoding="utf-8")
-    report = preprocess("plain", tmp_path / "text.txt", tmp_path / "out", segmenter="fmm", lexicon=specs)
+    report = preprocess("plain", tmp_path / "text.txt", tmp_path / "out", PreprocessSettings(segmenter="fmm", lexicon=specs))
     assert words_of(tmp_path / "out", "valid")[:4] == ["人民", "天地", "人", "<eos>"]
     assert report.signature.lexicon_words == len(words_of_lexicons(specs))
     with pytest.raises(ConfigError, match=r"none goes with no other"):
-        preprocess("plain", tmp_path / "text.txt", tmp_path / "out2", segmenter="fmm", lexicon=["none", specs[0]])
+        preprocess(
+            "plain", tmp_path / "text.txt", tmp_path / "out2", PreprocessSettings(segmenter="fmm", lexicon=["none", specs[0]])
+        )

@@ -1,0 +1,70 @@
+"""A corpus by the name of its data set, with the rules that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sememekit.config import load_variant
+from sememekit.corpora import DATASETS, Corpus
+from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet
+from sememekit.corpora.examples.corpus import ExampleCorpus
+from sememekit.corpora.examples.files import files_of_splits
+from sememekit.corpora.examples.switchboard import Switchboard
+from sememekit.corpora.plain import Plain
+from sememekit.errors import ConfigError
+
+
+def open_corpus(
+    dataset: str,
+    source: Path | None,
+    files: Mapping[str, Sequence[Path]],
+    *,
+    seed: int = 1,
+    turns: int | None = None,
+    has_vocabulary: bool = False,
+) -> Corpus:
+    """The corpus of a data set, of text or of examples.
+
+    Args:
+        dataset: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
+        source: file or folder.
+        files: split -> files, for examples only.
+        seed: of the division of one file of examples.
+        turns: for ``switchboard``.
+        has_vocabulary: whether the words of other data are used; see ``files_of_splits``.
+
+    Raises:
+        ConfigError: an unknown name, or options that do not fit the data set.
+        DataError: a source that is absent or of another kind.
+    """
+    kind = load_variant(
+        "data set",
+        dataset,
+        {**DATASETS, **EXAMPLE_SETS},
+        lambda found: isinstance(found, type) and issubclass(found, Corpus | ExampleSet),
+    )
+    if turns is not None and kind is not Switchboard:
+        raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
+    if issubclass(kind, ExampleSet):
+        examples = kind() if turns is None else Switchboard(turns)
+        return ExampleCorpus(examples, files_of_splits(examples, source, files, has_vocabulary=has_vocabulary), seed)
+    if files:
+        raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
+    corpus: Corpus = kind.open(source)
+    return corpus
+
+
+def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
+    """The corpus with the rules for plain text that were asked for.
+
+    Raises:
+        ConfigError: when another data set is asked for one.
+    """
+    given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
+    if not any(given.values()):
+        return corpus
+    if isinstance(corpus, Plain):
+        return corpus.with_rules(lower=lower, numbers_to=numbers_to, max_length=max_length)
+    asked = next(name for name, is_given in given.items() if is_given)
+    raise ConfigError(f"{asked}: {dataset} has rules of its own; this is for plain")

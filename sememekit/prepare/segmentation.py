@@ -1,0 +1,79 @@
+"""How the text of a corpus is cut: the segmenter's name, the words that it knows, the sentences that it learns from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from typing import Final
+
+from sememekit.corpora import Corpus
+from sememekit.corpora.division import StratifiedDivision
+from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.pipeline import SegmenterWords
+from sememekit.sememes import open_lexicon
+from sememekit.text.reading import FaultCounter, Span, read_pieces
+
+_IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SENTENCES_TO_SEE: Final = 1000
+_SHORTEST_SENTENCE: Final = 4
+_LONGEST_WORD: Final = 8
+"""Text whose words no blanks part is told by its first sentences with so many ideographs: most have no blank, or more than so
+many ideographs a word."""
+
+
+def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
+    """The segmenter that was asked for, when the data set allows it, or the data set's own."""
+    if segmenter is None:
+        return corpus.segmenters[0]
+    if segmenter not in corpus.segmenters and ":" not in segmenter:
+        raise ConfigError(f"--segmenter {segmenter!r}: {dataset} here allows {', '.join(corpus.segmenters)}")
+    return segmenter
+
+
+def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> SegmenterWords | None:
+    """The lexicon that was asked for, or that the data set or the segmenter is used to; None for none."""
+    if given is not None:
+        if spec is not None:
+            raise ConfigError("give either lexicon or lexicon_words, not both")
+        words = frozenset(given)
+    else:
+        chosen = [spec] if isinstance(spec, str) else [*(spec or ())] or [corpus.default_lexicon or "none"]
+        if chosen == ["none"]:
+            return None
+        if "none" in chosen:
+            raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
+        words = frozenset(word for name in chosen for word in open_lexicon(name).words)
+    if not words:
+        raise ConfigError("the lexicon has no words")
+    return SegmenterWords(words, hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest())
+
+
+def refuse_text_without_blanks(span: Span, errors: str) -> None:
+    """Raise DataError for Chinese or Japanese in which no blanks part the words: each sentence would become one word."""
+    seen = raw = 0
+    for piece in read_pieces(span, FaultCounter("replace" if errors == "strict" else errors)):
+        words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
+        if sum(words) >= _SHORTEST_SENTENCE:
+            seen += 1
+            raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
+        if seen == _SENTENCES_TO_SEE:
+            break
+    if raw * 2 > seen:
+        raise DataError(
+            f"{span.name}: {raw:,} of the first {seen:,} sentences with Chinese or Japanese characters have no blanks between "
+            "words, so that each would become one word; add --segmenter jieba (or characters, sentencepiece, or fmm with "
+            "--lexicon), or --segmenter none if that is what you want"
+        )
+
+
+def training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
+    """The sentences that will be in train, which the encoder chooses by the same labels when the text comes undivided."""
+    division = StratifiedDivision(corpus.proportions, seed)
+    labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
+    for split, span in parts:
+        for piece in read_pieces(span, FaultCounter(errors)):
+            text = corpus.sentence(piece.text)
+            if text is not None and (split == "train" or (split is None and next(labels) == 0)):
+                yield text

@@ -1,0 +1,106 @@
+"""The words and the segmenter of other data, for new data that a trained model is to be judged on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from sememekit.corpora import Corpus
+from sememekit.corpora.examples.corpus import ExampleCorpus
+from sememekit.corpora.plain import Plain
+from sememekit.data.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
+from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.pipeline import MODEL, SegmenterWords
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.text.form import TextForm
+from sememekit.text.segmenters import Segmenter, SentencePieces, cuts_latin, open_segmenter
+from sememekit.text.vocabulary import Vocabulary
+
+
+class GivenWords(NamedTuple):
+    """What is taken from other data: their folder, words and signature."""
+
+    folder: Path
+    vocabulary: Vocabulary
+    signature: Signature
+
+
+def read_given_words(folder: Path) -> GivenWords:
+    """Words and signature of prepared data, or of the data of a run.
+
+    Raises:
+        DataError: when the folder is neither.
+    """
+    if (folder / SIGNATURE).is_file():
+        data = PreparedData.open(folder)
+        return GivenWords(folder, data.vocabulary, data.signature)
+    if (folder / "plan.json").is_file():
+        from sememekit.training.checkpoint import RunFolder  # brings torch, which nothing else here needs
+
+        run = RunFolder.open(folder)
+        return GivenWords(folder, Vocabulary.load(run.file(VOCABULARY)), run.data_signature())
+    what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
+    raise DataError(f"--vocabulary {folder}: {what}")
+
+
+def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
+    """The settings with the form of the other data's text where they leave it open.
+
+    Raises:
+        ConfigError: they ask for another form, or for another vocabulary.
+    """
+    if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
+        raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
+    form = TextForm.recorded(given.signature.options, str(given.folder))
+    if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
+        raise ConfigError(
+            f"--numbers-to {settings.numbers_to}: the words of {given.folder} have {form.numbers_to} for numbers; leave it out"
+        )
+    if form.changes and not isinstance(corpus, Plain):
+        raise ConfigError(
+            f"--vocabulary {given.folder}: its text is in another form ({given.signature.normalisation}), and {dataset} has "
+            "rules of its own; write its text as lines of a file and take 'sememekit preprocess plain'"
+        )
+    changed = {
+        "hmm": bool(given.signature.options.get("hmm")),
+        "lower": settings.lower or form.lower,
+        "numbers_to": form.numbers_to or settings.numbers_to,
+        "end_of_sentence": _ends(given, corpus) if settings.end_of_sentence is None else settings.end_of_sentence,
+    }
+    return settings.model_copy(update=changed)
+
+
+def _ends(given: GivenWords, corpus: Corpus) -> bool:
+    """Whether sentences end as those of the other data do: a text in the words of pairs ends where a target would end."""
+    if isinstance(corpus, ExampleCorpus):
+        return False
+    examples = given.signature.examples
+    of_pairs = examples is not None and examples.keeps_text
+    return corpus.end_of_sentence if of_pairs else given.signature.end_of_sentence
+
+
+def same_segmenter(given: GivenWords, name: str, words: SegmenterWords | None, hmm: bool, model: Path) -> Segmenter:
+    """The segmenter of the other data, when it can be had again.
+
+    Raises:
+        DataError: when it would cut otherwise.
+    """
+    if name == "sentencepiece":
+        kept = given.folder / MODEL
+        if not kept.is_file():
+            raise DataError(f"--vocabulary {given.folder}: has no {MODEL}, by which its text was cut")
+        shutil.copyfile(kept, model)
+        segmenter: Segmenter = SentencePieces(model)
+    else:
+        cut_latin = cuts_latin(given.signature.segmenter)
+        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm, cut_latin=cut_latin)
+    if segmenter.description != given.signature.segmenter:
+        remedy = "name the lexicon that its segmenter knew with --lexicon FORMAT:PATH"
+        if given.signature.lexicon == (words.sha256 if words else None):
+            remedy = "leave --segmenter out"
+        raise DataError(
+            f"--vocabulary {given.folder}: its text was cut by: {given.signature.segmenter}; here it would be cut by: "
+            f"{segmenter.description}; {remedy}"
+        )
+    return segmenter
