@@ -156,12 +156,10 @@ class Shelf:
         return sorted(self.folder.rglob(f"*{ENDING}"))
 
     def _name(self, path: Path, row: str = "") -> str:
-        """The name of a shipped recipe."""
         own = path.relative_to(self.folder).with_suffix("").as_posix()
         return own[: own.rfind("/") + 1] + row if row else own
 
     def _place(self, file: RecipeFile, row: str = "") -> Place:
-        """A recipe of a file, with the name that a person would type."""
         if file.path.is_relative_to(self.folder):
             return Place(self._name(file.path, row), file, row)
         return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
@@ -176,7 +174,6 @@ class Shelf:
         return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
 
     def _own(self, name: str, where: str) -> Place:
-        """A recipe in a file of a person's own."""
         text, colon, row = name.partition(f"{ENDING}:")
         path = Path(text + ENDING if colon else name)
         if not path.is_file():

@@ -60,7 +60,6 @@ class Adaptive(Decoder):
             return self.layer.log_prob(self._rows(hidden)).view(*hidden.shape[:-1], self.layer.n_classes)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """A tail is computed for the words that lie in it."""
         with torch.autocast(hidden.device.type, enabled=False):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
 

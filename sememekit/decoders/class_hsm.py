@@ -72,7 +72,6 @@ class ClassHSM(Decoder):
         return within.movedim(0, -1) + self.classes(hidden).log_softmax(dim=-1).index_select(-1, group_of)
 
     def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """On a CPU only the classes that can hold such a word are looked into."""
         if hidden.device.type != "cpu":
             return super().likeliest(hidden, count)
         among = self.classes(hidden).log_softmax(dim=-1)
@@ -80,7 +79,6 @@ class ClassHSM(Decoder):
         return grouped_top(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Tokens are grouped by class, and a token meets the words of its class alone."""
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -94,7 +92,6 @@ class ClassHSM(Decoder):
 
 
 def _classes(settings: ClassHSM.Settings, resources: Resources) -> NDArray[np.integer]:
-    """(V,) the class of each word."""
     vocabulary = resources.vocabulary
     count = settings.num_classes or isqrt(len(vocabulary))
     if count > len(vocabulary):

@@ -55,7 +55,6 @@ class Differentiated(NormalisedScores):
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """The words of each band by their own part of the context."""
         parts = []
         for number, (begin, end) in enumerate(pairwise(self.part_bounds)):
             first, last = self.band_bounds[number : number + 2]

@@ -72,7 +72,6 @@ class MoSSDLM(Decoder):
 
     @property
     def estimates_in_training(self) -> bool:
-        """The K normalisers are estimated from the same draws."""
         return self.senses.estimates_in_training
 
     def after_rate_cut(self) -> None:

@@ -121,7 +121,6 @@ class SDLM(NormalisedScores):
         )
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """The log-sum-exp of the logits of a word's senses."""
         inputs = self._inputs(hidden, words)
         structure = inputs.structure
         by_word_VN = segment_logsumexp(sense_logits(inputs), structure.word_of_sense, structure.num_words)
@@ -136,11 +135,9 @@ class SDLM(NormalisedScores):
         return structure, functional.embedding(words, self.words.weight), bias
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """No distribution over words is built."""
         return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)
 
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
-        """The senses of the drawn words and of the targets alone."""
         return self._nll(hidden, draw.words, draw.target, draw.correction)
 
     def _nll(self, hidden: Tensor, words: Tensor | None, target_N: Tensor, correction_V: Tensor | None) -> Tensor:

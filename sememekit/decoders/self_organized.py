@@ -129,7 +129,6 @@ class SelfOrganized(ClusterLearner):
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)
 
     def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """On a CPU only the clusters that can hold such a word are looked into."""
         if hidden.device.type != "cpu":
             return super().likeliest(hidden, count)
         for_clusters, for_words = self._contexts(hidden)
@@ -143,7 +142,6 @@ class SelfOrganized(ClusterLearner):
         return of_cluster + within
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Eq. (5) and (6), before the mean."""
         of_cluster, within = self._parts(hidden, target, counted=False)
         return {"cluster": of_cluster, "in_cluster": within}
 
@@ -288,7 +286,6 @@ class SelfOrganized(ClusterLearner):
 
 
 def _number_of_clusters(settings: SelfOrganized.Settings, num_words: int, given: NDArray[np.int64] | None) -> int:
-    """C."""
     if given is None:
         return settings.num_clusters or math.ceil(math.sqrt(num_words))
     of_file = int(given.max()) + 1

@@ -50,5 +50,4 @@ class Softmax(NormalisedScores):
         return linear_scores(hidden, self.words.weight, self.bias, words)
 
     def several(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """One product a call, and the gradient of the words in one product for all calls."""
         return ChosenLogits(self.words.weight, self.bias).log_probs

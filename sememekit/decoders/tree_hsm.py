@@ -93,7 +93,6 @@ class TreeHSM(Decoder):
         return reached.index_select(-1, above) + self._turn(scores, above, self.sign[self.num_words - 1 :])
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """About log2 V nodes a token in place of V words."""
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
         first = self.path_offsets[words]
         length = self.path_offsets[words + 1] - first
@@ -114,7 +113,6 @@ class TreeHSM(Decoder):
 
 
 def _tree(settings: TreeHSM.Settings, resources: Resources) -> WordTree:
-    """The tree over all words."""
     if settings.tree == "huffman":
         return huffman_tree(resources.vocabulary.counts)
     assert resources.graph is not None

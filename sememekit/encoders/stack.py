@@ -100,7 +100,6 @@ class RecurrentStack(Encoder):
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(self.states_per_layer))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``tokens`` are looked at for their sememes, if anything is injected."""
         return self.read_with(None, x, tokens, state, lengths)
 
     def sum_sememes(self, tokens: Tensor) -> Pi | None:

@@ -120,7 +120,6 @@ class AttentionalRNN(nn.Module):
         return functional.linear(x, matrix[:, : self.input_size], bias)
 
     def _together(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
-        """All steps of a layer, then those of the next, then all of the attention."""
         s_TBH = x_TBE
         for number, layer in enumerate(self.stack):
             own = tuple(part.unsqueeze(0) for part in self._own(state, number))
@@ -133,7 +132,6 @@ class AttentionalRNN(nn.Module):
         return Written(self._read_out(both), weights_BTS.transpose(0, 1))
 
     def _by_step(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
-        """One step after the other; what belongs to words is computed before."""
         outputs, weights = [], []
         for projected in self._of_words(x_TBE):
             output, state, attended = self._advance(projected, state, memory)

@@ -204,7 +204,6 @@ def _example(
     settings: RougeSettings,
     score: Callable[[str, str], tuple[_Scores, int, int]],
 ) -> list[float]:
-    """The score of one text by each metric."""
     if settings.byte_cap is not None:
         hypothesis = hypothesis.encode()[: settings.byte_cap].decode(errors="ignore")
     by_word = settings.unit == "word" and settings.tokenizer != "jieba"

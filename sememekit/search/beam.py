@@ -162,7 +162,6 @@ def beam_search(
 
 
 def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[float], settings: BeamSettings) -> list[int]:
-    """The rows whose search goes on."""
     rows = []
     for row, (found, score) in enumerate(zip(finished, best_open, strict=True)):
         ranked = sorted((item.score for item in found), reverse=True)[: settings.num_best]

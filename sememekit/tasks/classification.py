@@ -28,5 +28,4 @@ class Classification(TextClassifier):
         return size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:
-        """The vectors (B, H)."""
         return texts[0]

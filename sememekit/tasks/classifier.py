@@ -268,7 +268,6 @@ class TextClassifier(LabelPredictor):
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
-        """Examples of similar length together, in an order that ``order`` decides."""
         examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
@@ -316,7 +315,6 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
-        """Accuracy and all that belongs to it, and the summed nats of the right labels."""
         examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
@@ -329,7 +327,6 @@ class TextClassifier(LabelPredictor):
         return accuracy_of(confusion, self.labels), nats
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Accuracy as a share, nats summed, and the number of examples."""
         accuracy, nats = self.judge(data, split)
         return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
 

@@ -46,7 +46,6 @@ class HeadlineWriter(SequenceToSequence):
         return Headline("rougeL", lower_is_better=False) if self.by_rouge else super().headline
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Perplexity; with ``checkpoint_by`` "rouge" also ROUGE-1, -2 and -L, 0 to 1."""
         metrics = super().evaluate(data, split)
         if not self.by_rouge:
             return metrics

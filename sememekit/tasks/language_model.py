@@ -105,7 +105,6 @@ class LanguageModel(WordPredictor):
         return contexts, encoded.state
 
     def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
-        """What the encoder makes of ``tokens``, and its outputs after output dropout."""
         settings = self.settings
         locked = (0,) if settings.locked_dropout else ()
         x = self.embedding(tokens)
@@ -215,7 +214,6 @@ class LanguageModel(WordPredictor):
         return perplexity_metrics(self.score(data.tokens(split)))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """The unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
     def uniform(self) -> float:

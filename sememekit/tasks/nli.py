@@ -25,6 +25,5 @@ class Inference(TextClassifier):
         return 4 * size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:
-        """[u, v, |u - v|, u * v] (B, 4 H)."""
         u, v = texts
         return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)

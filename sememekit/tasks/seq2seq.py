@@ -141,7 +141,6 @@ class SequenceToSequence(TextWriter):
 
     @property
     def headline(self) -> Headline:
-        """The likelihood of the references, never the accuracy of words."""
         return Headline("perplexity", lower_is_better=True)
 
     @property
@@ -159,7 +158,6 @@ class SequenceToSequence(TextWriter):
             )
 
     def _read(self, source: Tensor, lengths: Tensor) -> tuple[Memory, State]:
-        """What is attended to, and the state before the first word."""
         x = functional.dropout(self.source_embedding(source), self.settings.input_dropout, self.training)
         encoded = self.encoder(x, source, self.encoder.start(source.shape[1]), lengths)
         with torch.autocast(x.device.type, enabled=False):
@@ -173,7 +171,6 @@ class SequenceToSequence(TextWriter):
         return self.writer(x, state, memory, batch.real).outputs
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
-        """A padded batch of pairs of word ids."""
         source, lengths = padded([self._cut(source) for source, _ in pairs])
         targets = [target for _, target in pairs]
         before, _ = padded(targets, begin=[self._begin])
@@ -220,14 +217,12 @@ class SequenceToSequence(TextWriter):
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
     def begin(self, data: PreparedData) -> None:
-        """The decoder is told how often each word is one of a target, ends included."""
         self.decoder.begin(self._target_counts(self._examples(data, "train")))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[PairBatch]:
-        """Sources of similar length together, in an order that ``order`` decides."""
         examples = self._examples(data, "train")
         for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
@@ -270,7 +265,6 @@ class SequenceToSequence(TextWriter):
         return perplexity_metrics(self.score_pairs(data, split))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """The add-one unigram model of the targets of training."""
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
@@ -295,7 +289,6 @@ class SequenceToSequence(TextWriter):
         search: BeamSettings | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Sources of similar length go through together, the longest first."""
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []
         found: list[list[Hypothesis]] = [[] for _ in sources]

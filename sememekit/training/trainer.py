@@ -273,7 +273,6 @@ class Trainer:
         self._save(best=True)
 
     def _validate(self) -> dict[str, float]:
-        """Metrics on the validation split, of the mean weights where there are any."""
         self._check_weights()
         with self.average.applied(), autocast(self.device, self.run_settings.dtype):
             return self.task.evaluate(self.data, "valid")
