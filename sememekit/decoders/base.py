@@ -68,6 +68,10 @@ LARGEST_TABLE = 1 << 26
 class Decoder(nn.Module, ABC):
     """The output distribution over words, with its projection and its loss.
 
+    >>> layer = Softmax(Softmax.Settings(tied=False), Resources(width=16, vocabulary=words))
+    >>> nats_TB = layer.nll(hidden_TBH, target_TB)
+    >>> log_probs_TBV = layer.log_probs(hidden_TBH)
+
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; of a context
     with three axes the first is time, along which locked masks are shared.
     """

@@ -27,6 +27,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 class SDLM(NormalisedScores):
     """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
 
+    >>> layer = SDLM(SDLM.Settings(tied=False, num_bases=2), Resources(width=16, vocabulary=words, graph=graph))
+    >>> nats_TB = layer.nll(hidden_TBH, target_TB)
+    >>> senses = layer.evidence(hidden_TBH[0, 0], target_TB[0]).word_senses
+
     With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
 
     - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. 6, Gu et al. 2018);
@@ -115,7 +119,7 @@ class SDLM(NormalisedScores):
             structure=structure,
             contexts_REN=contexts.reshape(-1, *contexts.shape[-2:]).permute(1, 2, 0),
             words_VE=words_VE,
-            gates_KN=self.gate(hidden).sigmoid().flatten(end_dim=-2).T,
+            gates_KN=self.gate(hidden).sigmoid().reshape(-1, self.gate.out_features).T,
             mixing_RK=self.mixing.softmax(dim=-1).T,
             bias_S=bias_S,
         )

@@ -29,6 +29,10 @@ class Memory(NamedTuple):
 class Attention(nn.Module):
     """Weights a_i = softmax over i of score(q, h_i), context c = sum_i a_i h_i, for a query q and outputs h_1 .. h_S.
 
+    >>> attention = Attention(query_size=16, memory_size=16, score="additive")
+    >>> memory = attention.prepare(hidden_TBH, lengths_B=torch.tensor([5, 3]))
+    >>> contexts_BTM, weights_BTS = attention(hidden_TBH.transpose(0, 1), memory)
+
     - ``general``: score = q . (W h_i), Eq. (8) of Luong et al. 2015, "general";
     - ``additive``: score = v . tanh(W_q q + W h_i + b), Sec. 3.1 and Appendix A of Bahdanau et al. 2015.
 

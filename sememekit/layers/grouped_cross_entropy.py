@@ -23,6 +23,10 @@ LOPSIDED: Final = 8
 class Groups(nn.Module):
     """V items in G disjoint groups, as index arrays on the device; it holds nothing that is learned by gradients.
 
+    >>> groups = Groups(np.array([0, 1, 0]))
+    >>> groups.members.tolist(), groups.bounds
+    ([0, 2, 1], [0, 2, 3])
+
     Args:
         group_of: (V,) the group of each item.
         num_groups: G, for numbers 0 .. G-1 that some groups may lack items for. Unless given, numbers that no item has are left

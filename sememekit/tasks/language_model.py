@@ -30,6 +30,10 @@ from sememekit.text.vocabulary import Vocabulary
 class LanguageModel(WordPredictor):
     """Embedding -> dropout -> encoder -> dropout -> decoder, trained by truncated back-propagation through time.
 
+    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
+    >>> loss = model.loss(target_TB, model.encoder.start(2))
+    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
+
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from chunk to
     chunk. The loss is the mean over the tokens of a chunk. See docs/perplexity.md for what is divided by what.
 
