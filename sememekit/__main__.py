@@ -1,6 +1,6 @@
 """``python -m sememekit`` is the ``sememekit`` command."""
 
-from sememekit.cli import main
+from sememekit.commands._program import main
 
 if __name__ == "__main__":
     main()

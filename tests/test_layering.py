@@ -33,7 +33,6 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "commands": 11,
-    "cli": 12,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 
@@ -41,7 +40,7 @@ WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"corpor
 """Rooms that read and write data alone."""
 
 ROOTS = {"__init__", "__main__"}
-"""Files of the package itself: the version, and ``python -m sememekit``, which may import the command line alone."""
+"""Files of the package itself: the version, and ``python -m sememekit``, which may import the commands alone."""
 
 
 def imported_modules(path: Path, module: str) -> Iterator[tuple[int, str]]:
@@ -92,7 +91,7 @@ def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
     if other not in ROOMS:
         return ""  # the package itself: its version
     if room in ROOTS:
-        return "" if (room, other) == ("__main__", "cli") else f"{room} imports {other}"
+        return "" if (room, other) == ("__main__", "commands") else f"{room} imports {other}"
     if other == room or other == "errors":
         return ""
     if ROOMS[other] >= ROOMS[room]:
@@ -170,8 +169,8 @@ def make_tree(root: Path, files: dict[str, str]) -> Path:
         ("training/a.py", "from kit.tasks.language_model import LanguageModel\n"),
         ("training/a.py", "import kit.attack\n"),
         ("errors.py", "import kit.config\n"),
-        ("commands/a.py", "from kit.cli import main\n"),
-        ("commands/a.py", "from importlib import import_module\nimport_module('kit.cli')\n"),
+        ("reports/a.py", "from kit.commands import train\n"),
+        ("reports/a.py", "from importlib import import_module\nimport_module('kit.commands')\n"),
         ("config/a.py", "def f():\n    import torch\n"),
         ("word_classes/a.py", "import torch\n"),
         ("drawer/a.py", ""),
@@ -202,12 +201,12 @@ def test_a_circle_inside_a_room_is_found(tmp_path: Path, back: str) -> None:
 def test_right_imports_pass(tmp_path: Path) -> None:
     files = {
         "__init__.py": "__version__ = '1'\n",
-        "__main__.py": "from kit.cli import main\n",
+        "__main__.py": "from kit.commands._program import main\n",
         "text/a.py": "import numpy\nfrom kit.errors import DataError\nfrom kit.text import b\nfrom . import c\n",
         "text/b.py": "from kit import __version__\n",
         "tasks/a.py": "from kit.encoders.base import Encoder\nfrom kit.decoders import base\nfrom kit.tasks import b\n",
         "training/a.py": "import torch\nfrom kit.tasks.base import Task\n",
         "runs/build.py": "from kit.tasks.language_model import LanguageModel\nfrom kit.training import trainer\n",
-        "cli/a.py": "def f():\n    from kit.commands.train import train\n",
+        "commands/a.py": "def f():\n    from kit.reports.page import page\n",
     }
     assert breaches(make_tree(tmp_path, files)) == []

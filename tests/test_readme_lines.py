@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.cli import app
+from sememekit.commands._program import app
 from tests.readme_files import write_files
 
 ROOT = Path(__file__).resolve().parent.parent

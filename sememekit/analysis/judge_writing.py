@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from sememekit.analysis.written_texts import write_texts_file
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData, Wording
-from sememekit.errors import DataError
-from sememekit.files import TEXTS, check_output, write_output
+from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
@@ -113,7 +112,7 @@ def judge_writing(
     ]
     best_words = [word for best in found if best for word in best[0].words]
     if texts is not None:
-        _write(texts, wordings, written)
+        write_texts_file(texts, [" ".join(own.source) for own in wordings], written, [own.references for own in wordings])
     return WrittenReport(
         perplexity=whole.perplexity,
         nats=whole.nats,
@@ -161,15 +160,3 @@ def _scores(
 def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
     values = tuple(Score(name=name, value=item.value, low=item.low, high=item.high) for name, item in named)
     return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}", values=values)
-
-
-def _write(path: Path, wordings: Sequence[Wording], written: Sequence[Sequence[str]]) -> None:
-    """The texts as JSON lines."""
-    try:
-        lines = []
-        for own, best in zip(wordings, written, strict=True):
-            record = {"source": " ".join(own.source), "texts": list(best), "references": list(own.references)}
-            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-        write_output(path, "".join(lines).encode(), TEXTS)
-    except OSError as error:
-        raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None

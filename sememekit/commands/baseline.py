@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Annotated
 
-from sememekit.commands.compare import write_texts_file
-from sememekit.config import Record
-from sememekit.data.prepared import PreparedData
+import typer
+
+from sememekit.commands._options import Debug, Json, Split, Texts
+from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.attack_rates import Interval, interval
-from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport, rouge
 
-LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
-"""Data set -> the beginning that is taken unless another is asked for."""
+if TYPE_CHECKING:
+    from sememekit.analysis.lead_baseline import BaselineReport
 
-_RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
+EXAMPLES = ("sememekit baseline data/headlines --lead 15-characters",)
 
 
-class TextScores(Record):
-    """ROUGE by one preset.
-
-    Attributes:
-        name: of the preset.
-        rouge1, rouge2, rougeL: 0 to 1, with 95 % bootstrap intervals.
-        signature: scores with equal signatures can be compared.
-    """
-
-    name: str
-    rouge1: Interval
-    rouge2: Interval
-    rougeL: Interval
-    signature: str
-
-
-class BaselineReport(Record):
-    """What ``baseline`` found.
-
-    Attributes:
-        data: the prepared data.
-        split: which part.
-        lead: what was taken of each source.
-        examples: how many.
-        scores: by each preset.
-    """
-
-    data: str
-    split: str
-    lead: str
-    examples: int
-    scores: tuple[TextScores, ...]
+def command(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.", show_default=False)],
+    split: Split = "test",
+    lead: Annotated[
+        str | None,
+        typer.Option("--lead", metavar="N-UNIT", help="N-words, N-bytes or N-characters; the default depends on the data set."),
+    ] = None,
+    rouge: Annotated[
+        list[str] | None, typer.Option("--rouge", help="gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
+    ] = None,
+    texts: Texts = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Score the beginning of each source as if it were a headline: what every model has to beat."""
+    report = baseline(data, split=split, lead=lead, rouge_by=rouge or (), texts=texts)
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (f"{metric} ({scores.name})", *map(per_cent, (found.value, found.low, found.high)))
+        for scores in report.scores
+        for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
+    ]
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split}), in per cent"
+    print_table(title, ("", "score", "from", "to"), rows)
+    for scores in report.scores:
+        say(scores.signature)
 
 
 def baseline(
@@ -71,6 +65,11 @@ def baseline(
         ConfigError: for another lead or preset, or none where the data set has no custom.
         DataError: the data are absent, are no pairs, or lack the split.
     """
+    from sememekit.analysis.lead_baseline import LEADS, BaselineReport, lead_of, presets_for, text_scores
+    from sememekit.analysis.written_texts import write_texts_file
+    from sememekit.data.prepared import PreparedData
+    from sememekit.measure.rouge import PRESETS, rouge
+
     prepared = PreparedData.open(data)
     dataset = prepared.signature.dataset
     chosen = lead or LEADS.get(dataset)
@@ -89,46 +88,3 @@ def baseline(
         write_texts_file(texts, [" ".join(pair.source) for pair in pairs], [[lead] for lead in leads], references)
     scores = tuple(text_scores(name, rouge(leads, references, PRESETS[name])) for name in names)
     return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=scores)
-
-
-def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of the ROUGE presets to score by: those given, or those of the data set.
-
-    Raises:
-        ConfigError: for an unknown one, or when there are none.
-    """
-    for name in given:
-        if name not in PRESETS:
-            raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
-    names = tuple(given) or PRESETS_OF_DATASETS.get(dataset)
-    if not names:
-        raise ConfigError(f"{dataset} has no usual ROUGE; choose one of {', '.join(PRESETS)} with --rouge")
-    return names
-
-
-def text_scores(name: str, report: RougeReport) -> TextScores:
-    """The report of a preset without the scores of single examples."""
-    return TextScores(
-        name=name,
-        rouge1=interval(report.rouge1),
-        rouge2=interval(report.rouge2),
-        rougeL=interval(report.rougeL),
-        signature=report.signature,
-    )
-
-
-def lead_of(source: Sequence[str], rule: str) -> str:
-    """The beginning of a source, as words between blanks.
-
-    Raises:
-        ConfigError: for a rule of another form.
-    """
-    found = _RULE.fullmatch(rule)
-    if found is None:
-        raise ConfigError(f"--lead {rule!r}: give N-words, N-bytes or N-characters, such as 8-words")
-    size, unit = int(found[1]), found[2]
-    if unit == "words":
-        return " ".join(source[:size])
-    if unit == "characters":
-        return "".join(source)[:size]
-    return " ".join(source).encode()[:size].decode(errors="ignore")

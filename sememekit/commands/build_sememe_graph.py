@@ -4,46 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from sememekit.config import Record
-from sememekit.data.prepared import PreparedData
+import typer
+
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._options import Debug, Json, Quiet, Seed, Side, Sources
+from sememekit.commands._render import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError
-from sememekit.files import GRAPH, check_output
-from sememekit.sememes import (
-    GraphStatistics,
-    LexiconReport,
-    Side,
-    build_graph,
-    graph_statistics,
-    open_lemmas,
-    open_lexicons,
-)
+
+if TYPE_CHECKING:
+    from sememekit.sememes import Side as SideName
+    from sememekit.sememes.graph_report import GraphReport
+
+EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
+NUM_WORDS_SHOWN = 10
+"""Words without annotation that are named; --unannotated names all."""
 
 
-class LexiconUse(Record):
-    """What one ``--source`` held and what the graph took of it."""
-
-    source: str
-    """As given: ``FORMAT:PATH``."""
-    name: str
-    sha256: str
-    report: LexiconReport
-    words_used: int
-    """Words of the vocabulary whose senses come from here."""
-    tokens_used: int
-    """Running tokens of those words."""
-
-
-class GraphReport(Record):
-    """What was built. ``statistics.words_without_annotation`` names every word that no lexicon knows."""
-
-    out: str
-    fingerprint: str
-    vocabulary_fingerprint: str
-    lexicons: tuple[LexiconUse, ...]
-    statistics: GraphStatistics
-    history: tuple[str, ...]
-    """What was done: one line for words known by their lemma, one for edges dropped."""
+def command(
+    data: Annotated[Path, typer.Option("--data", help="Prepared data whose words get sememes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="File to write.", show_default=False)],
+    sources: Sources = None,
+    side: Side = "chinese",
+    lemmas: Annotated[
+        str | None,
+        typer.Option("--lemmas", metavar="FILE|wordnet", help="Base forms, for words that no source knows as written."),
+    ] = None,
+    defining_words: Annotated[
+        int, typer.Option("--defining-words", min=1, help="How many sememes 'dictionary' chooses.")
+    ] = 2000,
+    drop_edges: Annotated[
+        float, typer.Option("--drop-edges", min=0.0, max=1.0, help="Share of annotations to remove at random.")
+    ] = 0.0,
+    yes_download: Annotated[bool, typer.Option("--yes-download", help="Let openhownet fetch what it lacks.")] = False,
+    unannotated: Annotated[bool, typer.Option("--unannotated", help="Name every word that no source knows.")] = False,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Give each word of the data its senses and their sememes, and say how many words have none."""
+    if not sources:
+        fail_usage("missing option '--source': name at least one, for example --source open")
+    report = build_sememe_graph(
+        sources,
+        data,
+        out,
+        drop_edges=drop_edges,
+        seed=seed,
+        side=side,
+        lemmas=lemmas,
+        defining_words=defining_words,
+        yes_download=yes_download,
+    )
+    if json:
+        print_json(report, without=None if unannotated else {"statistics": {"words_without_annotation"}})
+        return
+    fields = report.statistics.model_dump()
+    without = fields.pop("words_without_annotation")
+    print_fields(f"Sememe graph in {out}", fields)
+    for use in report.lexicons:
+        remark(f"{use.source}: {use.words_used:,} words, {use.tokens_used:,} running tokens", quiet)
+    for line in report.history:
+        remark(line, quiet)
+    if without:
+        named = without if unannotated else without[:NUM_WORDS_SHOWN]
+        shown, rest = " ".join(named), len(without) - len(named)
+        more = f", and {rest:,} more (--unannotated names all)" if rest else ""
+        remark(f"words without annotation: {shown}{more}", quiet)
+    hint(f"next: sememekit train --decoder sdlm --data {data} --graph {out} --out runs/sdlm", quiet)
 
 
 def build_sememe_graph(
@@ -53,7 +83,7 @@ def build_sememe_graph(
     *,
     drop_edges: float = 0.0,
     seed: int = 0,
-    side: Side = "chinese",
+    side: SideName = "chinese",
     lemmas: str | None = None,
     defining_words: int = 2000,
     yes_download: bool = False,
@@ -77,6 +107,11 @@ def build_sememe_graph(
         DataError: a lexicon or the folder cannot be read.
         GraphError: the graph cannot be built or written.
     """
+    from sememekit.data.prepared import PreparedData
+    from sememekit.files import GRAPH, check_output
+    from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicons
+    from sememekit.sememes.graph_report import GraphReport, LexiconUse
+
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     check_output(out, GRAPH)

@@ -13,11 +13,17 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+import typer
 from pydantic import BaseModel, ConfigDict
 
+from sememekit.commands._exit import FAILED
+from sememekit.commands._options import Debug, Json
+from sememekit.commands._render import print_json, result_console, shown
 from sememekit.errors import SememekitError
+
+EXAMPLES = ("sememekit doctor",)
 
 Status = Literal["ok", "warn", "fail"]
 
@@ -45,6 +51,32 @@ class DoctorReport(BaseModel):
 
     status: Status
     checks: list[Check]
+
+
+def command(
+    folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Is this machine ready? Each line that is not ok names the command that mends it."""
+    report = doctor(folder)
+    if json:
+        print_json(report)
+    else:
+        _print_checks(report)
+    if report.status == "fail":
+        raise typer.Exit(FAILED)
+
+
+def _print_checks(report: DoctorReport) -> None:
+    from rich.markup import escape
+
+    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    console = result_console()
+    for check in report.checks:
+        fix = f"; fix: {check.fix}" if check.fix else ""
+        line = f"[{colours[check.status]}]{check.status:<4}[/] {escape(check.name)}: {escape(shown(check.detail + fix))}"
+        console.print(line, soft_wrap=True)
 
 
 def doctor(folder: Path | None = None) -> DoctorReport:
@@ -145,7 +177,7 @@ def _peoples_daily() -> Check:
 def _open_lexicon() -> Check:
     name = "open lexicon"
     try:
-        from sememekit.commands.lookup import check_open_lexicon
+        from sememekit.sememes.lookup import check_open_lexicon
 
         report = check_open_lexicon()
     except SememekitError as error:

@@ -1,144 +1,119 @@
-"""``sememekit generate``: text that goes on from a prompt."""
+"""The subcommand generate; the plain functions are in ``sememekit.runs``: ``generation`` and ``writing``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any
 
-import torch
-from torch import Tensor
+import typer
 
-from sememekit.config import Record
+from sememekit.commands._kinds import Way, choose
+from sememekit.commands._lines import lines_of
+from sememekit.commands._options import (
+    Apart,
+    DataLexicon,
+    Debug,
+    Device,
+    ErrorPolicy,
+    ErrorsIfGiven,
+    Json,
+    Run,
+    SearchOverrides,
+    SeedIfGiven,
+    TrustCode,
+    Which,
+)
+from sememekit.commands._render import print_json, say
 from sememekit.errors import ConfigError
-from sememekit.runs.build import load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_form
-from sememekit.tasks.base import word_predictor
-from sememekit.text.vocabulary import END, STOP, Vocabulary
+
+EXAMPLES = (
+    'sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1',
+    "sememekit generate runs/headlines --input articles.txt --json",
+)
 
 
-class GenerateReport(Record):
-    """What was generated.
+def command(
+    run: Run,
+    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Words to begin with, a space between them.")] = None,
+    num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add; 30.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", min=0.0, help="1 unless given; 0 takes the likeliest word.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw among so many likeliest words; 0 for all.")] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Let <unk> be drawn.")] = False,
+    texts: Annotated[
+        Path | None,
+        typer.Option("--input", help="For headline, dialogue: a text a line; stdin unless given.", show_default=False),
+    ] = None,
+    overrides: SearchOverrides = None,
+    apart: Apart = False,
+    lexicon: DataLexicon = None,
+    which: Which = "best",
+    errors: ErrorsIfGiven = None,
+    seed: SeedIfGiven = None,
+    device: Device = "auto",
+    json: Json = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Go on from a prompt, word by word; or, with a model of headlines or dialogue, write a text for each line
+    of --input.
 
-    Attributes:
-        prompt: the words to begin with, as the model read them.
-        tokens: the words that were added.
-        text: both, with blanks between; ``<eos>`` ends a line.
-        nats: summed negative log-probability of the added words, before temperature and top-k.
-        seed: that gives the same words again on the same kind of device.
+    Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
+    options: dict[str, Any] = {
+        "num_tokens": num_tokens,
+        "temperature": temperature,
+        "top_k": top_k,
+        "unknown": unknown,
+        "seed": seed,
+    }
+    options |= {"texts": texts, "overrides": overrides, "apart": apart, "lexicon": lexicon, "errors": errors}
+    way, typed = choose("generate", run, WAYS, options)
+    way.call(run, prompt, json=json, which=which, device=device, **typed)
 
-    prompt: tuple[str, ...]
-    tokens: tuple[str, ...]
-    text: str
-    nats: float
-    seed: int
 
-
-def generate(
+def _texts(
     run: Path,
-    prompt: str = "",
+    prompt: str | None,
     *,
-    num_tokens: int = 30,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    unknown: bool = False,
-    seed: int = 1,
-    device: str = "auto",
-    which: Literal["best", "last"] = "best",
-) -> GenerateReport:
-    """Draw words from a trained model, one after the other.
+    json: bool,
+    texts: Path | None = None,
+    overrides: list[str] | None = None,
+    errors: ErrorPolicy = "strict",
+    **options: Any,
+) -> None:
+    """A text for each line, as it is found: plain, or with scores as a JSON object a line."""
+    from sememekit.runs.writing import load_writer, search_of, write_texts
 
-    A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
-    its first word by the counts of the vocabulary.
-
-    Args:
-        run: the run folder.
-        prompt: words with blanks between, brought into the form of the data (lower case, a word for numbers) where these have
-            one; a word outside the vocabulary is read as ``<unk>``.
-        num_tokens: how many words to add.
-        temperature: the log-probabilities are divided by it; 0 takes the likeliest word each time.
-        top_k: draw among so many likeliest words; 0 for all.
-        unknown: let ``<unk>`` be drawn.
-        seed: same seed, same words.
-        device: ``auto``, ``cpu`` or ``cuda``; words are drawn on the CPU.
-        which: the best weights by validation, or the last.
-
-    Raises:
-        CheckpointError: no run, or a torn one.
-        ConfigError: the task predicts no words, or a number is out of its range.
-        DataError: a word of the prompt that a vocabulary without ``<unk>`` lacks.
-    """
-    _check(num_tokens, temperature, top_k)
-    loaded = load_run(run, which=which, device=device)
-    task, vocabulary = word_predictor(loaded.task, "generate"), loaded.vocabulary
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    form = recorded_form(loaded.folder)
-    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
-    generator = torch.Generator().manual_seed(seed)
-    banned = vocabulary.unknown_id if not unknown else None
-    draw = _drawer(temperature, top_k, banned, generator)
-    added: list[int] = []
-    nats = 0.0
-    read = [vocabulary.end_id, *words] if loaded.folder.data_signature().end_of_sentence else words
-    if not read:
-        counts = torch.from_numpy(vocabulary.counts.copy()).double()
-        log_probs = (counts / counts.sum()).log()
-        read = added = [draw(log_probs)]
-        nats = -float(log_probs[added[0]])
-    with torch.no_grad():
-        state = task.encoder.start(1)
-        ids = torch.tensor(read, device=task.device)[:, None]
-        while len(added) < num_tokens:
-            hidden, state = task.contexts(ids, state)
-            log_probs = task.decoder.log_probs(hidden[-1])[0].double().cpu()
-            word = draw(log_probs)
-            nats -= float(log_probs[word])
-            added = [*added, word]
-            ids = torch.tensor([[word]], device=task.device)
-    return GenerateReport(
-        prompt=tuple(vocabulary.decode(words)),
-        tokens=tuple(vocabulary.decode(added)),
-        text=_text(vocabulary, [*words, *added]),
-        nats=nats,
-        seed=seed,
-    )
+    if prompt is not None and texts is not None:
+        raise ConfigError("give the text itself or --input FILE, not both")
+    writer = load_writer(run, **options)
+    lines = [prompt] if prompt is not None else lines_of(texts, errors)
+    name = "the text, line" if prompt is not None else f"{texts or 'stdin'}, line"
+    for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
+        print_json(written) if json else say(written.best.text)
 
 
-def _check(num_tokens: int, temperature: float, top_k: int) -> None:
-    if num_tokens < 1:
-        raise ConfigError(f"num_tokens must be at least 1, given {num_tokens}")
-    if not 0.0 <= temperature < float("inf"):
-        raise ConfigError(
-            f"temperature must be 0 or more, given {temperature}; 0 takes the likeliest word, 1 draws as the model says"
-        )
-    if top_k < 0:
-        raise ConfigError(f"top_k must be 0 (all words) or more, given {top_k}")
+def _words(run: Path, prompt: str | None, *, json: bool, **options: Any) -> None:
+    from sememekit.runs.generation import generate
+
+    report = generate(run, prompt or "", **options)
+    print_json(report) if json else say(report.text)
 
 
-def _drawer(temperature: float, top_k: int, banned: int | None, generator: torch.Generator) -> Callable[[Tensor], int]:
-    """A function from log-probabilities (V,) to a word id."""
-
-    def draw(log_probs: Tensor) -> int:
-        if banned is not None and len(log_probs) > 1:
-            log_probs = log_probs.index_fill(0, torch.tensor([banned]), -torch.inf)
-        if temperature == 0.0:
-            return int(log_probs.argmax())
-        if top_k:
-            kept = log_probs.topk(min(top_k, len(log_probs))).indices
-            log_probs = torch.full_like(log_probs, -torch.inf).index_copy(0, kept, log_probs[kept])
-        # Subtracting the largest first keeps a small temperature from overflowing.
-        probabilities = ((log_probs - log_probs.max()) / temperature).softmax(dim=0)
-        return int(torch.multinomial(probabilities, 1, generator=generator))
-
-    return draw
-
-
-def _text(vocabulary: Vocabulary, words: list[int]) -> str:
-    lines: list[list[str]] = [[]]
-    for token in vocabulary.decode(words):
-        if token in (END, STOP):
-            lines.append([])
-        else:
-            lines[-1].append(token)
-    return "\n".join(" ".join(line) for line in lines).strip("\n")
+WAYS = (
+    Way(
+        "texts",
+        "a model of headlines or dialogue",
+        frozenset({"texts", "overrides", "apart", "lexicon", "errors"}),
+        _texts,
+        instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
+    ),
+    Way(
+        "words",
+        "a model that predicts words",
+        frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}),
+        _words,
+    ),
+)

@@ -1,181 +1,87 @@
-"""``sememekit lookup``: the senses and sememes of a word, and the checker of the open lexicon."""
+"""The subcommand lookup; the plain functions are in ``sememekit.sememes.lookup``."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from difflib import get_close_matches
-from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from sememekit.config import Record, resources_folder
+import typer
+
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._options import Debug, Json, Side, Sources
+from sememekit.commands._render import print_fields, print_json, result_console, say
 from sememekit.errors import DataError
-from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
-from sememekit.sememes.building import spellings
-from sememekit.sememes.definitions import DefinitionNode, parse_definition
-from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, scan_open_lexicon
-from sememekit.sememes.special_tokens import SpecialTokens
-from sememekit.sememes.word_entry import Source
 
-NUM_NEAREST = 5
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
+    from sememekit.sememes.lookup import DefinitionTree, LookupReport
 
-class DefinitionTree(Record):
-    """One node of a DEF: ``relation`` is how it hangs from its parent (``agent``, ``#``, or empty)."""
-
-    relation: str
-    sememe: str
-    """``english|中文``, a sign such as ``~`` that points back, or empty for a bracket around several."""
-    children: tuple[DefinitionTree, ...] = ()
+EXAMPLES = ("sememekit lookup 希望", "sememekit lookup --check")
 
 
-class LookupSense(Record):
-    """One sense in one lexicon."""
+def command(
+    word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
+    sources: Sources = None,
+    side: Side = "chinese",
+    check: Annotated[bool, typer.Option("--check", help="Check the open lexicon for consistency instead.")] = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it."""
+    if word is None:
+        if not check:
+            fail_usage("give a WORD or --check")
+        _check_open_lexicon(json)
+        return
+    if check:
+        fail_usage("give a WORD or --check, not both")
+    from sememekit.sememes.lookup import lookup
 
-    source: str
-    """``format:file``, or "special token"."""
-    word: str
-    """As the lexicon spells it; a full-width word may be found in half width."""
-    part_of_speech: str
-    gloss: str
-    sememes: tuple[str, ...]
-    definition: str
-    tree: tuple[DefinitionTree, ...]
-    """Of the definition; empty where the lexicon has none."""
-    definition_fault: str
-    """Why the definition is no tree, or empty."""
-
-
-class LookupReport(Record):
-    """What the lexicons know of a word. A graph takes the senses of the first source in which any has sememes."""
-
-    word: str
-    sources: tuple[str, ...]
-    """The lexicons that were asked."""
-    senses: tuple[LookupSense, ...]
-    nearest: tuple[str, ...]
-    """Similar words of the lexicons, best first; only when the word is unknown."""
-
-
-class CheckFault(Record):
-    """Something to mend in the open lexicon."""
-
-    place: str
-    """``file:line``."""
-    message: str
-    fatal: bool
-    """True where the lexicon cannot be used until it is mended."""
+    report = lookup(word, sources or ("open",), side=side)
+    if json:
+        print_json(report)
+    elif report.senses:
+        result_console().print(_word_tree(report))
+    if not report.senses:
+        near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
+        raise DataError(f"{word!r} is in none of {', '.join(report.sources)}{near}")
 
 
-class CheckReport(Record):
-    """What the open lexicon holds and what is wrong with it."""
+def _check_open_lexicon(json: bool) -> None:
+    from sememekit.sememes.lookup import check_open_lexicon
 
-    folder: str
-    ok: bool
-    """No fault at all."""
-    faults: tuple[CheckFault, ...]
-    files: tuple[str, ...]
-    entries: int
-    words: int
-    senses: int
-    """Entries with different sememes, word by word; what a graph makes of them."""
-    sememes: int
-    max_sememes: int
-    unused_sememes: tuple[str, ...]
-    entries_by_part_of_speech: dict[str, int]
+    report = check_open_lexicon()
+    if json:
+        print_json(report)
+    else:
+        for fault in report.faults:
+            say(f"{fault.place}: {fault.message}")
+        print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
+    if not report.ok:
+        raise DataError(f"{report.folder}: {len(report.faults)} places to mend in the open lexicon")
 
 
-def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese") -> LookupReport:
-    """Look a word up in each lexicon; an entry that a lexicon repeats word for word is shown once.
+def _word_tree(report: LookupReport) -> Tree:
+    """Word, then senses, then sememes, or the tree of the definition where the lexicon has one."""
+    from rich.markup import escape
+    from rich.tree import Tree
 
-    Args:
-        word: as a text would have it; ASCII in half or full width is the same. Special tokens such as ``<N>`` have senses too.
-        sources: ``FORMAT:PATH`` each.
-        side: which words of a two-sided lexicon (hownet, openhownet) are read.
-
-    Raises:
-        ConfigError, DataError: as ``open_lexicon``.
-    """
-    word = word.strip()
-    lexicons = open_lexicons(sources, side)
-    senses: list[LookupSense] = []
-    special = SpecialTokens(lexicons).sememes_of(word)
-    if special is not None:
-        senses.append(_describe(Source.SPECIAL, Sense(word, special)))
-    for lexicon in lexicons:
-        for spelling in spellings(word):
-            senses.extend(_describe(lexicon.name, sense) for sense in dict.fromkeys(lexicon.senses(spelling)))
-    return LookupReport(
-        word=word,
-        sources=tuple(lexicon.name for lexicon in lexicons),
-        senses=tuple(senses),
-        nearest=() if senses else _nearest_words(word, lexicons),
-    )
+    root = Tree(f"[bold]{escape(report.word)}[/]")
+    for sense in report.senses:
+        labels = [part for part in (sense.part_of_speech, sense.gloss) if part]
+        branch = root.add(escape(f"{' '.join(labels)} ({sense.source})".strip()))
+        if sense.tree:
+            for node in sense.tree:
+                _add_definition(branch, node)
+        else:
+            for sememe in sense.sememes:
+                branch.add(escape(sememe))
+    return root
 
 
-def check_open_lexicon(folder: Path | None = None) -> CheckReport:
-    """Read the open lexicon and list every fault instead of stopping at the first.
+def _add_definition(branch: Tree, node: DefinitionTree) -> None:
+    from rich.markup import escape
 
-    Args:
-        folder: with ``inventory.tsv`` and files of entries; the lexicon that ships with sememekit unless given.
-
-    Raises:
-        DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8.
-    """
-    folder = folder or resources_folder() / "lexicon"
-    scan = scan_open_lexicon(folder)
-    return CheckReport(
-        folder=str(folder),
-        ok=not scan.faults,
-        faults=tuple(CheckFault(place=fault.place, message=fault.message, fatal=fault.is_fatal) for fault in scan.faults),
-        files=tuple(path.name for path in scan.files),
-        entries=len(scan.entries),
-        words=len({entry.sense.word for entry in scan.entries}),
-        senses=len({(entry.sense.word, entry.sense.sememes) for entry in scan.entries}),
-        sememes=len(scan.inventory),
-        max_sememes=MAX_SEMEMES,
-        unused_sememes=scan.unused_sememes(),
-        entries_by_part_of_speech=dict(sorted(Counter(entry.sense.part_of_speech for entry in scan.entries).items())),
-    )
-
-
-def _describe(source: str, sense: Sense) -> LookupSense:
-    tree: tuple[DefinitionTree, ...] = ()
-    fault = ""
-    if sense.definition:
-        try:
-            tree = tuple(_tree(node) for node in parse_definition(sense.definition))
-        except DataError as error:
-            fault = str(error)
-    return LookupSense(
-        source=source,
-        word=sense.word,
-        part_of_speech=sense.part_of_speech,
-        gloss=sense.gloss,
-        sememes=sense.sememes,
-        definition=sense.definition,
-        tree=tree,
-        definition_fault=fault,
-    )
-
-
-def _tree(node: DefinitionNode) -> DefinitionTree:
-    """``~`` and ``?`` are the sememe where there is no name, and part of the relation where there is one."""
-    has_name = bool(node.sememe) or node.is_group
-    relation = " ".join(part for part in (node.relation, node.marks if has_name else "") if part)
-    return DefinitionTree(
-        relation=relation,
-        sememe=node.sememe if has_name else node.marks,
-        children=tuple(_tree(child) for child in node.children),
-    )
-
-
-def _nearest_words(word: str, lexicons: Sequence[Lexicon]) -> tuple[str, ...]:
-    """Only words that share a character and have about the length are compared; the whole of HowNet would take seconds."""
-    characters = set(word)
-    candidates = dict.fromkeys(
-        other
-        for lexicon in lexicons
-        for other in lexicon.words
-        if abs(len(other) - len(word)) <= 2 and not characters.isdisjoint(other)
-    )
-    return tuple(get_close_matches(word, list(candidates), n=NUM_NEAREST, cutoff=0.4))
+    inner = branch.add(escape(f"{node.relation} = {node.sememe}" if node.relation else node.sememe))
+    for child in node.children:
+        _add_definition(inner, child)

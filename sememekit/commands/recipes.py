@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import json as json_module
 from collections.abc import Sequence
+from typing import Annotated, Any
 
+import typer
 from pydantic import BaseModel, ConfigDict
 
-from sememekit.config import load_recipe, names_in, recipe_names
+from sememekit.commands._exit import FAILED
+from sememekit.commands._options import Debug, Json, complete_recipe, example
+from sememekit.commands._render import print_json, print_table, say
+from sememekit.config import list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.",
+        autocompletion=complete_recipe,
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME]...",
+        help="Recipes to check, .toml files with all their rows; all that ship unless given.",
+        autocompletion=complete_recipe,
+    ),
+]
+
+command = typer.Typer(help="List, show and validate the recipes.", epilog=example("sememekit recipes list"))
 
 
 class RecipeCheck(BaseModel):
@@ -73,3 +99,58 @@ def _check(name: str) -> RecipeCheck:
     except ConfigError as error:
         return RecipeCheck(recipe=name, valid=False, problem=str(error))
     return RecipeCheck(recipe=name, valid=True)
+
+
+@command.command("list", epilog=example("sememekit recipes list"))
+def list_all(json: Json = False, debug: Debug = False) -> None:
+    """All recipes, with the number that each is after."""
+    recipes = list_recipes()
+    if json:
+        say(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
+        return
+    rows = [
+        (
+            recipe.name,
+            recipe.summary,
+            f"{recipe.claim.metric} {recipe.claim.value:g} ± {recipe.claim.tolerance:g}" if recipe.claim else "",
+        )
+        for recipe in recipes
+    ]
+    print_table("", ("recipe", "what it is", "claim"), rows, numeric=3)
+
+
+@command.command("show", epilog=example("sememekit recipes show ours/pd-softmax"))
+def show(name: Name, json: Json = False, debug: Debug = False) -> None:
+    """A recipe as it is after merging it over its bases."""
+    table = load_recipe(name)
+    say(json_module.dumps(table, ensure_ascii=False) if json else toml_text(table))
+
+
+@command.command("validate", epilog=example("sememekit recipes validate", "sememekit recipes validate mine.toml"))
+def validate(names: Names = None, json: Json = False, debug: Debug = False) -> None:
+    """Read recipes into the settings of the classes that they name; exit code 1 when one is wrong."""
+    report = validate_recipes(names or ())
+    if json:
+        print_json(report)
+    else:
+        for check in report.checks:
+            say(f"{'ok  ' if check.valid else 'fail'} {check.recipe}{': ' if check.problem else ''}{check.problem}")
+    if report.num_invalid:
+        raise typer.Exit(FAILED)
+
+
+def toml_text(table: dict[str, Any], path: str = "") -> str:
+    """A table of plain values as TOML, so that what ``recipes show`` prints is a recipe again."""
+    values = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = [f"[{path}]"] if path and (values or not table) else []
+    lines += [f"{key} = {_toml_value(value)}" for key, value in values.items()]
+    blocks = ["\n".join(lines)] if lines else []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            blocks.append(toml_text(value, f"{path}.{key}" if path else key))
+    return "\n\n".join(blocks)
+
+
+def _toml_value(value: object) -> str:
+    """JSON and TOML agree on plain values, except that TOML wants DEL escaped."""
+    return json_module.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,35 +4,99 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from sememekit.errors import DataError
-from sememekit.text.reading import FaultCounter, read_stream
-from sememekit.text.segmenters import Segmenter
+import typer
+
+from sememekit.commands._lines import input_stream
+from sememekit.commands._options import (
+    Debug,
+    Decode,
+    DeviceIfGiven,
+    Errors,
+    Hmm,
+    Quiet,
+    Segmenter,
+    SegmenterLexicons,
+    TrustCode,
+    WhichName,
+    given,
+)
+from sememekit.commands._render import hint, remark_faults
+from sememekit.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from sememekit.text.reading import FaultCounter
+    from sememekit.text.segmenters import Segmenter as SegmenterClass
+
+EXAMPLES = (
+    "echo 去年美国贸易逆差 | sememekit segment",
+    "sememekit segment news.txt --model runs/lattice --decode posterior",
+)
 
 
-@contextmanager
-def input_stream(file: Path | None) -> Iterator[BinaryIO]:
-    """A file, or stdin for None, open for reading bytes.
+def command(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
+    segmenter: Segmenter = None,
+    lexicon: SegmenterLexicons = None,
+    hmm: Hmm = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", metavar="RUN|FILE", help="A trained lattice model, or a SentencePiece model.", show_default=False
+        ),
+    ] = None,
+    decode: Decode = None,
+    which: Annotated[WhichName | None, typer.Option("--which", help="The best weights by validation, or the last.")] = None,
+    device: DeviceIfGiven = None,
+    errors: Errors = "strict",
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Cut lines into words and write them to stdout, a space between words.
 
-    Raises:
-        DataError: the file cannot be read.
+    --segmenter is fmm unless given. With --model RUN a trained lattice model cuts, and white space in a line ends a word.
     """
-    if file is None:
-        yield sys.stdin.buffer
-        return
-    try:
-        opened = file.open("rb")
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
-    with opened:
-        yield opened
+    from sememekit.text.reading import FaultCounter
+
+    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())
+    faults = FaultCounter(errors)
+    name = "stdin" if file is None else str(file)
+    if model is not None and not model.exists():
+        raise DataError(
+            f"segment --model {model}: no such file or folder; give the run of a lattice model, or a SentencePiece model"
+        )
+    with input_stream(file) as source:
+        if model is not None and model.is_dir():
+            from sememekit.runs.lattices import open_reader, segment_raw
+
+            if segmenter is not None or hmm:
+                raise ConfigError("segment --model RUN: the run says how its text is cut; leave --segmenter and --hmm out")
+            reader = open_reader(model, "segment --model", **given(lexicon=lexicon, which=which, device=device))
+            lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
+        else:
+            if decode is not None or which is not None or device is not None:
+                raise ConfigError("segment: --decode, --which and --device need --model RUN with the folder of a lattice model")
+            from sememekit.runs.segmenters import segmenter_for
+
+            chosen = segmenter_for(
+                segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model
+            )
+            lines = segment_stream(source, chosen, name=name, faults=faults)
+        for line in lines:
+            sys.stdout.write(line)
+    remark_faults(faults.report().model_dump(), quiet)
 
 
 def segment_stream(
-    file: BinaryIO, segmenter: Segmenter, *, errors: str = "strict", name: str = "stdin", faults: FaultCounter | None = None
+    file: BinaryIO,
+    segmenter: SegmenterClass,
+    *,
+    errors: str = "strict",
+    name: str = "stdin",
+    faults: FaultCounter | None = None,
 ) -> Iterator[str]:
     """Segment a stream line by line; write what is yielded as it comes, line ends are in it.
 
@@ -49,6 +113,8 @@ def segment_stream(
     Raises:
         DataError: under ``strict``, for bytes that are not UTF-8 and for NUL, with the byte offset.
     """
+    from sememekit.text.reading import FaultCounter, read_stream
+
     counter = faults if faults is not None else FaultCounter(errors)
     for piece in read_stream(file, lambda offset: name, counter):
         words = " ".join(segmenter.segment(piece.text))

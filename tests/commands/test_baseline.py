@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.cli import app
-from sememekit.commands.baseline import baseline, lead_of
+from sememekit.analysis.lead_baseline import lead_of
+from sememekit.commands._program import app
+from sememekit.commands.baseline import baseline
 from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
 from tests.small_examples import write_pairs

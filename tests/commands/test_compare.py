@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.cli import app
+from sememekit.analysis.written_texts import write_texts_file
+from sememekit.commands._program import app
 from sememekit.commands.baseline import baseline
-from sememekit.commands.compare import compare, write_texts_file
+from sememekit.commands.compare import compare
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError

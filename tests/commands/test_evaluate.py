@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import Grouping, GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explain_label import LabelExplanation, explain_label, is_label_run, remarks
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.reports.label_explanation import explanation_page
@@ -141,15 +141,15 @@ def test_the_command_line_of_explain(runs: Path, tmp_path: Path) -> None:
     assert len(json.loads(result.stdout)["texts"][0]["words"]) == 3
     result = runner.invoke(app, ["explain", str(runs / "cell"), PREMISE, HYPOTHESIS, "--top", "3"])
     assert result.exit_code == 1
-    assert "--top: a text has the words that it has" in result.stderr
+    assert "--top: explain takes it with a model that predicts words, and" in result.stderr
 
 
 def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path) -> None:
     assert not is_label_run(softmax)
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "苹果"])
-    assert (result.exit_code, "takes one text for this run" in result.stderr) == (1, True)
+    assert (result.exit_code, "TEXT2: explain takes it with a classifier, and" in result.stderr) == (1, True)
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "--label", "neutral"])
-    assert (result.exit_code, "--label: this is for runs of --task nli or classification" in result.stderr) == (1, True)
+    assert (result.exit_code, "--label: explain takes it with a classifier, and" in result.stderr) == (1, True)
     with pytest.raises(CheckpointError):
         is_label_run(place.folder)
 
@@ -221,4 +221,4 @@ def test_the_command_line_of_analyze(runs: Path, tmp_path: Path) -> None:
         assert part in result.stdout
     assert "What moves the labels" in page.read_text(encoding="utf-8")
     result = runner.invoke(app, ["analyze", str(runs / "cell"), "--memory", "1"])
-    assert (result.exit_code, "--memory: this is for models that predict words" in result.stderr) == (1, True)
+    assert (result.exit_code, "--memory: analyze takes it with a model that predicts words, and" in result.stderr) == (1, True)

@@ -11,11 +11,11 @@ from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.score import score
-from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.generation import generate
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.victims import SentenceNats
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.cli import app
-from sememekit.commands.lookup import check_open_lexicon, lookup
+from sememekit.commands._program import app
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
+from sememekit.sememes.lookup import check_open_lexicon, lookup
 from sememekit.sememes.special_tokens import UNKNOWN
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.quickstart import (
     CONTEXTS,
     MODELS,

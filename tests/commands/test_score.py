@@ -11,11 +11,11 @@ import pytest
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, score
-from sememekit.commands.generate import generate
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.generation import generate
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_pairs import PairPlace
 from tests.small_run import Place

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explain_writing import explain_writing
-from sememekit.cli import app
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.written_explanation import explanation_page
@@ -174,10 +174,12 @@ def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path
 def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
     assert (is_writer(run), is_writer(words)) == (True, False)
     assert "generate: " not in failure("generate", words, "--input", "nowhere.txt")
-    assert "--input: this is for runs of --task headline or dialogue" in failure("generate", words, "--input", "nowhere.txt")
+    assert "--input: generate takes it with a model of headlines or dialogue" in failure(
+        "generate", words, "--input", "nowhere.txt"
+    )
     assert "--apart" in failure("explain", words, "我", "--apart")
     assert "--texts: " in failure("eval", words, "--texts", "x.jsonl")
-    assert "--temperature: texts are searched for, not drawn" in failure("generate", run, "我", "--temperature", "0")
+    assert "change the search with --set task.search" in failure("generate", run, "我", "--temperature", "0")
     assert "reads pairs" in failure("evaluate-ppl", run, "--batch-size", "1")
     assert "--carry: " in failure("score", run, "--carry")
     assert "predicts labels" in failure("predict", run)

@@ -163,7 +163,7 @@ def _serve() -> None:
     shared = mmap.mmap(-1, 8)
     import typer
 
-    from sememekit.cli import app
+    from sememekit.commands._program import app
 
     command = typer.main.get_command(app)
     gc.freeze()  # what no child collects, no child copies

@@ -9,8 +9,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.cli import app
-from sememekit.cli.training import training_table
+from sememekit.commands._program import app
+from sememekit.commands._train import training_table
 from sememekit.commands.train import table_of_run, train
 from sememekit.errors import CheckpointError
 from sememekit.runs.build import load_run

@@ -1,0 +1,94 @@
+"""The beginning of a source as a headline, and how it is scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError
+from sememekit.measure.attack_rates import Interval, interval
+from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport
+
+LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
+"""Data set -> the beginning that is taken unless another is asked for."""
+
+_RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
+
+
+class TextScores(Record):
+    """ROUGE by one preset.
+
+    Attributes:
+        name: of the preset.
+        rouge1, rouge2, rougeL: 0 to 1, with 95 % bootstrap intervals.
+        signature: scores with equal signatures can be compared.
+    """
+
+    name: str
+    rouge1: Interval
+    rouge2: Interval
+    rougeL: Interval
+    signature: str
+
+
+class BaselineReport(Record):
+    """What ``baseline`` found.
+
+    Attributes:
+        data: the prepared data.
+        split: which part.
+        lead: what was taken of each source.
+        examples: how many.
+        scores: by each preset.
+    """
+
+    data: str
+    split: str
+    lead: str
+    examples: int
+    scores: tuple[TextScores, ...]
+
+
+def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of the ROUGE presets to score by: those given, or those of the data set.
+
+    Raises:
+        ConfigError: for an unknown one, or when there are none.
+    """
+    for name in given:
+        if name not in PRESETS:
+            raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
+    names = tuple(given) or PRESETS_OF_DATASETS.get(dataset)
+    if not names:
+        raise ConfigError(f"{dataset} has no usual ROUGE; choose one of {', '.join(PRESETS)} with --rouge")
+    return names
+
+
+def text_scores(name: str, report: RougeReport) -> TextScores:
+    """The report of a preset without the scores of single examples."""
+    return TextScores(
+        name=name,
+        rouge1=interval(report.rouge1),
+        rouge2=interval(report.rouge2),
+        rougeL=interval(report.rougeL),
+        signature=report.signature,
+    )
+
+
+def lead_of(source: Sequence[str], rule: str) -> str:
+    """The beginning of a source, as words between blanks.
+
+    Raises:
+        ConfigError: for a rule of another form.
+    """
+    found = _RULE.fullmatch(rule)
+    if found is None:
+        raise ConfigError(f"--lead {rule!r}: give N-words, N-bytes or N-characters, such as 8-words")
+    size, unit = int(found[1]), found[2]
+    if unit == "words":
+        return " ".join(source[:size])
+    if unit == "characters":
+        return "".join(source)[:size]
+    return " ".join(source).encode()[:size].decode(errors="ignore")

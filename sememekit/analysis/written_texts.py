@@ -1,0 +1,130 @@
+"""Texts that systems wrote for the same sources, as a file of JSON lines, and how two such files differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sememekit.config import Record
+from sememekit.errors import DataError
+from sememekit.files import TEXTS, write_output
+from sememekit.measure.attack_rates import Difference, interval
+from sememekit.measure.bleu import dialogue_bleu
+from sememekit.measure.rouge import METRICS, PRESETS, rouge
+from sememekit.measure.score_differences import score_differences
+
+
+class ComparisonReport(Record):
+    """What ``compare`` found.
+
+    Attributes:
+        first, second: the files.
+        by: how texts were scored.
+        examples: sources that both have.
+        signature: of the scores.
+        differences: first minus second, by metric.
+    """
+
+    first: str
+    second: str
+    by: str
+    examples: int
+    signature: str
+    differences: tuple[Difference, ...]
+
+
+class Texts(NamedTuple):
+    """What one system wrote: a source, its texts with the best first, and its references in each place."""
+
+    sources: list[str]
+    texts: list[list[str]]
+    references: list[list[str]]
+
+
+def write_texts_file(
+    path: Path, sources: Sequence[str], texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> None:
+    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``.
+
+    Raises:
+        DataError: when it cannot be written.
+    """
+    try:
+        lines = (
+            json.dumps({"source": source, "texts": [*best], "references": [*own]}, ensure_ascii=False) + "\n"
+            for source, best, own in zip(sources, texts, references, strict=True)
+        )
+        write_output(path, "".join(lines).encode(), TEXTS)
+    except OSError as error:
+        raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None
+
+
+def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[Difference, ...]]:
+    """The signature of the scores, and for each metric the first minus the second, resampled in pairs.
+
+    Args:
+        one, two: of the same sources.
+        by: a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
+        seed: of the bootstrap.
+    """
+    if by == "bleu":
+        bleus = [dialogue_bleu(side.texts, side.references, seed=seed) for side in (one, two)]
+        means = [{name: float(values.mean()) for name, values in report.per_example.items()} for report in bleus]
+        signature, found = bleus[0].signature, score_differences(*bleus, seed=seed)
+    else:
+        rouges = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in (one, two)]
+        means = [{name: float(report.per_example[name].mean()) for name in METRICS} for report in rouges]
+        signature, found = rouges[0].signature, score_differences(*rouges, seed=seed)
+    rows = tuple(
+        Difference(
+            name=name,
+            first=mean,
+            second=means[1][name],
+            difference=interval(found[name]),
+            excludes_zero=found[name].low > 0 or found[name].high < 0,
+        )
+        for name, mean in means[0].items()
+    )
+    return signature, rows
+
+
+def read_texts_file(path: Path) -> Texts:
+    """Read what ``write_texts_file`` wrote.
+
+    Raises:
+        DataError: with the line, for anything else.
+    """
+    table = Texts([], [], [])
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    record = json.loads(line)
+                    source, texts, references = record["source"], record["texts"], record["references"]
+                    lists = isinstance(texts, list) and isinstance(references, list)
+                    good = lists and all(isinstance(text, str) for text in [source, *texts, *references])
+                except (ValueError, KeyError, TypeError, RecursionError):
+                    good = False
+                if not good or not references:
+                    raise DataError(f"{path}:{number}: not an object with source, texts and references, as eval --texts writes")
+                table.sources.append(source)
+                table.texts.append(texts or [""])
+                table.references.append(references)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8; is it a file that eval --texts wrote?") from None
+    if not table.texts:
+        raise DataError(f"{path}: the file is empty")
+    return table
+
+
+def check_same_sources(one: Texts, two: Texts, first: Path, second: Path) -> None:
+    """Raise DataError unless both files have the same sources and references in the same order."""
+    for number, pair in enumerate(zip(one.sources, two.sources, strict=False), start=1):
+        if pair[0] != pair[1] or one.references[number - 1] != two.references[number - 1]:
+            raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
+    if len(one.sources) != len(two.sources):
+        raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")

@@ -1,0 +1,52 @@
+"""The subcommand clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._options import Debug, Json, Quiet, Run, TrustCode, Which
+from sememekit.commands._render import print_json, print_table, remark
+
+EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
+
+
+def command(
+    run: Run,
+    words: Annotated[str | None, typer.Option("--words", help="Show the clusters of these, a space between them.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Without --words: how many, those with most text.")] = 10,
+    members: Annotated[int, typer.Option("--members", min=1, help="How many words of each to show.")] = 15,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Write all clusters to a file, for train --clusters.", show_default=False)
+    ] = None,
+    which: Which = "best",
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Which words a model keeps in one cluster."""
+    from sememekit.commands.clusters import clusters
+
+    result = clusters(run, words=(words or "").split(), top=top, members=members, save=save, which=which)
+    if json:
+        print_json(result)
+    else:
+        rows = [
+            (cluster.number, f"{cluster.frequency:.2%}", cluster.size, " ".join(cluster.asked_for), " ".join(cluster.words))
+            for cluster in result.clusters
+        ]
+        title = (
+            f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
+            + (f", {result.empty_clusters} empty" if result.empty_clusters else "")
+        )
+        if words:
+            print_table(title, ("cluster", "of the text", "words", "asked for", "commonest"), rows, numeric=5)
+        else:
+            print_table(
+                title, ("cluster", "of the text", "words", "commonest"), [(*row[:3], row[4]) for row in rows], numeric=4
+            )
+    if result.saved:
+        remark(f"clusters: {result.saved}", quiet)

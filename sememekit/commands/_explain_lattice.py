@@ -1,0 +1,45 @@
+"""What ``explain`` prints of a lattice model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sememekit.commands._render import print_table, result_console
+
+if TYPE_CHECKING:
+    from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeExplanation
+
+
+def print_lattice(explanation: LatticeExplanation) -> None:
+    """Words of each sentence, and its edges with their posteriors."""
+    from rich.markup import escape
+
+    console = result_console()
+    for sentence in explanation.sentences:
+        console.print(f"most probable path:  {escape(' '.join(sentence.viterbi))}", soft_wrap=True)
+        console.print(f"each place by itself: {escape(' '.join(sentence.posterior))}", soft_wrap=True)
+        unknown = list(dict.fromkeys(token.text for token in sentence.tokens if not token.known))
+        if unknown:
+            console.print(f"not in the vocabulary: {escape(' '.join(unknown))}", style="dim", soft_wrap=True)
+        columns = ("tokens", "chunk", *(("embedding",) if explanation.copies > 1 else ()), "posterior", "", "")
+        rows = []
+        for edge in sentence.edges:
+            marks = [*(["best"] if edge.best else []), *([] if edge.listed else ["unlisted"])]
+            number = (edge.copy_number,) if explanation.copies > 1 else ()
+            bar = "█" * round(12 * edge.probability) or "▏"
+            rows.append((f"{edge.begin + 1}-{edge.end}", edge.text, *number, f"{edge.probability:.1%}", bar, ", ".join(marks)))
+        print_table(f"{sentence.nats:.2f} nats, {explanation.marginal}", columns, rows, numeric=len(columns))
+
+
+def print_embeddings(report: EmbeddingsReport) -> None:
+    """The contexts in which each embedding of a word wins."""
+    for word in report.words:
+        rows = []
+        for use in word.embeddings:
+            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {use.mean:.0%}{f', {use.sense}' if use.sense else ''}"
+            for context in use.contexts or (None,):
+                line = "nowhere" if context is None else f"… {context.before} [{word.word}] {context.after} …"
+                rows.append((name, line, "" if context is None else f"{context.probability:.0%}"))
+                name = ""
+        title = f"{word.word}: {word.occurrences:,} times in {report.split}"
+        print_table(title, ("embedding", "context", "posterior"), rows, numeric=2)

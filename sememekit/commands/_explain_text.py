@@ -1,0 +1,34 @@
+"""What ``explain`` prints of a model of headlines or dialogue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sememekit.commands._render import print_table, result_console
+
+if TYPE_CHECKING:
+    from sememekit.analysis.explain_writing import WritingExplanation
+
+
+def print_text(explanation: WritingExplanation) -> None:
+    """The source, what was written for it, and why, on stdout."""
+    from rich.markup import escape
+
+    from sememekit.analysis.explain_writing import remarks
+
+    console = result_console()
+    source = " ".join(f"[red]{escape(word)}[/]" if word in explanation.unknown else escape(word) for word in explanation.source)
+    console.print(source, soft_wrap=True)
+    console.print(f"→ {escape(' '.join(word.word for word in explanation.words))}", soft_wrap=True)
+    for line in remarks(explanation):
+        console.print(escape(line), style="dim", soft_wrap=True)
+    has_sememes, rows = explanation.no_senses is None, []
+    for word in explanation.words:
+        place = word.attention.index(max(word.attention))
+        cells = [word.word, f"{explanation.source[place]} {word.attention[place]:.2f}"]
+        if has_sememes:
+            cells += ["  ".join(f"{gate.name} {gate.gate:.2f}" for gate in gates) for gates in (word.sememes, word.raised)]
+        rows.append((*cells, f"{word.probability:.1%}"))
+    sememes = ["strongest sememes", "raised most"] if has_sememes else []
+    columns = ["word", "looked at most", *sememes, "probability"]
+    print_table("", columns, rows, numeric=len(columns) - 1)

@@ -1,0 +1,75 @@
+"""Commands that do another thing with each kind of run: which one, and which options fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sememekit.tasks.base import Kind
+
+_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "texts": "--input"}
+"""How options are typed whose parameter has another name."""
+
+
+class Way(NamedTuple):
+    """What a command does with one kind of run.
+
+    Attributes:
+        kind: of ``Task.kinds``.
+        model: such a run in words, such as "a classifier".
+        options: the names of those options that this kind takes and another kind may not.
+        call: takes the run and everything that was typed.
+        instead: what to type in the place of an option that does not fit; empty where nothing does the same.
+    """
+
+    kind: Kind
+    model: str
+    options: frozenset[str]
+    call: Callable[..., Any]
+    instead: str = ""
+
+
+def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
+    """The way for a run, and those options that were typed; no weights are read.
+
+    Args:
+        command: its name.
+        run: the run folder.
+        ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
+        options: every option that not all ways take; None and False were not typed.
+
+    Raises:
+        CheckpointError: no run.
+        ConfigError: an option was typed that this kind does not take.
+    """
+    from sememekit.runs.build import check_plan_code, kinds_of
+    from sememekit.training import RunFolder
+
+    plan = RunFolder.open(run).plan
+    check_plan_code(plan, f"{run}/plan.json")
+    kinds = kinds_of(plan)
+    way = next((way for way in ways if way.kind in kinds), ways[-1])
+    typed = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name in typed:
+        if name not in way.options:
+            takers = " or ".join(other.model for other in ways if name in other.options)
+            flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+            raise ConfigError(
+                f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {way.instead or 'leave it out'}"
+            )
+    return way, typed
+
+
+def refuse(options: Mapping[str, Any], reason: str) -> None:
+    """Refuse options that were typed and mean nothing here.
+
+    Raises:
+        ConfigError: naming the first.
+    """
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ConfigError(f"--{name}: {reason}")

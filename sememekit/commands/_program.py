@@ -1,0 +1,257 @@
+"""The program around every subcommand: which there are, one line for each error, a quiet end when nobody reads on."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib import import_module
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from sememekit import __version__
+from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
+from sememekit.commands._options import example
+from sememekit.commands._render import say, shown
+from sememekit.errors import SememekitError
+from sememekit.files import RunWarning
+
+LONGEST_MESSAGE = 1000
+"""Characters of an error message that are shown."""
+
+PANELS: Final = {
+    "quickstart": "Start",
+    "doctor": "Start",
+    "preprocess": "Data and lexicon",
+    "segment": "Data and lexicon",
+    "lookup": "Data and lexicon",
+    "build-sememe-graph": "Data and lexicon",
+    "train": "Train",
+    "recipes": "Train",
+    "cluster-update": "Train",
+    "evaluate-ppl": "Measure",
+    "eval": "Measure",
+    "score": "Measure",
+    "baseline": "Measure",
+    "compare": "Measure",
+    "predict": "Use and look inside",
+    "generate": "Use and look inside",
+    "explain": "Use and look inside",
+    "analyze": "Use and look inside",
+    "clusters": "Use and look inside",
+    "report": "Use and look inside",
+    "attack": "Attack",
+}
+"""Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
+
+_APART: Final = {"quickstart", "train", "cluster-update", "predict", "clusters", "attack"}
+"""Subcommands whose ``command`` is in ``commands/_NAME.py``, as their plain function imports torch."""
+
+_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
+_NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
+"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
+
+
+class Program(TyperGroup):
+    """A group of subcommands with our exit codes."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Parse, run, and leave with an exit code; without ``standalone_mode`` return that code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        code = self._run(arguments, extra)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
+        use_utf8_in_pipes()
+        extra["prog_name"] = "sememekit"
+        with _remarks(arguments), _trust(arguments):
+            return self._run_trusting(arguments, extra)
+
+    def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
+        debug = "--debug" in arguments
+        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+            from sememekit.commands._help import keep_names_whole
+
+            keep_names_whole()
+        try:
+            if not arguments:
+                super().main(["--help"], standalone_mode=False, **extra)
+                return USAGE
+            result = super().main(arguments, standalone_mode=False, **extra)
+            sys.stdout.flush()
+            return result if isinstance(result, int) else 0
+        except BrokenPipeError:
+            return leave_the_pipe()
+        except KeyboardInterrupt:
+            goes_on = "; the same command goes on where it stopped" if arguments[:1] == ["preprocess"] else ""
+            print(f"sememekit: interrupted{goes_on}", file=sys.stderr)
+            return INTERRUPTED
+        except typer.TyperException as error:
+            return _complain(_usage_message(error), USAGE, debug=False)
+        except SememekitError as error:
+            return _complain(str(error), FAILED, debug)
+        except OSError as error:
+            return _complain(_system_message(error), FAILED, debug)
+        except MemoryError:
+            return _complain(_OUT_OF_MEMORY, FAILED, debug)
+        except Exception as error:
+            return _complain(_unexpected_message(error), FAILED, debug)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise typer.Exit(leave_the_pipe()) from None
+        return result
+
+
+class _Subcommands(Mapping[str, Any]):
+    """name -> command; its module is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            panel = PANELS[name]
+            module = import_module(f"sememekit.commands.{'_' * (name in _APART)}{name.replace('-', '_')}")
+            app = typer.Typer(add_completion=False)
+            if isinstance(module.command, typer.Typer):
+                app.add_typer(module.command, name=name, rich_help_panel=panel)
+                self._made[name] = typer.main.get_group(app).commands[name]
+            else:
+                app.command(name, epilog=example(*module.EXAMPLES), rich_help_panel=panel)(module.command)
+                self._made[name] = typer.main.get_command(app)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PANELS)
+
+    def __len__(self) -> int:
+        return len(PANELS)
+
+
+class _Sememekit(Program):
+    """All subcommands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Subcommands()  # type: ignore[assignment]  # nothing is ever added to it
+
+
+app = typer.Typer(
+    name="sememekit",
+    cls=_Sememekit,
+    epilog="Start with: sememekit quickstart",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"sememekit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Language models that know what words are made of: sememes."""
+
+
+def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Trust the code that is named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all of it."""
+    typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
+    if "--trust-code" not in arguments and not typed:
+        return nullcontext()
+    from sememekit.config import trusting_code
+
+    return trusting_code("--trust-code" in arguments or typed)
+
+
+@contextmanager
+def _remarks(arguments: Sequence[str]) -> Iterator[None]:
+    """Inside, what a user should know of a folder is a line on stderr, once; nothing with ``--quiet``."""
+    said: set[str] = set()
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if not issubclass(category, RunWarning):
+            before(message, category, *rest, **more)
+        elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
+            said.add(str(message))
+            print("sememekit: remark:", message, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RunWarning)
+        warnings.showwarning = show
+        yield
+
+
+def leave_the_pipe() -> int:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
+    with suppress(io.UnsupportedOperation):  # stdout is no real file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def use_utf8_in_pipes() -> None:
+    """Files and pipes get UTF-8 whatever the locale says; a terminal keeps its own, and shows ``?`` for what it lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+
+
+def _complain(message: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    line = " ".join(message.split())
+    if len(line) > LONGEST_MESSAGE:  # a message that quotes a broken file can be as long as the file
+        line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
+    print("sememekit: error:", shown(line), file=sys.stderr)
+    return code
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    message = error.format_message().replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "sememekit"
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
+
+
+def _system_message(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += "; make room and repeat the command: what was whole before is whole still"
+    return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
+
+
+def _unexpected_message(error: Exception) -> str:
+    if type(error).__name__ == "OutOfMemoryError":
+        return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
+        return _OUT_OF_MEMORY
+    return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"
+
+
+def main() -> None:
+    """The console script."""
+    typer.main.get_command(app)()

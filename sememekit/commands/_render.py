@@ -1,0 +1,226 @@
+"""Results on stdout, human text and progress on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+ProgressCallback = Callable[[str, int, int | None], None]
+"""(stage, done, total): what a long command calls; ``total`` is None while nobody knows it."""
+
+PIPE_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
+
+
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+
+
+def shown(text: str) -> str:
+    """The text with control characters as signs (ESC as ``␛``): a terminal shows what is in a word and obeys none of it.
+
+    Line ends and tabs stay. C1 controls and the marks that turn the direction of writing become ``\N{REPLACEMENT CHARACTER}``.
+    """
+    return text.translate(_CONTROLS)
+
+
+def say(*values: object, sep: str = " ", end: str = "\n") -> None:
+    """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
+    line = sep.join(map(str, values))
+    print(shown(line) if sys.stdout.isatty() else line, end=end)
+
+
+def result_console() -> Console:
+    """The console for results. Made when it is needed, since tests and shells exchange ``sys.stdout``."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Shown(Console):
+        """Colours and boxes are ours; whatever controls a text brings along are shown."""
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(shown(segment.text), segment.style)
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Shown(file=sys.stdout, width=width, highlight=False)
+
+
+def print_json(report: BaseModel, without: Any = None) -> None:
+    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does."""
+    print(report.model_dump_json(exclude=without))
+
+
+def remark(text: str, quiet: bool) -> None:
+    """One line for the human, on stderr."""
+    if not quiet:
+        print(shown(text), file=sys.stderr)
+
+
+def hint(text: str, quiet: bool) -> None:
+    """What to type next: for a person at a terminal, not for a script."""
+    if sys.stderr.isatty():
+        remark(text, quiet)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numeric: int = 1) -> None:
+    """A table on stdout. Columns from ``numeric`` on hold numbers and are set flush right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    title = escape(shown(title))
+    console = result_console()
+    if title:  # above the table and not in it, where it would be folded to the width of the columns
+        console.print(title, style="italic", soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    for index, column in enumerate(columns):
+        table.add_column(escape(shown(column)), justify="right" if index >= numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(shown(format_value(value))) for value in row))
+    console.print(table)
+
+
+def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[str] = ()) -> None:
+    """A report as a list of names and values."""
+    fields = report if isinstance(report, dict) else report.model_dump()
+    rows = [(name.replace("_", " "), value) for name, value in fields.items() if name not in skip and value is not None]
+    print_table(title, ("", ""), rows)
+
+
+def format_value(value: object) -> str:
+    """A value as people read it: thousands apart, four significant digits behind the point."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}" if 100 <= abs(value) < 1e9 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(format_value(item) for item in value)
+    return str(value)
+
+
+def per_cent(share: float | None) -> str:
+    """A share as people read scores of texts, in per cent with two places, "–" for none; JSON has the share itself."""
+    return "–" if share is None else f"{100 * share:.2f}"
+
+
+@contextmanager
+def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
+    """A callback that draws one bar for each stage, with rate and time left; silent when stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Task as Stage
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Units a second, once there is something to divide."""
+
+        def render(self, task: Stage) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        Rate(),
+        TimeRemainingColumn(),
+    )
+    stages: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+
+        def show(stage: str, done: int, total: int | None) -> None:
+            if stage not in stages:
+                stages[stage] = progress.add_task(stage, total=total)
+            progress.update(stages[stage], completed=done, total=total)
+
+        yield show
+
+
+@contextmanager
+def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
+    """A callback for the reports of a trainer: one bar an epoch, then one line; silent when stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda report: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    from sememekit.training import ChangeReport, EpochReport, StepReport
+
+    columns = (TextColumn("epoch {task.fields[epoch]}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, highlight=False)) as progress:
+        bars: dict[int, TaskID] = {}
+
+        def show(report: Any) -> None:
+            match report:
+                case StepReport():
+                    if report.epoch not in bars:
+                        bars[report.epoch] = progress.add_task("", total=report.num_batches, epoch=report.epoch, state="")
+                    state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
+                    progress.update(bars[report.epoch], completed=report.batch, state=state)
+                case EpochReport():
+                    if report.epoch in bars:
+                        progress.remove_task(bars.pop(report.epoch))
+                    progress.console.print(epoch_line(report))
+                case ChangeReport():
+                    progress.console.print(change_line(report))
+                case _:
+                    pass  # a stop is told by the subcommand, with what to type next
+
+        yield show
+
+
+def epoch_line(report: Any) -> str:
+    """One finished epoch in one line."""
+    # How many nats and tokens a split has in all is the same in every line, or follows from what is shown.
+    figures = {name: value for name, value in report.valid.items() if name not in ("nats", "tokens", "examples")}
+    valid = ", ".join(
+        f"{name} {per_cent(value)} %" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
+        for name, value in figures.items()
+    )
+    signs = (
+        ("of averaged weights", report.averaged),
+        ("best so far", report.best),
+        ("rate cut", report.rate_cut),
+        ("averaging begins", report.averaging_begins),
+    )
+    unit = "" if "accuracy" in report.valid else "/token"
+    marks = [text for text, holds in signs if holds]
+    return "; ".join(
+        [
+            f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{unit}, valid {valid}",
+            f"{report.tokens_per_second:,.0f} {'examples' if 'accuracy' in report.valid else 'tokens'} a second",
+            *marks,
+            *([report.finished] if report.finished else []),
+        ]
+    )
+
+
+def change_line(report: Any) -> str:
+    """What changed in the model by other means than gradients, in one line."""
+    values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
+    return f"step {report.step}: {values}"
+
+
+def remark_faults(report: dict[str, Any], quiet: bool) -> None:
+    """Say what was wrong with the text and how it was handled; nothing when nothing was."""
+    faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    too_long = faults.pop("long_sentences", 0)
+    if too_long:
+        remark(f"left out: {too_long:,} sentences above --max-length", quiet)
+    if faults:
+        remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

@@ -1,0 +1,125 @@
+"""The subcommand analyze; the plain functions are in ``sememekit.analysis``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sememekit.commands._kinds import Way, choose
+from sememekit.commands._options import (
+    Debug,
+    Device,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Seed,
+    Split,
+    TrustCode,
+    Which,
+)
+from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
+
+EXAMPLES = ("sememekit analyze runs/softmax runs/mos --out analysis.html", "sememekit analyze runs/nli")
+
+
+def command(
+    run: Run,
+    other: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN2", help="Another model of the same words.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
+    split: Split = "test",
+    data: EvaluationData = None,
+    contexts: Annotated[
+        int | None,
+        typer.Option(
+            "--contexts", min=2, help="Rows of the matrix, drawn by --seed; all unless given. Of classifiers, examples; 200."
+        ),
+    ] = None,
+    memory: Annotated[
+        float | None, typer.Option("--memory", min=0.0, help="GiB for the matrix, or for its decomposition by blocks; 2.")
+    ] = None,
+    cases: Annotated[int | None, typer.Option("--cases", min=1, help="Predictions shown where each does better; 6.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Likeliest words shown of each; 4, of classifiers 12.")
+    ] = None,
+    which: Which = "best",
+    seed: Seed = 1,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Rank of the log-probabilities, spread of the predictions, and where two models differ.
+
+    Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
+    away one at a time in --contexts examples (200 unless given).
+    """
+    way, typed = choose("analyze", run, WAYS, {"memory": memory, "cases": cases, "contexts": contexts, "top": top})
+    way.call(
+        run, out, other=other, split=split, data=data, which=which, seed=seed, device=device, json=json, quiet=quiet, **typed
+    )
+
+
+def _words(run: Path, out: Path | None, *, json: bool, quiet: bool, **options: Any) -> None:
+    """Ranks and spread of log-probabilities, on stdout and as a page."""
+    from sememekit.analysis.analyze import analyze
+    from sememekit.files import PAGE, check_output
+    from sememekit.reports.analysis import COLUMNS, rows, write_analysis_page
+    from sememekit.reports.analysis import remark as which_text
+
+    if out is not None:
+        check_output(out, PAGE)
+    with progress_bars(quiet) as show:
+        report = analyze(run, progress=show, **options)
+    if out is not None:
+        write_analysis_page(report, out)
+        remark(f"page: {out}", quiet)
+    if json:
+        print_json(report)
+        return
+    print_table(which_text(report), COLUMNS, rows(report), numeric=2)
+    if report.comparison is not None:
+        names = [run.run for run in report.runs]
+        say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
+        for winner, found in enumerate(report.comparison.better):
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
+            for case in found:
+                say(f"\n  {' '.join(case.context)} __{case.reference}__")
+                for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):
+                    words = "  ".join(f"{word} {probability:.2f}" for word, probability in prediction.words)
+                    say(f"    {name}: {words}  (of the word: {prediction.reference:.4f})")
+    say(f"\nsignature: {report.signature}")
+
+
+def _labels(run: Path, out: Path | None, *, json: bool, quiet: bool, **options: Any) -> None:
+    """Accuracy by kinds of examples, and what moves decisions, on stdout and as a page."""
+    from sememekit.analysis.analyze_labels import analyze_labels
+    from sememekit.reports.labels import overview, remarks, tables, write_label_page
+
+    with progress_bars(quiet) as show:
+        report = analyze_labels(run, progress=show, **options)
+    if out is not None:
+        write_label_page(report, out)
+        remark(f"page: {out}", quiet)
+    if json:
+        print_json(report)
+        return
+    for number, found in enumerate((None, *report.runs)):
+        if number and len(report.runs) > 1:
+            say(f"\n{report.runs[number - 1].run}\n")
+        for table in [overview(report)] if found is None else tables(report, found):
+            print_table(table.title, table.columns, table.rows, numeric=table.numeric)
+    for line in remarks(report):
+        say(line)
+
+
+WAYS = (
+    Way("labels", "a classifier", frozenset({"contexts", "top"}), _labels),
+    Way("words", "a model that predicts words", frozenset({"contexts", "top", "memory", "cases"}), _words),
+)

@@ -1,0 +1,132 @@
+"""The subcommand explain; the plain functions are in ``sememekit.analysis``, one for each kind of run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sememekit.commands._kinds import Way, choose, refuse
+from sememekit.commands._options import (
+    Apart,
+    DataLexicon,
+    Debug,
+    Device,
+    EvaluationData,
+    Html,
+    Json,
+    Quiet,
+    Run,
+    SplitIfGiven,
+    TrustCode,
+    Which,
+)
+from sememekit.commands._render import print_json, progress_bars, remark
+
+Explained = tuple[Any, Callable[[Any, Path], None], Callable[[Any], None]]
+"""The report, what makes a page of it, and what prints it."""
+
+EXAMPLES = (
+    'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
+    'sememekit explain runs/nli "A man sleeps." "He is awake." --html why.html',
+)
+
+
+def command(
+    run: Run,
+    context: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONTEXT",
+            help="Words before the one to predict, the text to write a headline for, or a raw sentence for a lattice model.",
+        ),
+    ],
+    other: Annotated[
+        str | None, typer.Argument(metavar="[TEXT2]", help="For pairs with a label: the second text.", show_default=False)
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show; 10.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="For classifiers: the label to explain; the likeliest unless given.")
+    ] = None,
+    top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
+    html: Html = None,
+    apart: Apart = False,
+    lexicon: DataLexicon = None,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="Lattice models: CONTEXT is words; where does each embedding of them win?")
+    ] = False,
+    split: SplitIfGiven = None,
+    data: EvaluationData = None,
+    which: Which = "best",
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Why the model expects these words: senses with their share of each word, sememes with their gates.
+
+    Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
+    model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in
+    --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
+    (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
+    """
+    from sememekit.files import PAGE, check_output
+
+    if html is not None:
+        check_output(html, PAGE)
+    options: dict[str, Any] = {"top": top, "label": label, "top_sememes": top_sememes, "apart": apart, "lexicon": lexicon}
+    options |= {"other": other, "embeddings": embeddings, "split": split, "data": data}
+    way, typed = choose("explain", run, WAYS, options)
+    explained: Explained = way.call(run, context, quiet=quiet, which=which, device=device, **typed)
+    result, write_page, show = explained
+    if html is not None:
+        write_page(result, html)
+        remark(f"page: {html}", quiet)
+    print_json(result) if json else show(result)
+
+
+def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Explained:
+    from sememekit.analysis.explain_label import explain_label
+    from sememekit.commands._explain_label import print_label
+    from sememekit.reports.label_explanation import write_page
+
+    return explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label
+
+
+def _text(run: Path, text: str, *, quiet: bool, **options: Any) -> Explained:
+    from sememekit.analysis.explain_writing import explain_writing
+    from sememekit.commands._explain_text import print_text
+    from sememekit.reports.written_explanation import write_page
+
+    return explain_writing(run, text, **options), write_page, print_text
+
+
+def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Explained:
+    from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
+    from sememekit.commands._explain_lattice import print_embeddings, print_lattice
+    from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
+
+    if embeddings:
+        with progress_bars(quiet) as show:
+            return explain_embeddings(run, text.split(), progress=show, **options), write_embeddings_page, print_embeddings
+    refuse({name: options.get(name) for name in ("split", "data")}, "only together with --embeddings")
+    return explain_lattice(run, text, **options), write_lattice_page, print_lattice
+
+
+def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Explained:
+    from sememekit.analysis.explain import explain
+    from sememekit.commands._explain_words import print_words
+    from sememekit.reports.explanation import write_page
+
+    return explain(run, text, **options), write_page, print_words
+
+
+WAYS = (
+    Way("labels", "a classifier", frozenset({"other", "label", "top_sememes"}), _label),
+    Way("texts", "a model of headlines or dialogue", frozenset({"top_sememes", "apart", "lexicon"}), _text),
+    Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
+    Way("words", "a model that predicts words", frozenset({"top", "top_sememes"}), _words),
+)

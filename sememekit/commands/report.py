@@ -1,0 +1,32 @@
+"""The subcommand report; the plain function is ``sememekit.reports.run.report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._options import Debug, Json, Quiet, Run
+from sememekit.commands._render import print_fields, print_json
+
+EXAMPLES = ("sememekit report runs/words --html words.html",)
+
+
+def command(
+    run: Run,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page about a run: learning curves, the life of its clusters, every setting."""
+    from sememekit.reports.run import report
+
+    result = report(run, html=html)
+    if json:
+        print_json(result)
+    elif not quiet:
+        print_fields(f"Report of {run}", result, skip=("run",))

@@ -1,0 +1,47 @@
+"""The subcommand score; the plain function is ``sememekit.analysis.score.score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._lines import lines_of
+from sememekit.commands._options import Debug, Device, Errors, Run, TrustCode, Which
+from sememekit.commands._render import say
+
+EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
+
+
+def command(
+    run: Run,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Sentences, one a line, words apart; for headline, dialogue: source TAB target. Stdin unless given.",
+        ),
+    ] = None,
+    carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
+    segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter of --segment knows.")
+    ] = None,
+    which: Which = "best",
+    errors: Errors = "strict",
+    device: Device = "auto",
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
+
+    Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
+    target and its end, given the source.
+    """
+    from sememekit.analysis.score import score
+
+    lines = lines_of(file, errors)
+    for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device):
+        nats = "" if row.nats is None else f"{row.nats:.6f}"
+        say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")

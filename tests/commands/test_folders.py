@@ -1,0 +1,142 @@
+"""What the command line does with folders of strangers, foreign files at its outputs, full disks and too little memory."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands._program import app
+from sememekit.files import RunWarning
+from sememekit.training import RunFolder
+from tests.commands.test_model_commands import place  # noqa: F401
+from tests.commands.test_program import failing
+
+runner = CliRunner()
+CODE = """
+from pathlib import Path
+Path("executed").write_text("")
+from sememekit.decoders.softmax import Softmax
+class Mine(Softmax):
+    pass
+"""
+
+
+@pytest.fixture
+def run(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: F811
+    """A copy of a run, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    return Path(shutil.copytree(place / "softmax", tmp_path / "run"))
+
+
+def said(*arguments: str) -> str:
+    """The one line of a refusal."""
+    result = runner.invoke(app, list(arguments))
+    assert result.exit_code == 1, (result.stdout, result.stderr)
+    assert result.stderr.startswith("sememekit: error: ")
+    assert result.stderr.count("\n") == 1
+    assert "this is a bug" not in result.stderr
+    return result.stderr
+
+
+def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) -> None:
+    Path("lab_cli_trust.py").write_text(CODE)
+    folder = RunFolder.open(run)
+    settings = {key: value for key, value in folder.plan["decoder"].items() if key != "name"}
+    folder.replace_plan({**folder.plan, "decoder": {"name": "lab_cli_trust:Mine", **settings}})
+    text = tmp_path / "t.txt"
+    text.write_text("今天 中国\n", encoding="utf-8")
+    for command in (
+        ["evaluate-ppl", str(run)],
+        ["eval", str(run)],
+        ["explain", str(run), "今天"],
+        ["score", str(run), str(text)],
+        ["generate", str(run)],
+        ["analyze", str(run)],
+        ["clusters", str(run)],
+        ["cluster-update", str(run)],
+        ["train", "--out", str(run), "--resume"],
+        ["train", "--from", str(run), "--out", "other"],
+    ):
+        assert "names code to be run, decoder.name = 'lab_cli_trust:Mine'" in said(*command)
+    assert not Path("executed").exists()
+    assert not Path("other").exists()
+    trusted = runner.invoke(app, ["evaluate-ppl", str(run), "--trust-code", "--json"])
+    assert (trusted.exit_code, trusted.stderr) == (0, "")
+    assert Path("executed").exists()
+    typed = ["train", "--out", str(run), "--resume", "--decoder", "lab_cli_trust:Mine", "--quiet"]
+    assert runner.invoke(app, typed).exit_code == 0
+    assert runner.invoke(app, ["report", str(run)]).exit_code == 0, "it imports nothing"
+
+
+def test_a_class_of_the_working_folder_is_trained(run: Path, place: Path) -> None:  # noqa: F811
+    Path("lab_cli_own.py").write_text(CODE)
+    done = runner.invoke(
+        app, ["train", "--data", str(place / "data"), "--out", "own", "--decoder", "lab_cli_own:Mine", "--print-plan"]
+    )
+    assert (done.exit_code, done.stderr) == (0, "")
+    for name in ("os:system", ":", "sys:exit"):
+        assert "decoder" in said("train", "--data", str(place / "data"), "--out", "own", "--decoder", name)
+    for segmenter in ("sys:exit", "os:system"):
+        text = str(place / "text.txt")
+        assert "no segmenter" in said("preprocess", "plain", text, "--segmenter", segmenter, "--out", "cut")
+
+
+def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # noqa: F811
+    thesis = Path("thesis.txt")
+    thesis.write_text("my thesis\n")
+    source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}", "--data", str(place / "data")]
+    explain = ["explain", str(run), "今天", "--html"]
+    for command in (
+        ["build-sememe-graph", *source, "--out"],
+        explain,
+        ["report", str(run), "--html"],
+        ["analyze", str(run), "--out"],
+    ):
+        assert "is not replaced" in said(*command, "thesis.txt")
+        assert "a folder" in said(*command, str(run))
+        assert "no regular file" in said(*command, "/dev/null")
+    assert thesis.read_text() == "my thesis\n"
+    assert not Path("/dev/null").is_file()
+    for _ in range(2):
+        assert runner.invoke(app, [*explain, "page.html"]).exit_code == 0
+        assert runner.invoke(app, ["build-sememe-graph", *source, "--out", "g.graph"]).exit_code == 0
+    assert "is not replaced" in said(*explain, "g.graph")
+
+
+@pytest.mark.parametrize(
+    ("error", "fragment"),
+    [
+        (
+            RuntimeError(
+                "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you asked to allocate "
+                "42949672960 bytes. Error code 12"
+            ),
+            "out of memory; use a smaller batch",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device", "run/x"), "what was whole before is whole still: run/x"),
+    ],
+)
+def test_too_little_memory_and_disk_are_told_with_a_remedy(error: Exception, fragment: str) -> None:
+    result = runner.invoke(failing(error), ["work"])
+    assert result.exit_code == 1
+    assert fragment in result.stderr
+    assert "bug" not in result.stderr
+
+
+def test_a_remark_about_a_folder_is_one_line_unless_quiet(run: Path) -> None:
+    for name in ("manifest.json", ".lock"):
+        (run / name).unlink()
+    versions = run / "versions.json"
+    versions.write_text(versions.read_text().replace('"manifest": 1,', ""))
+    result = runner.invoke(app, ["evaluate-ppl", str(run), "--json"])
+    assert result.exit_code == 0
+    assert result.stderr.startswith("sememekit: remark: ")
+    assert result.stderr.count("\n") == 1
+    assert runner.invoke(app, ["evaluate-ppl", str(run), "--json", "--quiet"]).stderr == ""
+    assert issubclass(RunWarning, UserWarning)

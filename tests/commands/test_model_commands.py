@@ -1,0 +1,216 @@
+"""evaluate-ppl, eval, explain, score and generate as a person types them, on a model of a few hundred numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands._program import app
+
+runner = CliRunner()
+LEXICON = "中国\tN\tplace|地方,country|国家\n贸易\tV\tbuy|买,sell|卖\n贸易\tN\taffairs|事务\n今天\tTIME\ttime|时间\n"
+SMALL = {
+    "task.embedding_size": 4,
+    "task.batch_size": 4,
+    "encoder.hidden_size": 4,
+    "encoder.num_layers": 1,
+    "optimizer.learning_rate": 1.0,
+    "schedule.epochs": 1,
+    "run.stall_epochs": 0,
+    "run.threads": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a graph, a sememe model ("sdlm") and a plain one ("softmax")."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "text.txt").write_text("今天 中国 贸易\n中国 今天 好\n" * 40, encoding="utf-8")
+    (folder / "lexicon.tsv").write_text(LEXICON, encoding="utf-8")
+    data, graph = str(folder / "data"), str(folder / "graph")
+    settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+    train = ["train", "--data", data, *settings]
+    for arguments in (
+        ["preprocess", "plain", str(folder / "text.txt"), "--out", data],
+        ["build-sememe-graph", "--source", f"hownet2000:{folder / 'lexicon.tsv'}", "--data", data, "--out", graph],
+        [*train, "--out", str(folder / "softmax")],
+        [*train, "--out", str(folder / "sdlm"), "--decoder", "sdlm", "--graph", graph],
+    ):
+        done = runner.invoke(app, arguments)
+        assert done.exit_code == 0, done.stderr
+    return folder
+
+
+def test_perplexity_is_reported_with_its_signature(place: Path) -> None:
+    result = runner.invoke(app, ["evaluate-ppl", str(place / "sdlm"), "--split", "valid", "--json"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    report = json.loads(result.stdout)
+    assert {"perplexity", "nats", "tokens", "split", "signature"} <= set(report)
+    assert report["perplexity"] == pytest.approx(math.exp(report["nats"] / report["tokens"]))
+    assert report["split"] == "valid"
+    shown = runner.invoke(app, ["evaluate-ppl", str(place / "sdlm"), "--by", "senses"]).stdout
+    assert "several senses" in shown
+    assert "signature: protocol:" in shown
+
+
+def test_metrics_go_by_their_usual_names(place: Path) -> None:
+    result = runner.invoke(app, ["eval", str(place / "softmax"), "--json"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["perplexity"] > 1
+    assert "perplexity" in runner.invoke(app, ["eval", str(place / "softmax")]).stdout
+
+
+def test_scores_are_rows_of_five_columns(place: Path) -> None:
+    result = runner.invoke(app, ["score", str(place / "sdlm")], input="今天 中国\n\n海豚 好\n".encode())
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [row[2] for row in rows] == ["今天", "中国", "<eos>", "海豚", "好", "<eos>"]
+    assert [row[0] for row in rows] == ["1", "1", "1", "3", "3", "3"]
+    assert all(float(row[3]) > 0 for row in rows)
+    assert rows[3][4] == "<unk>"
+
+
+def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("今天 中国 贸易\n中国 今天 好\n", encoding="utf-8")
+    apart, carried = (runner.invoke(app, ["score", str(place / "softmax"), str(text), *flag]) for flag in ([], ["--carry"]))
+    assert (apart.exit_code, carried.exit_code) == (0, 0)
+    first, second = apart.stdout.splitlines(), carried.stdout.splitlines()
+    assert first[:4] == second[:4]
+    assert [row.split("\t")[:3] for row in first] == [row.split("\t")[:3] for row in second]
+    assert first[4:] != second[4:]
+
+
+def test_generation_repeats_with_its_seed(place: Path) -> None:
+    generate = ["generate", str(place / "sdlm"), "中国", "--num-tokens", "8", "--seed"]
+    first, second, other = (runner.invoke(app, [*generate, seed]) for seed in ("1", "1", "2"))
+    assert (first.exit_code, first.stderr) == (0, "")
+    assert first.stdout == second.stdout != other.stdout
+    report = json.loads(runner.invoke(app, [*generate, "1", "--json"]).stdout)
+    assert len(report["tokens"]) == 8
+    assert report["text"] == first.stdout.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["evaluate-ppl", "{absent}"], ["absent"]),
+        (["evaluate-ppl", "{data}"], ["data"]),
+        (["evaluate-ppl", "{softmax}", "--by", "senses"], ["--graph"]),
+        (["evaluate-ppl", "{softmax}", "--split", "dev"], ["'dev'", "valid"]),
+        (["evaluate-ppl", "{softmax}", "--data", "{absent}"], ["absent"]),
+        (["eval", "{absent}"], ["absent"]),
+        (["eval", "{softmax}", "--split", "dev"], ["'dev'"]),
+        (["eval", "{data}"], ["data"]),
+        (["explain", "{absent}", "今天"], ["absent"]),
+        (["explain", "{softmax}", " "], ["empty"]),
+        (["explain", "{softmax}", "海"], ["海"]),
+        (["explain", "{softmax}", "今天", "--html", "{absent}/deep/page.html"], ["absent"]),
+        (["score", "{absent}"], ["absent"]),
+        (["score", "{softmax}", "{absent}"], ["absent"]),
+        (["score", "{softmax}", "{data}"], ["data"]),
+        (["generate", "{absent}"], ["absent"]),
+        (["generate", "{data}"], ["data"]),
+    ],
+)
+def test_a_wrong_thing_gives_one_clear_line(place: Path, tmp_path: Path, arguments: list[str], fragments: list[str]) -> None:
+    names = {"absent": tmp_path / "absent", "data": place / "data", "softmax": place / "softmax"}
+    result = runner.invoke(app, [argument.format(**names) for argument in arguments], input="")
+    assert (result.exit_code, result.stdout) == (1, ""), result.stderr
+    assert result.stderr.startswith("sememekit: error: ")
+    assert result.stderr.count("\n") == 1
+    assert "this is a bug" not in result.stderr
+    assert all(fragment in result.stderr for fragment in fragments), result.stderr
+
+
+def test_broken_text_is_refused_or_counted(place: Path) -> None:
+    result = runner.invoke(app, ["score", str(place / "softmax")], input=b"ok \xff\n")
+    assert result.exit_code == 1
+    assert "byte 3" in result.stderr
+    result = runner.invoke(app, ["score", str(place / "softmax"), "--errors", "replace"], input=b"ok \xff\n")
+    assert result.exit_code == 0
+
+
+def test_an_explanation_is_a_table_or_json_and_a_page(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    result = runner.invoke(app, ["explain", str(place / "sdlm"), "今天 海豚 中国", "--html", str(page), "--json"])
+    assert (result.exit_code, result.stderr) == (0, f"page: {page}\n")
+    assert {"context", "words", "sememes", "segmentation"} <= set(json.loads(result.stdout))
+    html = page.read_text(encoding="utf-8")
+    assert "今天" in html
+    assert not any(text in html for text in ("<script", "http:", "https:"))
+    shown = runner.invoke(app, ["explain", str(place / "sdlm"), "今天 海豚 中国"]).stdout
+    assert "does not know 海豚" in shown
+    assert "strongest sememes" in shown
+    assert "No senses" in runner.invoke(app, ["explain", str(place / "softmax"), "今天 [b]"]).stdout
+
+
+def test_a_context_that_says_nothing_is_one_line(place: Path) -> None:
+    result = runner.invoke(app, ["explain", str(place / "sdlm"), " "])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "the context is empty" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_cache_and_steps_as_a_person_types_them(place: Path) -> None:
+    run = str(place / "softmax")
+    cache = ["evaluate-ppl", run, "--cache", "--theta", "0.5", "--window", "30"]
+    result = runner.invoke(app, [*cache, "--cache-preset", "ptb", "--json"])
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["adaptation"]["cache"] == {"theta": 0.5, "weight": 0.1, "window": 30, "start": "history"}
+    tuned = runner.invoke(app, [*cache, "--tune", "--tune-tokens", "60"])
+    assert tuned.exit_code == 0, tuned.stderr
+    assert "the best 7 of" not in tuned.stdout
+    assert "Cache: 7 settings on" in " ".join(tuned.stdout.split())
+    assert "perplexity as trained" in tuned.stdout
+    assert "best at the edge of what was tried" in tuned.stderr
+    steps = ["evaluate-ppl", run, "--dynamic", "--statistics-tokens", "220"]
+    result = runner.invoke(app, [*steps, "--dynamic-preset", "mos-ptb", "--dynamic-rate", "0.01", "--json"])
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)["adaptation"]
+    assert (report["dynamic"]["scaling"], report["dynamic"]["rate"], report["statistics_batches"]) == ("mos", 0.01, 1)
+    assert "the same in krause scaling" in runner.invoke(app, [*steps, "--scaling", "mos"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "fragments"),
+    [
+        (["--theta", "0.3"], 2, ["--theta is of no use without --cache"]),
+        (["--cache", "--dynamic-rate", "1"], 2, ["--dynamic-rate is of no use without --dynamic"]),
+        (["--tune"], 2, ["--tune is of no use without --cache, --dynamic or both"]),
+        (["--cache", "--tune-tokens", "9"], 2, ["--tune-tokens is of no use without --tune"]),
+        (["--cache", "--lambda", "1"], 2, ["--lambda must be between 0 and 1, given 1.0"]),
+        (["--dynamic", "--dynamic-rate", "0"], 2, ["--dynamic-rate must be greater than 0"]),
+        (["--dynamic", "--dynamic-epsilon", "-1"], 2, ["--dynamic-epsilon must be greater than 0"]),
+        (["--cache", "--cache-preset", "wt2"], 1, ["'wt2'", "ptb, wikitext-2"]),
+        (["--dynamic", "--dynamic-preset", "wt2"], 1, ["'wt2'", "mos-wikitext-2"]),
+        (["--dynamic", "--dynamic-preset", "mos-ptb", "--scaling", "krause"], 1, ["'mos'", "'krause'"]),
+    ],
+)
+def test_flags_that_make_no_sense_together_are_refused(place: Path, flags: list[str], code: int, fragments: list[str]) -> None:
+    result = runner.invoke(app, ["evaluate-ppl", str(place / "softmax"), *flags])
+    assert (result.exit_code, result.stdout) == (code, ""), result.stderr
+    assert result.stderr.startswith("sememekit: error: ")
+    assert all(fragment in result.stderr for fragment in fragments), result.stderr
+
+
+def test_an_analysis_is_text_json_and_a_page(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "analysis.html"
+    two = ["analyze", str(place / "softmax"), str(place / "sdlm"), "--contexts", "9", "--out", str(page)]
+    result = runner.invoke(app, two)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == f"page: {page}\n"
+    assert "9 of 15 contexts were asked for" in result.stdout
+    assert "signature: protocol:" in result.stdout
+    assert "pairwise KL" in result.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    report = json.loads(runner.invoke(app, [*two, "--json", "-q"]).stdout)
+    assert [run["decoder"] for run in report["runs"]] == ["softmax", "sdlm"]
+    assert report["contexts"] == 9
+    wrong = runner.invoke(app, ["analyze", str(place / "absent")])
+    assert (wrong.exit_code, wrong.stderr.count("\n")) == (1, 1)

@@ -1,0 +1,157 @@
+"""What holds around every subcommand: exit codes, one line for an error, stdout apart from stderr, quiet broken pipes."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from sememekit.commands._program import Program, app
+from sememekit.errors import DataError
+
+runner = CliRunner()
+
+
+def failing(error: BaseException) -> typer.Typer:
+    """A program with one subcommand that raises."""
+    scratch = typer.Typer(cls=Program, pretty_exceptions_enable=False)
+
+    @scratch.callback()
+    def root() -> None:
+        """A program."""
+
+    @scratch.command()
+    def work(debug: bool = False) -> None:
+        """Fail."""
+        print("a result")
+        raise error
+
+    return scratch
+
+
+def one_line(result: Result) -> str:
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("sememekit: error: ")
+    return result.stderr
+
+
+class OutOfMemoryError(RuntimeError):
+    """Named as torch names it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "fragment"),
+    [
+        (DataError("corpus.txt:3: bad\nline"), 1, "corpus.txt:3: bad line"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "no such file or directory: x.txt"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
+        (MemoryError(), 1, "out of memory"),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+            1,
+            "out of memory; use a smaller",
+        ),
+        (RuntimeError("Storage size calculation overflowed with sizes=[8000000000, 2000000000]"), 1, "out of memory; use a"),
+        (OutOfMemoryError("CUDA out of memory"), 1, "--device cpu"),
+        (ZeroDivisionError("division by zero"), 1, "this is a bug; run again with --debug"),
+        (typer.BadParameter("give either this or that"), 2, "give either this or that"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(error: Exception, code: int, fragment: str) -> None:
+    result = runner.invoke(failing(error), ["work"])
+    assert result.exit_code == code
+    assert fragment in one_line(result)
+    assert result.stdout == "a result\n"
+
+
+def test_a_message_that_quotes_a_whole_file_is_cut_in_the_middle() -> None:
+    result = runner.invoke(failing(DataError("start " + "字" * 5000 + " end")), ["work"])
+    assert len(one_line(result)) < 1100
+    assert "start 字" in result.stderr
+    assert result.stderr.endswith("字 end\n")
+
+
+def test_debug_shows_the_traceback_too() -> None:
+    result = runner.invoke(failing(DataError("bad")), ["work", "--debug"])
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("sememekit: error: bad\n")
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(), 0), (typer.Exit(75), 75)])
+def test_an_interrupt_or_a_closed_pipe_says_nothing(error: BaseException, code: int) -> None:
+    result = runner.invoke(failing(error), ["work"])
+    assert (result.exit_code, result.stderr) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (["trian"], "Did you mean 'train'"),
+        (["train", "--decodr", "sdlm"], "--decoder"),
+        (["recipes", "lst"], "Did you mean 'list'"),
+        (["recipes"], "missing command"),
+        (["train", "--device", "gpu"], "'cuda'"),
+        (["train"], "--out"),
+        (["lookup"], "WORD or --check"),
+        (["lookup", "词", "--check"], "WORD or --check"),
+        (["explain"], "RUN"),
+        (["generate", "run", "--num-tokens", "none"], "--num-tokens"),
+        (["preprocess", "plain"], "--out"),
+        (["build-sememe-graph", "--data", "d", "--out", "o"], "--source"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2_and_says_where_help_is(arguments: list[str], fragment: str) -> None:
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert fragment in one_line(result)
+    assert "--help'" in result.stderr
+    assert result.stdout == ""
+
+
+def test_no_arguments_show_help_and_exit_with_2() -> None:
+    result = runner.invoke(app, [])
+    assert result.exit_code == 2
+    assert "Usage" in result.stdout
+
+
+def test_the_version_is_printed() -> None:
+    from sememekit import __version__
+
+    result = runner.invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"sememekit {__version__}\n")
+
+
+def test_help_and_completion_import_neither_torch_nor_numpy() -> None:
+    """In a process of its own, as any other test may have imported torch already."""
+    script = """
+import os, sys
+from typer.testing import CliRunner
+from sememekit.commands._program import app
+runner = CliRunner()
+for arguments in ([], ["--help"], ["train", "--help"], ["recipes", "list"], ["train", "--print", "--out"], ["no-such"]):
+    runner.invoke(app, arguments)
+for line in ("train --decoder ", "train --encoder ", "train --task ", "train --recipe ", "recipes show ", ""):
+    environment = {"_SEMEMEKIT_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "sememekit " + line}
+    print(runner.invoke(app, [], env=environment, prog_name="sememekit").stdout)
+loaded = {name.partition(".")[0] for name in sys.modules} & {"torch", "numpy", "jieba", "sentencepiece"}
+sys.exit(f"imported: {sorted(loaded)}" if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name in ("softmax", "sdlm", "lstm", "gru", "language_model", "ours/pd-softmax", "preprocess"):
+        assert name in done.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    script = "from sememekit.commands._program import main; main()"
+    command = [sys.executable, "-c", script, "recipes", "show", "ours/pd-softmax"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()  # before the first byte is written, as Python starts slowly
+    _, complaint = process.communicate()
+    assert (process.returncode, complaint) == (0, b"")

@@ -1,0 +1,129 @@
+"""recipes list, show, validate and doctor."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands import doctor as doctor_module
+from sememekit.commands._program import app
+from sememekit.commands.doctor import Check, doctor
+from sememekit.config import apply_overrides, load_recipe, recipe_names
+from sememekit.runs.build import read_plan
+
+runner = CliRunner()
+
+
+def test_recipes_are_listed() -> None:
+    result = runner.invoke(app, ["recipes", "list"])
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in recipe_names())
+    listed = json.loads(runner.invoke(app, ["recipes", "list", "--json"]).stdout)["recipes"]
+    assert [recipe["name"] for recipe in listed] == recipe_names()
+
+
+def test_a_recipe_is_shown_merged_as_toml_and_json() -> None:
+    shown = runner.invoke(app, ["recipes", "show", "ours/pd-softmax"]).stdout
+    assert tomllib.loads(shown) == load_recipe("ours/pd-softmax")
+    shown = runner.invoke(app, ["recipes", "show", "ours/pd-softmax", "--json"]).stdout
+    assert json.loads(shown) == load_recipe("ours/pd-softmax")
+
+
+def test_every_shipped_recipe_is_valid() -> None:
+    result = runner.invoke(app, ["recipes", "validate", "--json"])
+    report = json.loads(result.stdout)
+    assert [check["problem"] for check in report["checks"] if not check["valid"]] == []
+    assert [check["recipe"] for check in report["checks"]] == recipe_names()
+    assert result.exit_code == 0
+
+
+def test_a_wrong_recipe_is_named_and_exits_with_1(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[encoder]\nhiden_size = 3\n", encoding="utf-8")
+    result = runner.invoke(app, ["recipes", "validate", str(wrong), "ours/pd-softmax"])
+    assert result.exit_code == 1
+    first, second = result.stdout.splitlines()
+    assert first.startswith("fail ")
+    assert "'hiden_size'" in first
+    assert second == "ok   ours/pd-softmax"
+
+
+def test_every_row_of_a_file_is_validated(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "ours/pd-softmax"\n[row.a.encoder]\nhidden_size = 3\n[row.b.encoder]\nhiden_size = 3\n', "utf-8")
+    result = runner.invoke(app, ["recipes", "validate", str(mine)])
+    assert result.exit_code == 1
+    first, second, third = result.stdout.splitlines()
+    assert (first, second) == (f"ok   {mine}", f"ok   {mine}:a")
+    assert third.startswith(f"fail {mine}:b: ")
+    assert "'hiden_size'" in third
+    result = runner.invoke(app, ["recipes", "validate", f"{mine}:a", str(tmp_path / "absent.toml")])
+    assert [line[:4] for line in result.stdout.splitlines()] == ["ok  ", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (["recipes", "show", "ours/pd-softmx"], "did you mean 'ours/pd-softmax'"),
+        (["recipes", "show", "absent.toml"], "absent.toml"),
+        (["recipes", "show", "."], "unknown recipe"),
+    ],
+)
+def test_a_wrong_name_gives_one_clear_line(arguments: list[str], fragment: str) -> None:
+    result = runner.invoke(app, arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.count("\n") == 1
+    assert fragment in result.stderr
+
+
+def test_the_doctor_looks_at_everything(tmp_path: Path) -> None:
+    report = doctor(tmp_path)
+    names = {check.name for check in report.checks}
+    assert {"python", "torch", "numpy", "device", "threads", "memory", "people's daily", "open lexicon", "folder"} <= names
+    assert all(check.fix for check in report.checks if check.status != "ok"), "what is not ok names the command that mends it"
+
+
+def test_the_doctor_exits_with_1_only_when_something_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    good = Check(name="open lexicon", status="ok", detail="")
+    monkeypatch.setattr(doctor_module, "_open_lexicon", lambda: good)
+    result = runner.invoke(app, ["doctor", "--folder", str(tmp_path), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["status"] in {"ok", "warn"}
+    result = runner.invoke(app, ["doctor", "--folder", str(tmp_path / "absent")])
+    assert result.exit_code == 1
+    failed = [line for line in result.stdout.splitlines() if line.startswith("fail")]
+    assert len(failed) == 1
+    assert "fix: " in failed[0]
+
+
+def test_a_package_that_is_missing_or_broken_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "brokenpackage.py").write_text("raise OSError('libfoo.so: cannot\\nopen')", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    broken = doctor_module._package("brokenpackage", "fail", "mend it")
+    assert (broken.status, broken.fix) == ("fail", "mend it")
+    assert "libfoo.so: cannot open" in broken.detail
+    assert doctor_module._package("no_such_package", "warn", "").detail == "not installed"
+
+
+def test_what_the_doctor_advises_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No remedy names a file that an installed sememekit lacks, and its training setting exists."""
+    monkeypatch.setattr("os.sysconf", lambda name: 1024)
+    memory = doctor_module._memory()
+    override = re.search(r"--set (\S+)=8", memory.fix)
+    assert override
+    read_plan(apply_overrides({}, [f"{override[1]}=8"]), "test")
+    source = inspect.getsource(doctor_module)
+    assert "constraints.txt" not in source
+    required = {
+        line.split("=")[0].split(">")[0].split("<")[0].strip() for line in requires("sememekit") or () if "extra ==" not in line
+    }
+    checked = {check.name for check in doctor_module._required_packages()}
+    assert checked >= {"rouge-score", "sacrebleu"}
+    assert checked == required, "the doctor looks at every package that an installation needs"

@@ -1,0 +1,189 @@
+"""What people and scripts read: TOML that reads back, bars on a terminal alone, numbers."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sememekit.commands._program import app
+from sememekit.commands._render import (
+    epoch_line,
+    format_value,
+    hint,
+    print_table,
+    progress_bars,
+    remark,
+    result_console,
+    say,
+    training_progress,
+)
+from sememekit.commands.recipes import toml_text
+from sememekit.config import load_recipe, recipe_names
+from sememekit.training import EpochReport, StepReport, StopReport
+
+KEYS = st.text("abc_", min_size=1, max_size=4)
+VALUES = st.one_of(
+    st.integers(-(2**60), 2**60),
+    st.booleans(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="utf-8"), max_size=6),
+    st.lists(st.integers(-5, 5), max_size=3),
+)
+TABLES = st.dictionaries(KEYS, st.one_of(VALUES, st.dictionaries(KEYS, VALUES, max_size=3)), max_size=4)
+
+
+@given(st.dictionaries(KEYS, TABLES, max_size=4))
+def test_a_table_printed_as_toml_reads_back(table: dict) -> None:
+    assert tomllib.loads(toml_text(table)) == table
+
+
+def test_every_recipe_printed_as_toml_reads_back() -> None:
+    for name in recipe_names():
+        assert tomllib.loads(toml_text(load_recipe(name))) == load_recipe(name)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+STEP = StepReport(epoch=1, batch=5, num_batches=10, step=5, nats=6.5, rate=20.0, tokens_per_second=4321.0)
+EPOCH = EpochReport(
+    epoch=1,
+    step=10,
+    train_nats=6.25,
+    valid={"perplexity": 345.678},
+    rate=20.0,
+    best=True,
+    rate_cut=False,
+    finished="",
+    seconds=2.0,
+    tokens_per_second=4321.0,
+)
+
+
+def show_everything(quiet: bool) -> None:
+    with progress_bars(quiet) as show:
+        show("reading", 1, None)
+        show("reading", 2, 10)
+        show("reading", 10, 10)
+    with training_progress(quiet) as report:
+        report(STEP)
+        report(EPOCH)
+        report(StopReport(epoch=2, step=11, checkpoint="last"))
+
+
+def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    stderr = Terminal()
+    monkeypatch.setattr("sys.stderr", stderr)
+    show_everything(quiet=False)
+    hint("next: this", quiet=False)
+    shown = stderr.getvalue()
+    for text in (
+        "reading",
+        "100%",
+        "epoch 1",
+        "valid perplexity 345.68",
+        "4,321 tokens a second",
+        "best so far",
+        "next: this",
+    ):
+        assert text in shown
+
+
+@pytest.mark.parametrize(("stderr", "quiet"), [(io.StringIO(), False), (Terminal(), True)])
+def test_without_a_terminal_or_when_quiet_nothing_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, quiet: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr", stderr)
+    show_everything(quiet)
+    hint("next: this", quiet)
+    assert stderr.getvalue() == ""
+    remark("a remark", quiet)
+    assert stderr.getvalue() == ("" if quiet else "a remark\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234567, "1,234,567"),
+        (0.123456, "0.1235"),
+        (1234.5678, "1,234.57"),
+        (True, "yes"),
+        (None, "–"),
+        ({"a": 1000, "b": 0.5}, "a 1,000, b 0.5"),
+        (("x", 2), "x, 2"),
+    ],
+)
+def test_values_as_people_read_them(value: object, text: str) -> None:
+    assert format_value(value) == text
+
+
+HOSTILE = "苹果\x1b[31m\x1b]0;title\x07\x9b2J\u202e\x7f"
+
+
+class BareTerminal(Terminal):
+    encoding = "utf-8"
+
+
+def test_controls_are_shown_on_a_terminal_and_stay_bytes_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, pipe = BareTerminal(), io.StringIO()
+    monkeypatch.setattr("sys.stdout", terminal)
+    say(1, HOSTILE, sep="\t")
+    assert terminal.getvalue() == "1\t苹果␛[31m␛]0;title␇\ufffd2J\ufffd␡\n"
+    monkeypatch.setattr("sys.stdout", pipe)
+    say(1, HOSTILE, sep="\t")
+    assert pipe.getvalue() == f"1\t{HOSTILE}\n"
+
+
+def test_tables_and_consoles_show_controls_whoever_made_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = BareTerminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    print_table(HOSTILE, (HOSTILE, "n"), [(HOSTILE, 1)])
+    result_console().print(HOSTILE, soft_wrap=True)
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue().replace("\x1b[31m\x1b]", "OBEYED"))
+    assert "OBEYED" not in printed
+    assert not set(printed) & set("\x1b\x07\x9b\u202e\x7f")
+    assert printed.count("␛]0;title") == 4
+
+
+def test_remarks_and_errors_show_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    remark(HOSTILE, quiet=False)
+    assert "\x1b" not in capsys.readouterr().err
+    assert app(["evaluate-ppl", "no\x1b[31mrun"], standalone_mode=False) == 1
+    assert "no␛[31mrun" in capsys.readouterr().err
+
+
+def test_results_are_printed_by_the_function_that_shows_controls() -> None:
+    """A bare print in a subcommand would let a word of a corpus talk to the terminal."""
+    bare = []
+    for path in sorted((Path(__file__).parents[2] / "sememekit" / "commands").glob("*.py")):
+        if path.name not in ("_render.py", "_program.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+            bare += [f"{path.name}:{node.lineno}" for node in calls if node.func.id == "print"]
+    assert bare == [], "use sememekit.commands._render.say"
+
+
+def test_the_title_of_a_table_stands_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("Perplexity of runs/zh_sdlm on test, a title that is wider than its table", ("", ""), [("a", 1)])
+    assert capsys.readouterr().out.splitlines()[0].endswith("that is wider than its table")
+
+
+def test_an_epoch_is_told_without_sums_and_with_shares_of_rouge_in_per_cent() -> None:
+    valid = {"perplexity": 2.3e123, "nats": 42900.89, "tokens": 6655.0, "rouge1": 0.0088}
+    line = epoch_line(replace(EPOCH, valid=valid))
+    assert "training loss 6.250 nats/token, valid perplexity 2.3e+123, rouge1 0.88 %;" in line
+    assert "42,900" not in line
+    assert "6,655" not in line

@@ -1,0 +1,108 @@
+"""train as a person types it: a model of a few hundred numbers, wrong things, and a signal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands._program import app
+
+runner = CliRunner()
+SMALL = {
+    "task.embedding_size": 4,
+    "task.batch_size": 4,
+    "encoder.hidden_size": 4,
+    "encoder.num_layers": 1,
+    "optimizer.learning_rate": 1.0,
+    "schedule.epochs": 2,
+    "run.stall_epochs": 0,
+    "run.threads": 1,
+}
+
+
+def settings(**changes: object) -> list[str]:
+    """``--set`` flags of a small model; ``schedule__epochs=3`` changes one."""
+    values = {**SMALL, **{key.replace("__", "."): value for key, value in changes.items()}}
+    return [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with prepared data."""
+    folder = tmp_path_factory.mktemp("train")
+    (folder / "text.txt").write_text("今天 中国 贸易\n中国 今天 好\n" * 40, encoding="utf-8")
+    done = runner.invoke(app, ["preprocess", "plain", str(folder / "text.txt"), "--out", str(folder / "data")])
+    assert done.exit_code == 0, done.stderr
+    return folder
+
+
+def test_a_run_is_trained_reported_and_resumed(place: Path) -> None:
+    train = ["train", "--data", str(place / "data"), "--out", str(place / "run"), "--seed", "3", "--json"]
+    result = runner.invoke(app, [*train, *settings()])
+    assert (result.exit_code, result.stderr) == (0, "")
+    report = json.loads(result.stdout)
+    assert {"run", "epochs", "best_valid", "tokens_per_second"} <= set(report)
+    assert report["epochs"] == 2
+    again = ["train", "--out", str(place / "run"), "--resume", "--set", "schedule.epochs=3"]
+    result = runner.invoke(app, again)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "best valid" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["--out", "{out}"], ["--data"]),
+        (["--data", "{absent}", "--out", "{out}"], ["absent"]),
+        (["--data", "{data}", "--out", "{data}"], ["data", "exists"]),
+        (["--data", "{data}", "--out", "{out}", "--decoder", "sdlm"], ["--graph"]),
+        (["--data", "{data}", "--out", "{out}", "--decoder", "sdlm", "--graph", "{absent}"], ["absent"]),
+        (["--out", "{absent}", "--resume"], ["absent"]),
+        (["--data", "{data}", "--out", "{out}", "--set", "encoder.hidden_size=5"], ["task.embedding_size=5"]),
+    ],
+)
+def test_a_wrong_thing_gives_one_clear_line(place: Path, tmp_path: Path, arguments: list[str], fragments: list[str]) -> None:
+    names = {"absent": tmp_path / "absent", "out": tmp_path / "out", "data": place / "data"}
+    result = runner.invoke(app, ["train", *settings(), *(argument.format(**names) for argument in arguments)])
+    assert (result.exit_code, result.stdout) == (1, ""), result.stderr
+    assert result.stderr.startswith("sememekit: error: ")
+    assert result.stderr.count("\n") == 1
+    assert "this is a bug" not in result.stderr
+    assert all(fragment in result.stderr for fragment in fragments), result.stderr
+
+
+def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=100000)]
+    command = [sys.executable, "-m", "sememekit", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    metrics = out / "metrics.jsonl"
+    while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 75, stderr
+    assert f"--out {out} --resume" in stderr
+    epochs = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])["epoch"]
+    result = runner.invoke(app, ["train", "--out", str(out), "--resume", "--set", f"schedule.epochs={epochs + 1}", "--json"])
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["epochs"] == epochs + 1
+
+
+def test_what_changes_nothing_is_remarked_on(place: Path, tmp_path: Path) -> None:
+    wanted = "encoder.sememe_dropout=0.3 changes nothing: it is read with injection other than none only"
+    train = ["train", "--data", str(place / "data"), *settings(schedule__epochs=1, encoder__sememe_dropout=0.3)]
+    result = runner.invoke(app, [*train, "--out", str(tmp_path / "one")])
+    assert (result.exit_code, wanted in result.stderr) == (0, True)
+    assert wanted in " ".join(result.stdout.split()), "the report has it, too"
+    result = runner.invoke(app, [*train, "--out", str(tmp_path / "two"), "--quiet", "--json"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert wanted in json.loads(result.stdout)["remarks"][0]
