@@ -20,10 +20,9 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.progress import Progress
 from sememekit.runs.build import LoadedRun, load_run, prepare_torch
 from sememekit.tasks.writing import Predictor, is_text_writer, predictor
-
-Progress = Callable[[str, int, int | None], None]
 
 CURVE_POINTS: Final = 121
 """Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -18,12 +18,11 @@ from sememekit.config import Record
 from sememekit.data.prepared import Examples, PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
+from sememekit.progress import Progress
 from sememekit.runs.build import LoadedRun
 from sememekit.runs.classifier import load_classifier
 from sememekit.tasks.classifier import TextClassifier, is_text_classifier
 from sememekit.training import autocast
-
-Progress = Callable[[str, int, int | None], None]
 
 LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
 """Where the rows of lengths begin, in running words of all texts of an example."""

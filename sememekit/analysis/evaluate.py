@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
+from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
 from sememekit.runs.build import LoadedRun, load_run, prepare_torch
 from sememekit.sememes import SememeGraph
@@ -24,7 +25,6 @@ from sememekit.tasks.writing import TextWriter, is_text_writer
 from sememekit.training import autocast
 
 Grouping = Literal["senses", "sememes"]
-Progress = Callable[[str, int, int | None], None]
 
 SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""

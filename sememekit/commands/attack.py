@@ -38,12 +38,11 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import PAGE, check_output, write_output
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.progress import Progress
 from sememekit.reports.attack import comparison_page, report_page
 from sememekit.runs.attack_notes import check_cut, notes, warnings
 from sememekit.runs.victims import NamedVictim, SentenceNats, is_function, open_victim
 from sememekit.training.signals import stop_signals
-
-Progress = Callable[[str, int, int | None], None]
 
 
 def attack(

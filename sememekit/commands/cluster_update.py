@@ -20,6 +20,7 @@ from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
 from sememekit.files import sync_folder
 from sememekit.measure.scored import tallies
+from sememekit.progress import Progress
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.build import CLUSTERS, LoadedRun, load_run
 from sememekit.tasks.writing import Predictor, predictions, predictor
@@ -28,7 +29,6 @@ from sememekit.training import Report, RunFolder, autocast
 from sememekit.training.checkpoint import step_of
 from sememekit.training.trainer import order_of_epoch
 
-Progress = Callable[[str, int, int | None], None]
 UNCHANGING = ("vocabulary.tsv", "graph.json", CLUSTERS, CHUNKS, "sentencepiece.model", "data.json", AUGMENT_FILE)
 """Files of a run that belong to it as its plan does; what commands derive from a snapshot is not copied with them."""
 

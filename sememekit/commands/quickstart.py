@@ -27,6 +27,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import replace_file
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.progress import Progress
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, report_page
 from sememekit.runs.build import read_plan
 from sememekit.sememes import SememeGraph
@@ -47,8 +48,6 @@ _SETTINGS, _REPORT, _PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", *MODELS, _SETTINGS, _REPORT, _PAGE)
 _PATIENCE: Final = 30.0
 """Seconds that a model being trained has for its checkpoint after it was asked to stop."""
-
-Progress = Callable[[str, int, int | None], None]
 
 
 class QuickstartSettings(Settings):

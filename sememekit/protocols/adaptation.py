@@ -16,6 +16,7 @@ from sememekit.config import Record, Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
+from sememekit.progress import Progress
 from sememekit.protocols import (
     STATISTICS_FILE,
     CacheGrid,
@@ -32,8 +33,6 @@ from sememekit.protocols import (
     with_cache,
 )
 from sememekit.tasks.base import WordPredictor
-
-Progress = Callable[[str, int, int | None], None]
 
 DYNAMIC_TUNING_TOKENS: Final = 30_000
 """Validation tokens that dynamic evaluation is tuned on unless told otherwise, as in the quick search of the public code."""
