@@ -25,7 +25,7 @@ def decode(raw: bytes, path: Path, refuse: Refuse) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise refuse(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+        raise refuse(f"{path}:{line}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
 
 
 def read_text(path: Path, refuse: Refuse) -> str:

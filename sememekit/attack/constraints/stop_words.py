@@ -9,6 +9,7 @@ from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.errors import DataError
+from sememekit.files import read_text
 
 ENGLISH: Final = frozenset(
     """
@@ -64,9 +65,4 @@ class StopWords(Constraint):
 
 
 def _read(path: Path) -> frozenset[str]:
-    try:
-        return frozenset(path.read_text(encoding="utf-8").lower().split())
-    except OSError as error:
-        raise DataError(f"stop words {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"stop words {path}: not UTF-8 (byte {error.start})") from None
+    return frozenset(read_text(path, lambda why: DataError(f"stop words {why}")).lower().split())
