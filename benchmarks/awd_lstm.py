@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.text.vocabulary import Vocabulary
 
 REGULARISED = {

@@ -32,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from measuring import best_times
 
 from sememekit.data.prepared import PreparedData
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.lattice.model import Lattice
 

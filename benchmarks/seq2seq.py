@@ -39,7 +39,7 @@ from sememekit.decoders.base import Resources
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.layers import uniform_embedding
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.search import BeamSettings
 from sememekit.tasks.headline import HeadlineWriter
 from sememekit.tasks.seq2seq import SequenceToSequence
@@ -96,7 +96,7 @@ def decode(options: argparse.Namespace) -> dict[str, Any]:
         task = make_model("softmax", vocabulary, options.width, options.batch)
         sources, search = [vocabulary.encode(text) for text in texts], BeamSettings(min_length=WRITTEN, max_length=WRITTEN)
     else:
-        loaded = load_run(options.run, device="cpu")
+        loaded = Run.open(options.run, device="cpu")
         assert isinstance(loaded.task, SequenceToSequence)
         task = loaded.task
         examples = PreparedData.open(options.data or Path(loaded.plan.data.path)).examples("test")

@@ -11,7 +11,8 @@ from sememekit.config import load_variant
 from sememekit.corpora.examples.pairs import FilePairs
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
-from sememekit.runs.build import build_task, clusters_of, read_plan
+from sememekit.runs.build import build_task, clusters_of
+from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph
 from sememekit.tasks.seq2seq import SequenceToSequence
 from tests.small import small_lexicon

@@ -16,16 +16,16 @@ ROOMS = {
     "progress": 0,
     "config": 1,
     "text": 2,
-    "data": 3,
     "sememes": 3,
-    "corpora": 4,
+    "data": 4,
     "word_classes": 4,
     "layers": 4,
     "measure": 4,
     "search": 4,
-    "prepare": 5,
+    "corpora": 5,
     "encoders": 5,
     "decoders": 5,
+    "prepare": 6,
     "tasks": 6,
     "training": 7,
     "attack": 7,
@@ -37,7 +37,7 @@ ROOMS = {
 }
 """The table of docs/architecture.md, section "The rooms"."""
 
-WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"corpora", "prepare", "word_classes"}
+WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"data", "corpora", "prepare", "word_classes"}
 """Rooms that read and write data alone."""
 
 ROOTS = {"__init__", "__main__"}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
-FLAGS = ROOT / "tests" / "cli" / "flags.txt"
+FLAGS = ROOT / "tests" / "commands" / "flags.txt"
 
 
 def chain() -> str:

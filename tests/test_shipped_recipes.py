@@ -16,7 +16,8 @@ from sememekit.attack import is_attack
 from sememekit.config import USUAL_VARIANTS, resources_folder
 from sememekit.config.recipe_files import Shelf
 from sememekit.config.recipes import list_recipes, load_recipe, recipes_folder
-from sememekit.runs.build import Plan, build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import Plan, read_plan
 from sememekit.sememes import build_graph
 from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import ChunkVocabulary

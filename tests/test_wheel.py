@@ -24,7 +24,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_every_module_and_every_resource_is_in_the_wheel(names: set[str]) -> None:
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sememekit").rglob("*.py")}
+    package = ROOT / "sememekit"
+    modules = {path.relative_to(ROOT).as_posix() for kind in ("*.py", "*.html.j2") for path in package.rglob(kind)}
+    assert "sememekit/reports/templates/layout.html.j2" in modules
     resources = {f"sememekit/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "resources").rglob("*") if path.is_file()}
     assert any(name.startswith("sememekit/resources/recipes/") for name in resources)
     assert modules | resources <= names

@@ -14,14 +14,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sememekit.analysis.evaluate import PAIRS, data_of_run, perplexity_signature
+from sememekit.analysis.evaluate import PAIRS, perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
 from sememekit.progress import Progress
-from sememekit.runs.build import LoadedRun, load_run, prepare_torch
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, is_text_writer, predictor
 
 CURVE_POINTS: Final = 121
@@ -130,7 +130,7 @@ class Analysis(Record):
 class _Model:
     """A loaded run that predicts words."""
 
-    loaded: LoadedRun
+    loaded: Run
     task: Predictor
     path: Path
 
@@ -147,7 +147,7 @@ def analyze(
     top: int = 4,
     seed: int = 1,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     progress: Progress | None = None,
 ) -> Analysis:
     """Rank and spread of a model's predictions, and the predictions in which two models differ most.
@@ -180,7 +180,7 @@ def analyze(
     """
     show = progress or (lambda stage, done, total: None)
     models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
-    prepared = data_of_run(models[0].loaded, data)
+    prepared = models[0].loaded.data(data)
     _check_vocabularies(models)
     if len({is_text_writer(model.task) for model in models}) > 1:
         raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
@@ -212,9 +212,8 @@ def analyze(
     )
 
 
-def _load(path: Path, which: Literal["best", "last"], device: str) -> _Model:
-    loaded = load_run(path, which=which, device=device)
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
+def _load(path: Path, which: Which, device: str) -> _Model:
+    loaded = Run.open(path, which=which, device=device)
     return _Model(loaded, predictor(loaded.task, "analyze"), path)
 
 

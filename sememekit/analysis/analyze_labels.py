@@ -7,20 +7,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.evaluate import data_of_run
 from sememekit.analysis.influence import influence, reads_sememes
 from sememekit.config import Record
-from sememekit.data.prepared import Examples, PreparedData
+from sememekit.data.examples import Examples
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
 from sememekit.progress import Progress
-from sememekit.runs.build import LoadedRun
 from sememekit.runs.classifier import load_classifier
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.classifier import TextClassifier, is_text_classifier
 from sememekit.training import autocast
 
@@ -126,7 +126,7 @@ class LabelAnalysis(Record):
 class _Read:
     """A run and what it says of every example: (n, C) probabilities."""
 
-    loaded: LoadedRun
+    loaded: Run
     task: TextClassifier
     path: Path
     probabilities: npt.NDArray[np.float64]
@@ -146,7 +146,7 @@ def analyze_labels(
     top: int = 12,
     seed: int = 1,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     progress: Progress | None = None,
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
@@ -175,7 +175,7 @@ def analyze_labels(
         (path, load_classifier(path, which=which, device=device, command="analyze"))
         for path in (run, *([] if other is None else [other]))
     ]
-    prepared = data_of_run(classifiers[0][1].run, data)
+    prepared = classifiers[0][1].run.data(data)
     summary = prepared.signature.examples
     models = []
     for number, (path, classifier) in enumerate(classifiers, start=1):
@@ -284,7 +284,7 @@ def _by_length(examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group,
     return tuple(groups)
 
 
-def _by_sememes(loaded: LoadedRun, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
+def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
     if loaded.graph is None:
         return ()
     set_of_word, offsets, _ = loaded.graph.pooled_sets()

@@ -14,15 +14,14 @@ from pydantic import ConfigDict
 from sememekit.analysis.judge_writing import judge_writing
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
-from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
-from sememekit.runs.build import LoadedRun, load_run, prepare_torch
+from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import SentencePredictor, is_label_predictor, is_sentence_predictor, word_predictor
 from sememekit.tasks.writing import TextWriter, is_text_writer
-from sememekit.training import autocast
 
 Grouping = Literal["senses", "sememes"]
 
@@ -101,7 +100,7 @@ def evaluate_ppl(
     batch_size: int | None = None,
     device: str = "auto",
     dtype: str | None = None,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     adaptation: Adaptation | None = None,
     progress: Progress | None = None,
 ) -> PerplexityReport:
@@ -131,14 +130,14 @@ def evaluate_ppl(
         DataError: the data are absent, lack the split, or have another vocabulary.
         GraphError: the graph is of another vocabulary.
     """
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device, dtype=dtype)
     if is_sentence_predictor(loaded.task):
         if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
-        return _sentence_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), progress)
+        return _sentence_perplexity(loaded, loaded.task, split, data, progress)
     if is_text_writer(loaded.task):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
@@ -146,10 +145,9 @@ def evaluate_ppl(
                 "--batch-size"
             )
         used_graph = _graph_for(loaded, graph, by)
-        return _pair_perplexity(loaded, loaded.task, split, data, _prepare(loaded, device, dtype), by, used_graph, progress)
+        return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, progress)
     task = word_predictor(loaded.task, "evaluate-ppl")
-    dtype = _prepare(loaded, device, dtype)
-    prepared = data_of_run(loaded, data)
+    prepared = loaded.data(data)
     tokens = prepared.tokens(split)
     used_graph = _graph_for(loaded, graph, by)
     num_words = len(loaded.vocabulary)
@@ -158,8 +156,8 @@ def evaluate_ppl(
     usual = task.evaluation_batch_size if adaptation is None else 1
     columns = min(batch_size or usual, max(len(tokens) - 1, 1))
     show = progress or (lambda stage, done, total: None)
-    with autocast(loaded.device, dtype):
-        reader = make_reader(task, prepared, loaded.folder.path, adaptation or Adaptation(), dtype, columns, show)
+    with loaded.autocast():
+        reader = make_reader(task, prepared, loaded.path, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
         for scored in reader.chunks(tokens, columns, partial(show, "tokens")):
             targets = scored.targets[scored.mask].cpu().numpy()
             nats_of += np.bincount(targets, scored.nats[scored.mask].double().cpu().numpy(), minlength=num_words)
@@ -182,7 +180,7 @@ def evaluate_ppl(
         data=str(prepared.folder),
         size_of=prepared.signature.size_of,
         graph=used_graph.fingerprint if used_graph is not None else None,
-        dtype=dtype,
+        dtype=loaded.settings.dtype,
         signature=perplexity_signature(prepared, split, total.count, columns, reader.signature()),
         groups=_tables(used_graph, by, nats_of, count_of),
         parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()}
@@ -193,24 +191,24 @@ def evaluate_ppl(
 
 
 def _sentence_perplexity(
-    loaded: LoadedRun, task: SentencePredictor, split: str, data: Path | None, dtype: str, progress: Progress | None
+    loaded: Run, task: SentencePredictor, split: str, data: Path | None, progress: Progress | None
 ) -> PerplexityReport:
     """Perplexity under a model of whole sentences: every token is predicted, end marks too, and no state is carried."""
-    prepared = data_of_run(loaded, data)
+    prepared = loaded.data(data)
     show = None if progress is None else partial(progress, "tokens")
-    with autocast(loaded.device, dtype):
+    with loaded.autocast():
         nats = sum(float(part.sum()) for _, part in task.sentence_nats(prepared, split, show))
     total, size = Tally(nats, len(prepared.tokens(split))), prepared.signature.splits[split]
     reading = {"columns": "none", "state": "sentence", "marginal": task.marginal}
     return PerplexityReport(
         **perplexity_of(total, size.characters, size.bytes).model_dump(),
-        run=str(loaded.folder.path),
+        run=str(loaded.path),
         checkpoint=loaded.snapshot,
         split=split,
         data=str(prepared.folder),
         size_of=prepared.signature.size_of,
         graph=loaded.graph.fingerprint if loaded.graph is not None else None,
-        dtype=dtype,
+        dtype=loaded.settings.dtype,
         signature=perplexity_signature(prepared, split, total.count, 0, reading),
         marginal=task.marginal,
     )
@@ -221,21 +219,20 @@ PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
 
 
 def _pair_perplexity(
-    loaded: LoadedRun,
+    loaded: Run,
     task: TextWriter,
     split: str,
     data: Path | None,
-    dtype: str,
     by: Sequence[Grouping],
     graph: SememeGraph | None,
     progress: Progress | None,
 ) -> PerplexityReport:
     """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
-    prepared = data_of_run(loaded, data)
+    prepared = loaded.data(data)
     num_words = len(loaded.vocabulary)
     nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
     part_nats: dict[str, float] = {}
-    with autocast(loaded.device, dtype):
+    with loaded.autocast():
         for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
             targets = scored.targets.cpu().numpy()
             nats_of += np.bincount(targets, scored.nats.double().cpu().numpy(), minlength=num_words)
@@ -245,13 +242,13 @@ def _pair_perplexity(
     total = Tally(float(nats_of.sum()), int(count_of.sum()))
     return PerplexityReport(
         **perplexity_of(total).model_dump(),
-        run=str(loaded.folder.path),
+        run=str(loaded.path),
         checkpoint=loaded.snapshot,
         split=split,
         data=str(prepared.folder),
         size_of=prepared.signature.size_of,
         graph=graph.fingerprint if graph is not None else None,
-        dtype=dtype,
+        dtype=loaded.settings.dtype,
         signature=perplexity_signature(prepared, split, total.count, 1, PAIRS),
         groups=_tables(graph, by, nats_of, count_of),
         parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()} or None,
@@ -265,7 +262,7 @@ def evaluate(
     data: Path | None = None,
     device: str = "auto",
     dtype: str | None = None,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     overrides: Sequence[str] = (),
     texts: Path | None = None,
     progress: Progress | None = None,
@@ -275,13 +272,12 @@ def evaluate(
 
     Args and errors as ``evaluate_ppl``; ``overrides`` and ``texts`` as ``judge_writing``, and refused for other tasks.
     """
-    loaded = load_run(run, which=which, device=device)
-    dtype = _prepare(loaded, device, dtype)
-    prepared = data_of_run(loaded, data)
+    loaded = Run.open(run, which=which, device=device, dtype=dtype)
+    prepared = loaded.data(data)
     if (overrides or texts is not None) and not is_text_writer(loaded.task):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
-    with autocast(loaded.device, dtype):
+    with loaded.autocast():
         if is_text_writer(loaded.task):
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
@@ -334,40 +330,13 @@ def perplexity_signature(
     return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
 
 
-def _prepare(loaded: LoadedRun, device: str, dtype: str | None) -> str:
-    """Set threads and precision as in training, ``dtype`` and ``device`` apart; the dtype in use comes back."""
-    given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
-    settings = type(loaded.plan.run).model_validate({**loaded.plan.run.model_dump(), **given})
-    prepare_torch(settings)
-    return settings.dtype
-
-
-def data_of_run(loaded: LoadedRun, given: Path | None) -> PreparedData:
-    """The prepared data of a run's training, or those that are given; of the run's vocabulary in either case.
-
-    Raises:
-        DataError: they are absent, or have another vocabulary.
-    """
-    folder = given if given is not None else Path(loaded.plan.data.path)
-    if given is None and not folder.is_dir():
-        raise DataError(f"{loaded.folder.path} was trained on {folder}, which is not there; say where it is with --data DIR")
-    prepared = PreparedData.open(folder)
-    if prepared.vocabulary.fingerprint != loaded.vocabulary.fingerprint:
-        raise DataError(
-            f"{loaded.folder.path} was trained on the vocabulary {loaded.vocabulary.fingerprint} "
-            f"({len(loaded.vocabulary):,} words), but {folder} has {prepared.vocabulary.fingerprint} "
-            f"({len(prepared.vocabulary):,} words); give data of the same vocabulary with --data DIR, or train on these"
-        )
-    return prepared
-
-
-def _graph_for(loaded: LoadedRun, given: Path | None, by: Sequence[Grouping]) -> SememeGraph | None:
+def _graph_for(loaded: Run, given: Path | None, by: Sequence[Grouping]) -> SememeGraph | None:
     graph = loaded.graph
     if given is not None:
         graph = SememeGraph.load(given)
         graph.check_vocabulary(loaded.vocabulary)
     if by and graph is None:
-        raise GraphError(f"--by {by[0]} needs a sememe graph, and {loaded.folder.path} has none; give one with --graph FILE")
+        raise GraphError(f"--by {by[0]} needs a sememe graph, and {loaded.path} has none; give one with --graph FILE")
     return graph
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import torch
 
 from sememekit.config import Record
-from sememekit.data.prepared import Signature
 from sememekit.decoders.base import SenseEvidence
-from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.runs.build import LoadedRun, load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_form, recorded_name, segmenter_for
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import word_predictor
 from sememekit.text.normalise import RULE, classify, to_half_width
@@ -22,6 +20,7 @@ from sememekit.text.segmenters import MaximumMatcher, Segmenter
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 BLANKS: Final = "blanks"
+_APART: Final = "give the context with blanks between its words"
 _NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
 
 
@@ -130,12 +129,12 @@ def explain(
     top: int = 10,
     top_sememes: int = 12,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes.
 
     The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
-    the run were, or, where that segmenter cannot be had again, by greedy longest match over the run's own vocabulary. For the
+    the run were, or, where blanks cut these, by greedy longest match over the run's own vocabulary. For the
     tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
     lower case, or with one word in the place of numbers, words are read so.
 
@@ -154,9 +153,8 @@ def explain(
     """
     if top < 1 or top_sememes < 1:
         raise ConfigError(f"explain: --top and the number of sememes must be 1 at least, given {top} and {top_sememes}")
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task = word_predictor(loaded.task, "explain")
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
     with torch.no_grad():
@@ -220,24 +218,24 @@ def _with_senses(
     ]
 
 
-def _read(loaded: LoadedRun, context: str) -> tuple[list[ContextWord], str]:
+def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     """The words of a context and how they were found.
 
     Raises:
         DataError: see ``explain``.
     """
-    vocabulary, signature = loaded.vocabulary, loaded.folder.data_signature()
+    vocabulary = loaded.vocabulary
     words, segmentation = context.split(), BLANKS
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and _HAN.search(words[0]):
-        words, segmentation = _segment(loaded, signature, words[0])
-    elif signature.normalisation == RULE:
-        whole, words = words, _cut_as_the_data(loaded, signature, words)
+        words, segmentation = _segment(loaded, words[0])
+    elif loaded.signature.normalisation == RULE:
+        whole, words = words, _cut_as_the_data(loaded, words)
         segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
     read = []
     for given in words:
-        normal = _normal(loaded, signature, given)
+        normal = _normal(loaded, given)
         known = normal in vocabulary
         if not known and vocabulary.unknown_id is None:
             raise DataError(f"explain: the model knows no word {given!r}, and its vocabulary has no <unk> to read in its place")
@@ -251,47 +249,39 @@ def _read(loaded: LoadedRun, context: str) -> tuple[list[ContextWord], str]:
     return read, segmentation
 
 
-def _normal(loaded: LoadedRun, signature: Signature, word: str) -> str:
+def _normal(loaded: Run, word: str) -> str:
     """The word as the data of the run would have it: People's Daily has classes for numbers, years, days and hours."""
-    if signature.normalisation != RULE:
-        return recorded_form(loaded.folder).word(word)
+    if loaded.signature.normalisation != RULE:
+        return loaded.form().word(word)
     return word if word in loaded.vocabulary else classify(to_half_width(word))
 
 
-def _cut_as_the_data(loaded: LoadedRun, signature: Signature, words: Sequence[str]) -> list[str]:
+def _cut_by_blanks(loaded: Run) -> bool:
+    return loaded.signature.options.get("segmenter") == "none"
+
+
+def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
-    segmenter = _segmenter_of_data(loaded, signature)
-    if segmenter is None:
+    known = [_normal(loaded, word) in loaded.vocabulary for word in words]
+    if all(known) or _cut_by_blanks(loaded):
         return list(words)
-    cut = []
-    for word in words:
-        cut += [word] if _normal(loaded, signature, word) in loaded.vocabulary else segmenter.segment(to_half_width(word))
+    segmenter, cut = loaded.segmenter(remedy=_APART), []
+    for word, is_known in zip(words, known, strict=True):
+        cut += [word] if is_known else segmenter.segment(to_half_width(word))
     return cut
 
 
-def _segment(loaded: LoadedRun, signature: Signature, text: str) -> tuple[list[str], str]:
+def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
     """Words of Chinese without blanks, numbers kept whole where the data have classes for them; and how."""
-    segmenter = _segmenter_of_data(loaded, signature)
-    how = "the segmenter of the training data"
-    if segmenter is None:
+    segmenter: Segmenter
+    if _cut_by_blanks(loaded):
         segmenter = MaximumMatcher(loaded.vocabulary.tokens)
         how = "longest match over the words of the model, as the context has no blanks"
-    if signature.normalisation != RULE:
-        return segmenter.segment(recorded_form(loaded.folder).text(text)), how
+    else:
+        segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
+    if loaded.signature.normalisation != RULE:
+        return segmenter.segment(loaded.form().text(text)), how
     words: list[str] = []
     for index, part in enumerate(_NUMBER.split(to_half_width(text))):
         words += [part] if index % 2 else segmenter.segment(part)
     return words, how
-
-
-def _segmenter_of_data(loaded: LoadedRun, signature: Signature) -> Segmenter | None:
-    """The segmenter that the data were cut with, where it is one that cuts and can be had again; otherwise None."""
-    name = recorded_name(signature, loaded.folder.file("data.json"))
-    if name == "none":
-        return None
-    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    try:
-        segmenter = segmenter_for(name, hmm=bool(signature.options.get("hmm")), model=model, like=signature.segmenter)
-    except (SememekitError, OSError):
-        return None
-    return segmenter if segmenter.description == signature.segmenter else None

@@ -11,10 +11,8 @@ import numpy as np
 from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import check_plan_code, kinds_of
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.tasks.classifier import TextClassifier, is_text_classifier
-from sememekit.training import RunFolder
 
 
 class SememeOfWord(Record):
@@ -93,18 +91,6 @@ class LabelExplanation(Record):
     texts: tuple[ReadText, ...]
     sememes: tuple[StrongSememe, ...]
     no_sememes: str | None
-
-
-def is_label_run(run: Path) -> bool:
-    """Whether a run predicts labels of whole texts, by its plan alone.
-
-    Raises:
-        CheckpointError: no run.
-        ConfigError: a task that is not known here.
-    """
-    plan = RunFolder.open(run).plan
-    check_plan_code(plan, f"{run}/plan.json")
-    return "labels" in kinds_of(plan)
 
 
 def explain_label(

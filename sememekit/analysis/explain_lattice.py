@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sememekit.analysis.evaluate import data_of_run
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.lattices import Decoding, LatticeReader, Reading, open_reader
@@ -263,7 +262,7 @@ def explain_embeddings(
             if strange
             else "explain --embeddings: give the words, a blank between"
         )
-    prepared = data_of_run(reader.run, data)
+    prepared = reader.run.data(data)
     tokens, bounds = task.sentences(prepared, split)
     ids = dict.fromkeys(vocabulary.id(word) for word in words)
     wanted = np.isin(tokens, list(ids))

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from sememekit.analysis.written_texts import write_texts_file
 from sememekit.config import Record
-from sememekit.data.prepared import PreparedData, Wording
+from sememekit.data.examples import Wording
+from sememekit.data.prepared import PreparedData
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
-from sememekit.runs.build import LoadedRun
+from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
 from sememekit.search import BeamSettings
 from sememekit.tasks.headline import rouge_settings
@@ -74,7 +75,7 @@ class WrittenReport(Record):
 
 
 def judge_writing(
-    loaded: LoadedRun,
+    loaded: Run,
     task: TextWriter,
     data: PreparedData,
     split: str,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_form, recorded_segmenter
+from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import _one_stream, stream_nats, with_context
 from sememekit.tasks.base import WordPredictor
 from sememekit.tasks.writing import TextWriter, is_text_writer, predictor
@@ -53,7 +52,7 @@ def score(
     segment: bool = False,
     lexicon: str | None = None,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
 ) -> Iterator[ScoredToken]:
     """Score text word by word.
 
@@ -82,17 +81,15 @@ def score(
         DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
             that is not that of the run.
     """
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "score")
     if is_text_writer(task) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    signature = loaded.folder.data_signature()
-    segmenter = recorded_segmenter(loaded, signature, lexicon) if segment else None
+    segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if is_text_writer(task):
         return _score_pairs(task, lines, segmenter)
-    end = loaded.vocabulary.end_id if signature.end_of_sentence else None
-    read = _read(lines, loaded.vocabulary, segmenter, end, recorded_form(loaded.folder))
+    end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
+    read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form())
     return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
 
 

@@ -98,7 +98,7 @@ def evaluate_segmentation(
     """
     reader = open_reader(run, "eval --segmentation", device=device, which=which)
     if not reader.finds_words:
-        how = reader.run.folder.data_signature().segmenter
+        how = reader.run.signature.segmenter
         raise ConfigError(
             f"eval --segmentation: {run} was trained on whole words (cut by {how}) and cannot find any; train a model on data "
             "of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"

@@ -46,12 +46,9 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
         CheckpointError: no run.
         ConfigError: an option was typed that this kind does not take.
     """
-    from sememekit.runs.build import check_plan_code, kinds_of
-    from sememekit.training import RunFolder
+    from sememekit.runs.run import Run
 
-    plan = RunFolder.open(run).plan
-    check_plan_code(plan, f"{run}/plan.json")
-    kinds = kinds_of(plan)
+    kinds = Run.open(run).kinds
     way = next((way for way in ways if way.kind in kinds), ways[-1])
     typed = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in typed:

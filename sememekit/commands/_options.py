@@ -74,6 +74,10 @@ Texts = Annotated[
     Path | None,
     typer.Option("--texts", help="File for the texts that are scored, for the command compare.", show_default=False),
 ]
+Figure = Annotated[
+    Path | None,
+    typer.Option("--figure", metavar="FILE.{png,svg}", help="Also write the chart alone, for a paper.", show_default=False),
+]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.", show_default=False)]
 
 Errors = Annotated[ErrorPolicy, _ERRORS]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Debug, DeviceIfGiven, Json, Overrides, Quiet, SeedIfGiven, given
+from sememekit.commands._options import Debug, DeviceIfGiven, Figure, Json, Overrides, Quiet, SeedIfGiven, given
 from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
 
 EXAMPLES = ("sememekit quickstart", "sememekit quickstart --out tour")
@@ -23,6 +23,7 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, and delete what is in the folder.")] = False,
     seed: SeedIfGiven = None,
     device: DeviceIfGiven = None,
+    figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -38,8 +39,11 @@ def command(
         try:
             with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
                 from sememekit.commands.quickstart import quickstart
-                from sememekit.reports.quickstart import columns, how_it_was_made, rows, verdict
+                from sememekit.reports.charts import check_figure, write_figure
+                from sememekit.reports.quickstart import charts, columns, how_it_was_made, rows, verdict
 
+                if figure is not None:
+                    check_figure(figure)
                 with progress_bars(quiet) as show:
                     report = quickstart(out, fresh=fresh, progress=show, **options)
         except Stopped:
@@ -50,6 +54,9 @@ def command(
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
         raise typer.Exit(STOPPED)
+    if figure is not None:
+        write_figure(charts(report), figure)
+        remark(f"figure: {figure}", quiet)
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
     if json:

@@ -93,7 +93,7 @@ def command(
     )
     table = training_table(recipe, named, keys, overrides or [], start_from)
     if print_plan:
-        from sememekit.runs.build import read_plan
+        from sememekit.runs.plan import read_plan
 
         say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
         return
@@ -149,7 +149,7 @@ def training_table(
 
     table = load_recipe(recipe) if recipe is not None else {}
     if start_from is not None:
-        from sememekit.commands.train import table_of_run
+        from sememekit.runs.training import table_of_run
 
         table = merge_tables(table_of_run(start_from), table)
     for slot, name in {**variants, **named_variants(overrides)}.items():

@@ -12,6 +12,7 @@ from sememekit.commands._options import (
     Debug,
     Device,
     EvaluationData,
+    Figure,
     Json,
     Quiet,
     Run,
@@ -32,6 +33,7 @@ def command(
         typer.Argument(metavar="RUN2", help="Another model of the same words.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
+    figure: Figure = None,
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
@@ -60,26 +62,33 @@ def command(
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
     away one at a time in --contexts examples (200 unless given).
     """
-    way, typed = choose("analyze", run, WAYS, {"memory": memory, "cases": cases, "contexts": contexts, "top": top})
+    options: dict[str, Any] = {"memory": memory, "cases": cases, "contexts": contexts, "top": top, "figure": figure}
+    way, typed = choose("analyze", run, WAYS, options)
     way.call(
         run, out, other=other, split=split, data=data, which=which, seed=seed, device=device, json=json, quiet=quiet, **typed
     )
 
 
-def _words(run: Path, out: Path | None, *, json: bool, quiet: bool, **options: Any) -> None:
+def _words(run: Path, out: Path | None, *, json: bool, quiet: bool, figure: Path | None = None, **options: Any) -> None:
     """Ranks and spread of log-probabilities, on stdout and as a page."""
     from sememekit.analysis.analyze import analyze
     from sememekit.files import PAGE, check_output
-    from sememekit.reports.analysis import COLUMNS, rows, write_analysis_page
+    from sememekit.reports.analysis import COLUMNS, charts, rows, write_analysis_page
     from sememekit.reports.analysis import remark as which_text
+    from sememekit.reports.charts import check_figure, write_figure
 
     if out is not None:
         check_output(out, PAGE)
+    if figure is not None:
+        check_figure(figure)
     with progress_bars(quiet) as show:
         report = analyze(run, progress=show, **options)
     if out is not None:
         write_analysis_page(report, out)
         remark(f"page: {out}", quiet)
+    if figure is not None:
+        write_figure(charts(report), figure)
+        remark(f"figure: {figure}", quiet)
     if json:
         print_json(report)
         return
@@ -121,5 +130,5 @@ def _labels(run: Path, out: Path | None, *, json: bool, quiet: bool, **options: 
 
 WAYS = (
     Way("labels", "a classifier", frozenset({"contexts", "top"}), _labels),
-    Way("words", "a model that predicts words", frozenset({"contexts", "top", "memory", "cases"}), _words),
+    Way("words", "a model that predicts words", frozenset({"contexts", "top", "memory", "cases", "figure"}), _words),
 )

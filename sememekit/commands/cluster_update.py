@@ -12,7 +12,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from sememekit.analysis.evaluate import _prepare, data_of_run
 from sememekit.commands.train import TrainReport, train
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
@@ -21,16 +20,11 @@ from sememekit.errors import ConfigError
 from sememekit.files import sync_folder
 from sememekit.measure.scored import tallies
 from sememekit.progress import Progress
-from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.build import CLUSTERS, LoadedRun, load_run
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, predictions, predictor
-from sememekit.text.chunks import CHUNKS
-from sememekit.training import Report, RunFolder, autocast
+from sememekit.training import Report, RunFolder
 from sememekit.training.checkpoint import step_of
 from sememekit.training.trainer import order_of_epoch
-
-UNCHANGING = ("vocabulary.tsv", "graph.json", CLUSTERS, CHUNKS, "sentencepiece.model", "data.json", AUGMENT_FILE)
-"""Files of a run that belong to it as its plan does; what commands derive from a snapshot is not copied with them."""
 
 
 class ClusterPerplexities(Record):
@@ -111,7 +105,7 @@ def cluster_update(
     data: Path | None = None,
     device: str = "auto",
     dtype: str | None = None,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     progress: Progress = lambda stage, done, total: None,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> ClusterUpdateReport:
@@ -146,7 +140,7 @@ def cluster_update(
     if running_passes < 0 or epochs < 0:
         name, value = ("running-passes", running_passes) if running_passes < 0 else ("epochs", epochs)
         raise ConfigError(f"cluster-update: --{name} {value}: a number from 0 up is wanted")
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device, dtype=dtype)
     task = predictor(loaded.task, "cluster-update")
     decoder = task.decoder
     if not isinstance(decoder, ClusterLearner):
@@ -163,10 +157,9 @@ def cluster_update(
             f"cluster-update: training on from {loaded.snapshot} would drop the later {pointer.get('last')} of {run}; keep "
             "both with --out NEW_RUN, or begin with the later one: --which last"
         )
-    dtype = _prepare(loaded, device, dtype)
-    prepared = data_of_run(loaded, data)
+    prepared = loaded.data(data)
     prepared.tokens(split), prepared.tokens("train")  # a missing split is told before the long reading
-    with autocast(loaded.device, dtype):
+    with loaded.autocast():
         before = _measure(task, prepared, split, partial(progress, "before"))
         read = 0
         for number in range(1, running_passes):
@@ -217,8 +210,8 @@ def cluster_update(
     changed: dict[str, Any] = {} if data is None else {"data": {"path": str(data)}}
     changed |= {} if device == "auto" else {"run": {"device": device}}
     trained = _train_on(where, loaded, changed, target_epochs, on_report)
-    best = load_run(where, device=device)
-    with autocast(best.device, dtype):
+    best = Run.open(where, device=device, dtype=dtype)
+    with best.autocast():
         measured = _measure(predictor(best.task, "cluster-update"), prepared, split, partial(progress, "trained"))
     return report.model_copy(
         update={
@@ -258,7 +251,7 @@ def _gather(
     return sums
 
 
-def _state(loaded: LoadedRun, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
+def _state(loaded: Run, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
     """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
 
     What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
@@ -278,9 +271,7 @@ def _state(loaded: LoadedRun, data: PreparedData, headline: float, epochs: int) 
     return {**state, "progress": stand}, done + epochs, steps
 
 
-def _keep(
-    loaded: LoadedRun, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None
-) -> tuple[Path, str]:
+def _keep(loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None) -> tuple[Path, str]:
     """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
 
     A run of its own is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there.
@@ -294,7 +285,7 @@ def _keep(
     hidden = out.with_name(f".{out.name}.partial")
     if hidden.exists():
         shutil.rmtree(hidden)
-    files = {name: source.file(name).read_bytes() for name in UNCHANGING if source.file(name).exists()}
+    files = source.kept()
     copy = RunFolder.create(hidden, source.plan, source.versions, files)
     for line in source.metrics():
         if line["step"] <= step:
@@ -308,7 +299,7 @@ def _keep(
 
 
 def _train_on(
-    where: Path, loaded: LoadedRun, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
+    where: Path, loaded: Run, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
 ) -> TrainReport:
     """The M-step: the run goes on as ``train --resume`` would, up to ``last_epoch``; its own schedule may be longer."""
     report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)

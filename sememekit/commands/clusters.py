@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import predictor
 from sememekit.word_classes.file import write_clusters
 
@@ -61,7 +60,7 @@ def clusters(
     top: int = 10,
     members: int = 15,
     save: Path | None = None,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
 ) -> ClustersReport:
     """Show word clusters, and save them for other models (``train --clusters FILE``).
 
@@ -78,7 +77,7 @@ def clusters(
         ConfigError: its decoder has no clusters.
         DataError: a word that the model does not know, or a file that cannot be written.
     """
-    loaded = load_run(run, which=which, device="cpu")
+    loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
     found = decoder.clusters()
     if found is None:

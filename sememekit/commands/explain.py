@@ -15,6 +15,7 @@ from sememekit.commands._options import (
     Debug,
     Device,
     EvaluationData,
+    Figure,
     Html,
     Json,
     Quiet,
@@ -52,6 +53,7 @@ def command(
     ] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Html = None,
+    figure: Figure = None,
     apart: Apart = False,
     lexicon: DataLexicon = None,
     embeddings: Annotated[
@@ -78,7 +80,7 @@ def command(
     if html is not None:
         check_output(html, PAGE)
     options: dict[str, Any] = {"top": top, "label": label, "top_sememes": top_sememes, "apart": apart, "lexicon": lexicon}
-    options |= {"other": other, "embeddings": embeddings, "split": split, "data": data}
+    options |= {"other": other, "embeddings": embeddings, "split": split, "data": data, "figure": figure}
     way, typed = choose("explain", run, WAYS, options)
     explained: Explained = way.call(run, context, quiet=quiet, which=which, device=device, **typed)
     result, write_page, show = explained
@@ -96,12 +98,19 @@ def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **opt
     return explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label
 
 
-def _text(run: Path, text: str, *, quiet: bool, **options: Any) -> Explained:
+def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Explained:
     from sememekit.analysis.explain_writing import explain_writing
     from sememekit.commands._explain_text import print_text
-    from sememekit.reports.written_explanation import write_page
+    from sememekit.reports.charts import check_figure, write_figure
+    from sememekit.reports.written_explanation import charts, write_page
 
-    return explain_writing(run, text, **options), write_page, print_text
+    if figure is not None:
+        check_figure(figure)
+    explanation = explain_writing(run, text, **options)
+    if figure is not None:
+        write_figure(charts(explanation), figure)
+        remark(f"figure: {figure}", quiet)
+    return explanation, write_page, print_text
 
 
 def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Explained:
@@ -126,7 +135,7 @@ def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Explained:
 
 WAYS = (
     Way("labels", "a classifier", frozenset({"other", "label", "top_sememes"}), _label),
-    Way("texts", "a model of headlines or dialogue", frozenset({"top_sememes", "apart", "lexicon"}), _text),
+    Way("texts", "a model of headlines or dialogue", frozenset({"top_sememes", "apart", "lexicon", "figure"}), _text),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
     Way("words", "a model that predicts words", frozenset({"top", "top_sememes"}), _words),
 )

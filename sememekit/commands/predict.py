@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.run import Which
 
 _LINES_AT_ONCE = 1024
 
@@ -38,7 +38,7 @@ class PredictionReport(Record):
 
 
 def predict(
-    run: Path, lines: Iterable[str], *, which: Literal["best", "last"] = "best", device: str = "auto"
+    run: Path, lines: Iterable[str], *, which: Which = "best", device: str = "auto"
 ) -> tuple[Classifier, Iterator[Prediction]]:
     """Labels of texts, a line each; the texts of a pair have TAB between.
 

@@ -170,13 +170,12 @@ def preprocess(
     from sememekit.corpora.examples.corpus import ExampleCorpus
     from sememekit.corpora.opening import open_corpus, with_rules
     from sememekit.corpora.plain import Plain
-    from sememekit.data.prepared import SIGNATURE
+    from sememekit.data.segmenters import kept_words
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
     from sememekit.prepare.report import PreprocessReport
     from sememekit.prepare.segmentation import choose_segmenter, read_lexicon, refuse_text_without_blanks, training_sentences
     from sememekit.prepare.settings import PreprocessSettings
-    from sememekit.runs.given_words import as_given, read_given_words, same_segmenter
-    from sememekit.runs.segmenters import recorded_name
+    from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
     from sememekit.text.segmenters import SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
 
     settings = settings or PreprocessSettings()
@@ -193,14 +192,16 @@ def preprocess(
     if given is not None:
         settings = as_given(settings, given, dataset, corpus)
     corpus = with_rules(corpus, dataset, settings.lower, settings.numbers_to, settings.max_length)
-    if given is not None and segmenter is None:
-        recorded = given.folder / SIGNATURE
-        name = recorded_name(given.signature, recorded if recorded.is_file() else given.folder / "data.json")
+    cut_already = segmenter == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
+    if given is not None and not cut_already:
+        name = name_of_segmenter(given, segmenter)
     else:
         name = choose_segmenter(dataset, corpus, segmenter)
     if given is not None:
         settings = settings.model_copy(update={"segmenter": name})
-    words = read_lexicon(corpus, settings.lexicon, lexicon_words)
+    named = settings.lexicon is not None or lexicon_words is not None
+    kept = kept_words(given.folder, given.signature) if given is not None and not named else None
+    words = read_lexicon(corpus, settings.lexicon, lexicon_words if kept is None else kept)
     if words is None and name == "fmm" and segmenter is None and given is None:
         name = "none"
 
@@ -209,9 +210,7 @@ def preprocess(
         if name == "none" and segmenter is None and isinstance(corpus, Plain):
             refuse_text_without_blanks(parts[0][1], settings.errors)
         if given is not None:
-            if segmenter == "none" and not isinstance(corpus, ExampleCorpus):  # the text is cut already, says who gives it
-                return WhiteSpace()
-            return same_segmenter(given, name, words, settings.hmm, model)
+            return WhiteSpace() if cut_already else same_segmenter(given, words if named else None, model)
         if name == "sentencepiece":
             sentences = islice(training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))

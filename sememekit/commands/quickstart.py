@@ -20,7 +20,7 @@ from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import MAY_CHANGE, TrainReport, train
+from sememekit.commands.train import TrainReport, train
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
@@ -29,7 +29,8 @@ from sememekit.files import replace_file
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.progress import Progress
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, report_page
-from sememekit.runs.build import read_plan
+from sememekit.runs.plan import read_plan
+from sememekit.runs.training import MAY_CHANGE
 from sememekit.sememes import SememeGraph
 from sememekit.training import EpochReport, Report, StepReport
 from sememekit.training.signals import Stopped, StopRequest, held_signals, release_signals, stop_signals

@@ -66,7 +66,7 @@ def validate_recipe(name: str) -> None:
         ConfigError: names the file or table, the key, what was given and what is allowed.
     """
     from sememekit.attack import is_attack, read_attack_plan
-    from sememekit.runs.build import read_plan
+    from sememekit.runs.plan import read_plan
 
     table = load_recipe(name)
     if is_attack(table):

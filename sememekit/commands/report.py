@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Json, Quiet, Run
-from sememekit.commands._render import print_fields, print_json
+from sememekit.commands._options import Debug, Figure, Json, Quiet, Run
+from sememekit.commands._render import print_fields, print_json, remark
 
 EXAMPLES = ("sememekit report runs/words --html words.html",)
 
@@ -18,6 +18,7 @@ def command(
     html: Annotated[
         Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
     ] = None,
+    figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -25,8 +26,10 @@ def command(
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
     from sememekit.reports.run import report
 
-    result = report(run, html=html)
+    result = report(run, html=html, figure=figure)
     if json:
         print_json(result)
     elif not quiet:
         print_fields(f"Report of {run}", result, skip=("run",))
+    if figure is not None:
+        remark(f"figure: {figure}", quiet)

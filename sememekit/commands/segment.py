@@ -79,7 +79,7 @@ def command(
         else:
             if decode is not None or which is not None or device is not None:
                 raise ConfigError("segment: --decode, --which and --device need --model RUN with the folder of a lattice model")
-            from sememekit.runs.segmenters import segmenter_for
+            from sememekit.data.segmenters import segmenter_for
 
             chosen = segmenter_for(
                 segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model

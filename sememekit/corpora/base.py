@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
-from sememekit.data.prepared import ExamplesSummary
+from sememekit.data.signature import ExamplesSummary
 from sememekit.errors import ConfigError
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segmenters import Segmenter

@@ -45,6 +45,11 @@ def _is_clusters(head: bytes) -> bool:
     return b"".join(head[:80].split()).startswith(b'{"format":"sememekitwordclusters"')
 
 
+def _is_figure(head: bytes) -> bool:
+    return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
+
+
+FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
 PAGE: Final = Kind("a page that sememekit wrote", _is_page)
 TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", _is_texts)
 GRAPH: Final = Kind("a sememe graph", _is_graph)

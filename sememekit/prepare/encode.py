@@ -13,7 +13,8 @@ import numpy.typing as npt
 from sememekit.corpora.division import StratifiedDivision, shuffled_division
 from sememekit.corpora.sources import SPLITS
 from sememekit.corpora.units import ShardResult
-from sememekit.data.prepared import SplitSummary, token_type
+from sememekit.data.prepared import token_type
+from sememekit.data.signature import SplitSummary
 from sememekit.errors import DataError
 from sememekit.text.vocabulary import Vocabulary
 

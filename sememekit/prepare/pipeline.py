@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -27,17 +27,9 @@ from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.sources import Source, Unpacked
 from sememekit.corpora.units import ShardResult
-from sememekit.data.prepared import (
-    FORMAT,
-    SIGNATURE,
-    VOCABULARY,
-    ChunksSummary,
-    PreparedData,
-    Signature,
-    SourceFile,
-    token_type,
-    write_signature,
-)
+from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
+from sememekit.data.segmenters import LEXICON, MODEL, lexicon_bytes
+from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
@@ -53,11 +45,9 @@ from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 
-MODEL: Final = "sentencepiece.model"
-
 
 class SegmenterWords(NamedTuple):
-    """The words that a segmenter knows, and the SHA-256 over them, sorted, one a line."""
+    """The words of a lexicon and the SHA-256 of ``lexicon_bytes`` of them."""
 
     words: frozenset[str]
     sha256: str
@@ -279,6 +269,8 @@ class Pipeline:
         vocabulary.save(target / VOCABULARY)
         if (self._work / MODEL).is_file():
             shutil.copyfile(self._work / MODEL, target / MODEL)
+        if self._lexicon is not None:
+            (target / LEXICON).write_bytes(lexicon_bytes(self._lexicon.words))
         write_signature(target / SIGNATURE, signature)
         PreparedData.open(target)
         for path in target.iterdir():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sememekit.config import Record
-from sememekit.data.prepared import Signature
+from sememekit.data.signature import Signature
 
 
 class PreprocessReport(Record):

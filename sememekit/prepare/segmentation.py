@@ -10,9 +10,10 @@ from typing import Final
 
 from sememekit.corpora import Corpus
 from sememekit.corpora.division import StratifiedDivision
+from sememekit.data.segmenters import lexicon_bytes
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.pipeline import SegmenterWords
-from sememekit.sememes import open_lexicon
+from sememekit.sememes import words_of_lexicons
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 
 _IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -44,10 +45,11 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
             return None
         if "none" in chosen:
             raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
-        words = frozenset(word for name in chosen for word in open_lexicon(name).words)
+        words = words_of_lexicons(chosen)
+    words = frozenset(word for word in words if "\n" not in word)
     if not words:
         raise ConfigError("the lexicon has no words")
-    return SegmenterWords(words, hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest())
+    return SegmenterWords(words, hashlib.sha256(lexicon_bytes(words)).hexdigest())
 
 
 def refuse_text_without_blanks(span: Span, errors: str) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackReport, Comparison
 from sememekit.measure.attack_rates import Interval
-from sememekit.reports import page
+from sememekit.reports import pages
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
+
+_TITLES: Final = {
+    "success": "Fooled",
+    "failed": "Not fooled",
+    "no_candidates": "Nothing to try",
+    "error": "Errors",
+    "skipped": "Skipped",
+}
 
 
 def percent(found: Interval | None) -> str:
@@ -75,51 +84,24 @@ def _texts(report: AttackReport) -> str:
 
 def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     """The page of one attack."""
-    body = [
-        f"<h1>Attack on {page.text(report.victim)}</h1>",
-        f'<p class="faint">{page.text(_how(report))}</p>',
-        page.table(("", ""), [(page.text(name), page.text(value)) for name, value in rate_rows(report)], compact=True),
-        '<p class="faint">Intervals: 95 %, by Wilson for rates, bootstrap over examples for means. Success rates divide by the '
-        "examples on which there was something to try: classified rightly, within the constraints and without an error.</p>",
-        *(f"<p><strong>Warning:</strong> {page.text(warning)}</p>" for warning in report.warnings),
-        *(f'<p class="faint">{page.text(note)}</p>' for note in report.notes),
-    ]
-    titles = {
-        "success": "Fooled",
-        "failed": "Not fooled",
-        "no_candidates": "Nothing to try",
-        "error": "Errors",
-        "skipped": "Skipped",
-    }
-    for outcome, title in titles.items():
-        chosen = [result for result in results if result.outcome == outcome]
-        if chosen:
-            rows = [_row(result) for result in chosen[:MOST_SHOWN]]
-            columns = ("example", "label", "text", "victim", "queries")
-            more = (
-                f'<p class="faint">{len(chosen) - MOST_SHOWN:,} more in examples.jsonl</p>' if len(chosen) > MOST_SHOWN else ""
-            )
-            opened = " open" if outcome in ("success", "error") else ""
-            body.append(
-                f"<details{opened}><summary><strong>{title}: {len(chosen):,}</strong></summary>"
-                f"{page.table(columns, rows, numbers=(4,))}{more}</details>"
-            )
-    return page.document(f"Attack on {report.victim}", "\n".join(body))
+    of_outcome = [(outcome, title, [one for one in results if one.outcome == outcome]) for outcome, title in _TITLES.items()]
+    groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
+    shown = {"how": _how(report), "rows": rate_rows(report), "groups": groups, "marked": marked}
+    return pages.render("attack", report=report, **shown)
 
 
-def marked(result: ExampleResult) -> str:
-    """The fields of an example as HTML, each exchanged word struck through with the new one behind it."""
-    parts = []
+def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
+    """Each field of an example as pieces: text that stayed, the word exchanged behind it or "", and the new word or ""."""
+    changes = sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0])
+    fields = []
     for number, field in enumerate(result.fields):
-        html, end = [], 0
-        for begin, change in sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0]):
+        pieces, end = [], 0
+        for begin, change in changes:
             if change.field == number:
-                html.append(page.text(field[end:begin]))
-                html.append(f"<del>{page.text(change.old)}</del> <ins>{page.text(change.new)}</ins>")
+                pieces.append((field[end:begin], change.old, change.new))
                 end = begin + len(change.old)
-        html.append(page.text(field[end:]))
-        parts.append(f"<p>{''.join(html)}</p>")
-    return "".join(parts)
+        fields.append([*pieces, (field[end:], "", "")])
+    return fields
 
 
 def _begin(result: ExampleResult, change: Change) -> int:
@@ -128,18 +110,6 @@ def _begin(result: ExampleResult, change: Change) -> int:
         return change.begin
     words = [word for word in Document.read(result.fields).words if word.field == change.field]
     return words[change.place].begin
-
-
-def _row(result: ExampleResult) -> tuple[str, ...]:
-    said = _said(result.prediction, result.probabilities)
-    if result.adversarial_prediction is not None:
-        said += f" → {_said(result.adversarial_prediction, result.adversarial_probabilities)}"
-    reason = f'<p class="faint">{page.text(result.reason)}</p>' if result.reason else ""
-    return str(result.index), page.text(result.label), marked(result) + reason, said, f"{result.queries:,}"
-
-
-def _said(label: str | None, probabilities: Iterable[float] | None) -> str:
-    return "–" if label is None or probabilities is None else f"{page.text(label)} {max(probabilities):.0%}"
 
 
 def _how(report: AttackReport) -> str:
@@ -166,14 +136,5 @@ def comparison_rows(comparison: Comparison) -> list[tuple[str, str, str, str, st
 
 def comparison_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    rows = [tuple(page.text(cell) for cell in row) for row in comparison_rows(comparison)]
-    unlike = [(page.text(name), page.text(one), page.text(two)) for name, (one, two) in comparison.unlike.items()]
-    body = [
-        "<h1>Two attacks compared</h1>",
-        f'<p class="faint">First: {page.text(comparison.first)}. Second: {page.text(comparison.second)}. '
-        f"{comparison.common:,} examples in common. Paired bootstrap over examples, 95 %.</p>",
-        page.table(("", "first", "second", "first minus second", ""), rows, numbers=(1, 2, 3)),
-        "<h2>What differs</h2>",
-        page.table(("setting", "first", "second"), unlike),
-    ]
-    return page.document("Two attacks compared", "\n".join(body))
+    unlike = [(name, *both) for name, both in comparison.unlike.items()]
+    return pages.render("attack_comparison", comparison=comparison, rows=comparison_rows(comparison), unlike=unlike)

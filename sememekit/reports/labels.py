@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
-from sememekit.reports import page
+from sememekit.reports import pages
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: int = 1
+
+    @property
+    def numbers(self) -> range:
+        """Columns that hold numbers."""
+        return range(self.numeric, len(self.columns))
 
 
 def overview(analysis: LabelAnalysis) -> Table:
@@ -77,21 +82,10 @@ def remarks(analysis: LabelAnalysis) -> list[str]:
 
 def write_label_page(analysis: LabelAnalysis, path: Path) -> None:
     """Write an analysis as a page that needs nothing else."""
-    path.write_text(label_page(analysis), encoding="utf-8")
+    pages.write_page(path, label_page(analysis))
 
 
 def label_page(analysis: LabelAnalysis) -> str:
     """A whole page for one analysis."""
-    title = "What moves the labels"
-    parts = [f"<h1>{title}</h1>", _html(overview(analysis))]
-    parts += [f'<p class="faint">{page.text(line)}</p>' for line in remarks(analysis)]
-    for run in analysis.runs:
-        parts.append(f"<h2><code>{page.text(run.run)}</code>, {page.text(run.checkpoint)}</h2>")
-        for one in tables(analysis, run):
-            parts += [f"<h3>{page.text(one.title)}</h3>", _html(one)]
-    return page.document(title, "\n".join(parts))
-
-
-def _html(table: Table) -> str:
-    cells = [tuple(page.word(cell) for cell in row) for row in table.rows]
-    return page.table(table.columns, cells, numbers=range(table.numeric, len(table.columns)), compact=True)
+    runs = [(run, tables(analysis, run)) for run in analysis.runs]
+    return pages.render("labels", overview=overview(analysis), remarks=remarks(analysis), runs=runs)

@@ -7,8 +7,9 @@ from typing import Final
 
 from sememekit.analysis.explain import Explanation
 from sememekit.config import Record
-from sememekit.reports import page
-from sememekit.reports.explanation import explanation_section
+from sememekit.reports import pages
+from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.explanation import remarks
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 
@@ -159,29 +160,21 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
 
 def report_page(report: QuickstartReport) -> str:
     """The page of a finished quickstart."""
-    title = "A language model that predicts through sememes"
-    curves = [page.Curve(NAMES.get(row.name, row.name), row.valid_by_epoch) for row in report.models]
-    label = "Validation perplexity by epoch: " + "; ".join(
-        f"{curve.name} from {curve.values[0]:.0f} to {curve.values[-1]:.0f}" for curve in curves
-    )
-    figures = [tuple(map(page.text, line)) for line in rows(report.models)]
-    parts = [
-        f"<h1>{title}</h1>",
-        f"<p>{page.text(verdict(report.models))}</p>",
-        page.table(columns(report.models), figures, numbers=(1, 2), compact=True),
-        *(f'<p class="faint">{page.text(line)}</p>' for line in how_it_was_made(report)),
-        "<section><h2>Learning curves</h2>",
-        page.line_chart(curves, title=label, x="epoch", y="validation perplexity (log scale)"),
-        "</section>",
-        "<h2>Three predictions explained</h2>",
-        '<p class="faint">Each word that may come next, the share that each of its senses has in its probability, and the '
-        "sememes of the sense with their gates: how strongly the context asks for them, 0 to 1.</p>",
-    ]
-    for explanation, guess in zip(report.explanations, report.softmax_guesses, strict=True):
-        others = ", ".join(f"{page.word(word.word)} {word.probability:.1%}" for word in guess.words)
-        parts.append(explanation_section(explanation, level=3))
-        parts.append(f'<p class="faint">The softmax model expects: {others}.</p>')
-    commands = page.text("\n".join(report.next_commands))
-    parts += ["<h2>What to type next</h2>", f"<pre><code>{commands}</code></pre>"]
-    parts += [f'<p class="faint">Signature of the test numbers: <code>{page.text(report.models[0].signature)}</code></p>']
-    return page.document(title, "\n".join(parts))
+    both = zip(report.explanations, report.softmax_guesses, strict=True)
+    shown = {
+        "verdict": verdict(report.models),
+        "columns": columns(report.models),
+        "rows": rows(report.models),
+        "how_it_was_made": how_it_was_made(report),
+        "charts": [chart(one) for one in charts(report)],
+        "explained": [(explanation, remarks(explanation), guess) for explanation, guess in both],
+    }
+    return pages.render("quickstart", report=report, **shown)
+
+
+def charts(report: QuickstartReport) -> list[Curves]:
+    """The learning curves of both models."""
+    curves = [(NAMES.get(model.name, model.name), model.valid_by_epoch) for model in report.models]
+    told = "; ".join(f"{name} from {values[0]:.0f} to {values[-1]:.0f}" for name, values in curves)
+    lines = tuple(Line(name, tuple(enumerate(values, start=1))) for name, values in curves)
+    return [Curves(f"Validation perplexity by epoch: {told}", "epoch", "validation perplexity (log scale)", lines)]

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError
 from sememekit.files import PAGE as PAGE_FILE
 from sememekit.files import replace_file, write_output
-from sememekit.reports import page
-from sememekit.reports.chart import Line, step_chart
+from sememekit.reports import pages
+from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
 from sememekit.training import RunFolder
 
 PAGE = "report.html"
 Entry = Mapping[str, Any]
+_STEP: Final = "training step"
+_PARTS: Final = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_perplexity"))
 
 
 class RunReport(Record):
@@ -36,16 +38,20 @@ class RunReport(Record):
     changes: int
 
 
-def report(run: Path, *, html: Path | None = None) -> RunReport:
+def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
     """Write the page of a run, which may be still going on.
 
     Args:
         run: the run folder.
         html: the file to write; ``report.html`` in the run folder unless given.
+        figure: also write the charts alone, as .png or .svg.
 
     Raises:
         CheckpointError: no run, one without a single report yet, or a torn one.
+        ConfigError: ``html`` or ``figure`` is there already and is no such file, or ``figure`` has another ending.
     """
+    if figure is not None:
+        check_figure(figure)
     folder = RunFolder.open(run)
     records = folder.metrics()
     if not any(record["kind"] == "EpochReport" for record in records):
@@ -58,6 +64,8 @@ def report(run: Path, *, html: Path | None = None) -> RunReport:
         replace_file(target, written)
     else:
         write_output(target, written, PAGE_FILE)
+    if figure is not None:
+        write_figure(charts(folder.plan, records), figure)
     return RunReport(
         run=str(run),
         page=str(target),
@@ -69,16 +77,28 @@ def report(run: Path, *, html: Path | None = None) -> RunReport:
 
 def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry]) -> str:
     """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
-    epochs = _of_kind(records, "EpochReport")
-    parts = [f"<h1>{page.text(name)}</h1>", f"<p>{page.text(_summary(plan, epochs))}</p>", _learning(epochs, _drops(plan))]
-    if "cluster_perplexity" in epochs[-1]["valid"]:
-        parts.append(_clusters(epochs, _of_kind(records, "ChangeReport", "ClusterUpdate")))
-    parts += [
-        _table(epochs),
-        "<section><h2>Every setting</h2>",
-        f"<pre><code>{page.text(_settings(plan))}</code></pre></section>",
-    ]
-    return page.document(f"Training of {name}", "\n".join(parts))
+    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
+    clustered = "cluster_perplexity" in epochs[-1]["valid"]
+    columns, rows = _table(epochs)
+    return pages.render(
+        "run",
+        name=name,
+        summary=_summary(plan, epochs),
+        learning=[chart(one) for one in _learning(epochs, _drops(plan))],
+        clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
+        homeless=max((int(record["values"].get("homeless_words", 0)) for record in changes), default=0),
+        by_hand=_by_hand(changes) if clustered else [],
+        columns=columns,
+        epochs=rows,
+        settings="\n".join(f"{slot}.{key} = {value}" for slot, keys in plan.items() for key, value in keys.items()),
+    )
+
+
+def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
+    """All charts of a run, for a file: the learning curve, and the life of its clusters where it has some."""
+    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
+    clusters = _clusters(epochs, changes) if "cluster_perplexity" in epochs[-1]["valid"] else []
+    return [*_learning(epochs, _drops(plan)), *(one for _, one in clusters)]
 
 
 def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
@@ -127,13 +147,11 @@ def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | 
     return Line(name, points) if points else None
 
 
-def _drawn(lines: Sequence[Line | None], title: str, y: str) -> str:
+def _curves(lines: Sequence[Line | None], title: str, y: str) -> list[Curves]:
     """A chart of the lines that there are."""
-    there = [line for line in lines if line is not None]
-    if not there:
-        return ""
+    there = tuple(line for line in lines if line is not None)
     told = "; ".join(f"{line.name} from {line.points[0][1]:,.1f} to {line.points[-1][1]:,.1f}" for line in there)
-    return step_chart(there, title=f"{title}: {told}", y=y)
+    return [Curves(f"{title}: {told}", _STEP, y, there)] if there else []
 
 
 def _drops(table: Mapping[str, Any]) -> bool:
@@ -144,79 +162,56 @@ def _drops(table: Mapping[str, Any]) -> bool:
     )
 
 
-def _learning(epochs: Sequence[Entry], drops: bool) -> str:
+def _learning(epochs: Sequence[Entry], drops: bool) -> list[Curves]:
     valid = epochs[-1]["valid"]
     headline = "perplexity" if "perplexity" in valid else next(iter(valid))
     lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
-    if headline == "perplexity":
-        lines.append(
-            _line("training, dropout on" if drops else "training", epochs, lambda record: exp(min(700.0, record["train_nats"])))
-        )
     if headline == "accuracy":
-        there = [line for line in lines if line is not None]
-        chart = step_chart(there, title="Learning curve", y="accuracy", scale="percent") if there else ""
-    else:
-        chart = _drawn(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
-    return f"<section><h2>Learning curve</h2>{chart}</section>"
+        return [Curves("Learning curve", _STEP, headline, (line,), "percent", show=".1%") for line in lines if line is not None]
+    if headline == "perplexity":
+        name = "training, dropout on" if drops else "training"
+        lines.append(_line(name, epochs, lambda record: exp(min(700.0, record["train_nats"]))))
+    return _curves(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
 
 
-def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> str:
-    """Figure 1 of Shen et al. 2017: perplexities of the clusters, and how much of the vocabulary moves."""
+def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[str, Curves]]:
+    """Figure 1 of Shen et al. 2017: perplexities of the clusters, and how much of the vocabulary moves, with headings."""
 
     def of(name: str) -> Callable[[Entry], float | None]:
         return lambda record: record["valid"].get(name) if record["kind"] == "EpochReport" else record["values"].get(name)
 
-    names = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_perplexity"))
-    parts = [
-        "<section><h2>The life of the clusters</h2>",
-        "<p>The perplexity is the product of two: how hard it is to choose the cluster of the next word, and how hard it is to "
-        "choose the word in its cluster (Eq. 5 and 6 and Figure 1 of Shen et al. 2017).</p>",
-        "<h3>On the validation text, after each epoch</h3>",
-        _drawn(
-            [_line("perplexity", epochs, of("perplexity")), *(_line(name, epochs, of(key)) for name, key in names)],
-            "On validation",
-            "perplexity (log scale)",
-        ),
-    ]
     updates = [record for record in changes if record["kind"] == "ChangeReport" and "cluster_perplexity" in record["values"]]
-    if updates:
-        parts += [
-            "<h3>On the training text, between one assignment and the next</h3>",
-            _drawn([_line(name, updates, of(key)) for name, key in names], "In training", "perplexity (log scale)"),
-            "<h3>Words that change their cluster, at each assignment</h3>",
-            step_chart(
-                [
-                    Line(name, tuple((float(record["step"]), float(record["values"][key])) for record in updates))
-                    for name, key in (("of the words", "moved_words"), ("of the text", "moved_frequency"))
-                ],
-                title="Share of the words, and of the text that they are, that changed their cluster",
-                y="share that moved",
-                scale="percent",
-            ),
-        ]
-    homeless = max((int(record["values"].get("homeless_words", 0)) for record in changes), default=0)
-    if homeless:
-        parts.append(
-            f"<p>Up to {homeless:,} words at once found every cluster closed and went to the least loaded one: the limits "
-            "(<code>decoder.gamma</code>, <code>decoder.frequency_budget</code>) are too tight for this vocabulary.</p>"
+    valid = [_line("perplexity", epochs, of("perplexity")), *(_line(name, epochs, of(key)) for name, key in _PARTS)]
+    trained = [_line(name, updates, of(key)) for name, key in _PARTS]
+    moved = tuple(
+        Line(name, tuple((float(record["step"]), float(record["values"][key])) for record in updates))
+        for name, key in (("of the words", "moved_words"), ("of the text", "moved_frequency"))
+    )
+    y, title = "perplexity (log scale)", "Share of the words, and of the text that they are, that changed their cluster"
+    shares = [Curves(title, _STEP, "share that moved", moved, "percent", show=".1%")] if updates else []
+    return [
+        *(("On the validation text, after each epoch", one) for one in _curves(valid, "On validation", y)),
+        *(("On the training text, between one assignment and the next", one) for one in _curves(trained, "In training", y)),
+        *(("Words that change their cluster, at each assignment", one) for one in shares),
+    ]
+
+
+def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
+    """What cluster-update did, a row each time."""
+    found = [(record["step"], record["values"]) for record in changes if record["kind"] == "ClusterUpdate"]
+    return [
+        (
+            f"{step:,}",
+            f"{values['moved_words']:.1%}",
+            f"{values['moved_frequency']:.1%}",
+            _values({key: values[key] for _, key in _PARTS}),
         )
-    by_hand = [record for record in changes if record["kind"] == "ClusterUpdate"]
-    if by_hand:
-        rows = [
-            (
-                f"{record['step']:,}",
-                f"{record['values']['moved_words']:.1%}",
-                f"{record['values']['moved_frequency']:.1%}",
-                page.text(_values({key: record["values"][key] for _, key in names})),
-            )
-            for record in by_hand
-        ]
-        parts.append("<h3>Assigned anew with cluster-update</h3>")
-        parts.append(page.table(("step", "words moved", "text moved", "afterwards"), rows, numbers=(1, 2), compact=True))
-    return "\n".join([*parts, "</section>"])
+        for step, values in found
+    ]
 
 
-def _table(epochs: Sequence[Entry]) -> str:
+def _table(epochs: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows of the table of epochs."""
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [
@@ -234,9 +229,4 @@ def _table(epochs: Sequence[Entry]) -> str:
     shown = tuple(f"validation {name.replace('_', ' ')}" for name in names)
     unit = "examples" if "accuracy" in epochs[-1]["valid"] else "tokens"
     columns = ("epoch", "step", "training loss, nats", *shown, "rate", f"{unit} a second", "")
-    return "<section><h2>Epochs</h2>" + page.table(columns, rows, numbers=range(1, len(columns) - 1)) + "</section>"
-
-
-def _settings(plan: Mapping[str, Any]) -> str:
-    """The plan as lines ``slot.key = value``."""
-    return "\n".join(f"{slot}.{key} = {value}" for slot, keys in plan.items() for key, value in keys.items())
+    return columns, rows

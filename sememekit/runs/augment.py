@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from sememekit.attack import ExampleResult, read_examples
-from sememekit.data.prepared import Examples, PreparedData, token_type
+from sememekit.data.examples import Examples
+from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
-from sememekit.runs.segmenters import recorded_name, segmenter_for
 
 FILE = "augment.jsonl"
 """The copy in the run folder: a run goes on with the examples that it began with."""
@@ -35,10 +35,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
-    options = data.signature.options
-    model = data.folder / "sentencepiece.model"
-    name = recorded_name(data.signature, data.folder / "signature.json")
-    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model if model.exists() else None)
+    segmenter = data.segmenter()
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
         return [data.vocabulary.encode(segmenter.segment(text)).tolist() for text in texts]

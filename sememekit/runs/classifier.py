@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
-from sememekit.runs.build import LoadedRun, load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_name, segmenter_for
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, label_predictor
 from sememekit.text.segmenters import Segmenter
-from sememekit.training import autocast
 
 Text = str | Sequence[str]
 """A text as it is written, or its words."""
@@ -32,7 +29,7 @@ class Classifier:
         labels: names of the C labels.
     """
 
-    run: LoadedRun
+    run: Run
     task: LabelPredictor
     texts: tuple[str, ...]
     labels: tuple[str, ...]
@@ -66,13 +63,11 @@ class Classifier:
             ids.append([vocabulary.encode(found) for found in words])
         if not ids:
             return np.zeros((0, len(self.labels)))
-        with autocast(self.run.device, self.run.plan.run.dtype):
+        with self.run.autocast():
             return self.task.probabilities(ids)
 
 
-def load_classifier(
-    run: Path, *, which: Literal["best", "last"] = "best", device: str = "auto", command: str = "predict"
-) -> Classifier:
+def load_classifier(run: Path, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises:
@@ -80,19 +75,8 @@ def load_classifier(
         ConfigError: the model predicts no labels.
         DataError: the segmenter of its data cannot be had again.
     """
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task = label_predictor(loaded.task, command)
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    signature = loaded.folder.data_signature()
-    if signature.examples is None:
+    if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
-    options = signature.options
-    name = recorded_name(signature, loaded.folder.file("data.json"))
-    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    segmenter = segmenter_for(name, hmm=bool(options["hmm"]), model=model, like=signature.segmenter)
-    if segmenter.description != signature.segmenter:
-        raise DataError(
-            f"{run} was trained on text cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}; "
-            "use the version of sememekit in versions.json"
-        )
-    return Classifier(loaded, task, signature.examples.texts, task.labels, segmenter)
+    return Classifier(loaded, task, loaded.signature.examples.texts, task.labels, loaded.segmenter())

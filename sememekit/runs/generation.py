@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError
-from sememekit.runs.build import load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_form
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import word_predictor
 from sememekit.text.vocabulary import END, STOP, Vocabulary
 
@@ -45,7 +43,7 @@ def generate(
     unknown: bool = False,
     seed: int = 1,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
 ) -> GenerateReport:
     """Draw words from a trained model, one after the other.
 
@@ -70,17 +68,16 @@ def generate(
         DataError: a word of the prompt that a vocabulary without ``<unk>`` lacks.
     """
     _check(num_tokens, temperature, top_k)
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task, vocabulary = word_predictor(loaded.task, "generate"), loaded.vocabulary
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    form = recorded_form(loaded.folder)
+    form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None
     draw = _drawer(temperature, top_k, banned, generator)
     added: list[int] = []
     nats = 0.0
-    read = [vocabulary.end_id, *words] if loaded.folder.data_signature().end_of_sentence else words
+    read = [vocabulary.end_id, *words] if loaded.signature.end_of_sentence else words
     if not read:
         counts = torch.from_numpy(vocabulary.counts.copy()).double()
         log_probs = (counts / counts.sum()).log()

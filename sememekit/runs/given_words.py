@@ -9,21 +9,28 @@ from typing import NamedTuple
 from sememekit.corpora import Corpus
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.plain import Plain
-from sememekit.data.prepared import SIGNATURE, VOCABULARY, PreparedData, Signature
+from sememekit.data.prepared import VOCABULARY, PreparedData
+from sememekit.data.segmenters import MODEL, recorded_name, recorded_segmenter
+from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
-from sememekit.prepare.pipeline import MODEL, SegmenterWords
+from sememekit.prepare.pipeline import SegmenterWords
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.form import TextForm
-from sememekit.text.segmenters import Segmenter, SentencePieces, cuts_latin, open_segmenter
+from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
 
 class GivenWords(NamedTuple):
-    """What is taken from other data: their folder, words and signature."""
+    """What is taken from other data: their words and signature, and the file of the signature."""
 
-    folder: Path
     vocabulary: Vocabulary
     signature: Signature
+    file: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where they lie."""
+        return self.file.parent
 
 
 def read_given_words(folder: Path) -> GivenWords:
@@ -34,12 +41,12 @@ def read_given_words(folder: Path) -> GivenWords:
     """
     if (folder / SIGNATURE).is_file():
         data = PreparedData.open(folder)
-        return GivenWords(folder, data.vocabulary, data.signature)
+        return GivenWords(data.vocabulary, data.signature, folder / SIGNATURE)
     if (folder / "plan.json").is_file():
         from sememekit.training.checkpoint import RunFolder  # brings torch, which nothing else here needs
 
         run = RunFolder.open(folder)
-        return GivenWords(folder, Vocabulary.load(run.file(VOCABULARY)), run.data_signature())
+        return GivenWords(Vocabulary.load(run.file(VOCABULARY)), run.data_signature(), run.file("data.json"))
     what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
     raise DataError(f"--vocabulary {folder}: {what}")
 
@@ -80,27 +87,28 @@ def _ends(given: GivenWords, corpus: Corpus) -> bool:
     return corpus.end_of_sentence if of_pairs else given.signature.end_of_sentence
 
 
-def same_segmenter(given: GivenWords, name: str, words: SegmenterWords | None, hmm: bool, model: Path) -> Segmenter:
-    """The segmenter of the other data, when it can be had again.
+def name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
+    """The name of the segmenter of the other data.
 
     Raises:
-        DataError: when it would cut otherwise.
+        DataError: another one is asked for.
     """
-    if name == "sentencepiece":
-        kept = given.folder / MODEL
-        if not kept.is_file():
-            raise DataError(f"--vocabulary {given.folder}: has no {MODEL}, by which its text was cut")
-        shutil.copyfile(kept, model)
-        segmenter: Segmenter = SentencePieces(model)
-    else:
-        cut_latin = cuts_latin(given.signature.segmenter)
-        segmenter = open_segmenter(name, words=words.words if words else None, hmm=hmm, cut_latin=cut_latin)
-    if segmenter.description != given.signature.segmenter:
-        remedy = "name the lexicon that its segmenter knew with --lexicon FORMAT:PATH"
-        if given.signature.lexicon == (words.sha256 if words else None):
-            remedy = "leave --segmenter out"
+    name = recorded_name(given.signature, given.file)
+    if wanted not in (None, name):
         raise DataError(
-            f"--vocabulary {given.folder}: its text was cut by: {given.signature.segmenter}; here it would be cut by: "
-            f"{segmenter.description}; {remedy}"
+            f"--segmenter {wanted}: the text of {given.folder} was cut by: {given.signature.segmenter}; leave it out"
         )
+    return name
+
+
+def same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
+    """The segmenter of the other data, by ``words`` where a user names them; its model, where it has one, goes to ``model``.
+
+    Raises:
+        DataError: when it cannot be had again.
+    """
+    own = words.words if words is not None else None
+    segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")
+    if (kept := given.file.with_name(MODEL)).is_file():
+        shutil.copyfile(kept, model)
     return segmenter

@@ -11,14 +11,11 @@ from typing import BinaryIO, Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.errors import SememekitError
-from sememekit.runs.build import LoadedRun, load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_form, recorded_segmenter
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.lattice.model import Lattice, lattice_model
 from sememekit.tasks.lattice.paths import Segment
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import Segmenter, SentencePieces, WhiteSpace
-from sememekit.training import RunFolder
 
 Decoding = Literal["viterbi", "posterior"]
 
@@ -86,9 +83,9 @@ class Reading:
 class LatticeReader:
     """A trained lattice model, and how text becomes its tokens: cut as the data of its training were."""
 
-    def __init__(self, run: LoadedRun, task: Lattice, segmenter: Segmenter) -> None:
-        self.run, self.task, self._segmenter, self._form = run, task, segmenter, recorded_form(run.folder)
-        self._characters = str(run.folder.data_signature().options["segmenter"]) == "characters"
+    def __init__(self, run: Run, task: Lattice, segmenter: Segmenter) -> None:
+        self.run, self.task, self._segmenter, self._form = run, task, segmenter, run.form()
+        self._characters = str(run.signature.options["segmenter"]) == "characters"
 
     @property
     def finds_words(self) -> bool:
@@ -180,7 +177,7 @@ class LatticeReader:
 
 
 def open_reader(
-    run: Path, command: str, *, device: str = "auto", which: Literal["best", "last"] = "best", lexicon: str | None = None
+    run: Path, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
 ) -> LatticeReader:
     """Load a trained lattice model.
 
@@ -196,18 +193,9 @@ def open_reader(
         ConfigError: a model of another kind.
         DataError: a segmenter that is not that of the run.
     """
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task = lattice_model(loaded.task, command)
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    return LatticeReader(loaded, task, recorded_segmenter(loaded, loaded.folder.data_signature(), lexicon))
-
-
-def is_lattice_run(run: Path) -> bool:
-    """Whether a run is of a lattice model; False for folders that are no runs, which others complain about."""
-    try:
-        return bool(RunFolder.open(run).plan["task"]["name"] == "lattice")
-    except (SememekitError, KeyError, TypeError):
-        return False
+    return LatticeReader(loaded, task, loaded.segmenter(lexicon))
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.attack import Cutter, Victim
-from sememekit.config import check_code, load_variant
+from sememekit.config import load_variant
 from sememekit.corpora.examples import EXAMPLE_SETS
+from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
-from sememekit.runs.build import load_run, prepare_torch
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.segmenters import recorded_form, segmenter_for
+from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
 from sememekit.tasks.base import word_predictor
 
@@ -58,7 +58,7 @@ def open_victim(
     *,
     labels: Sequence[str] = (),
     batch_size: int = 512,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     device: str = "auto",
     segmenter: str = "",
     lexicon: str = "",
@@ -88,7 +88,7 @@ def open_victim(
         cut, cut_by = _cutter(segmenter, lexicon)
         return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {}, cut, cut_by)
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
-    if classifier.run.plan.run.dtype == "float32":
+    if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
     if labels and tuple(labels) != classifier.labels:
@@ -101,9 +101,9 @@ def open_victim(
         words=classifier.run.vocabulary.tokens,
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
-    check_code({"dataset": classifier.run.folder.data_signature().dataset}, f"{name}/data.json")
-    kind = load_variant("data set", classifier.run.folder.data_signature().dataset, EXAMPLE_SETS)
-    own = str(classifier.run.folder.data_signature().options["segmenter"])
+    classifier.run.check_code(dataset=classifier.run.signature.dataset)
+    kind = load_variant("data set", classifier.run.signature.dataset, EXAMPLE_SETS)
+    own = str(classifier.run.signature.options["segmenter"])
     if (own in _CUTS_WORDS or ":" in own) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
     elif segmenter and (own in _CUTS_WORDS or own == "none"):
@@ -191,12 +191,11 @@ class SentenceNats:
             CheckpointError: no run, or a torn one.
             ConfigError: its task predicts no words.
         """
-        self._loaded = load_run(run, device=device)
+        self._loaded = Run.open(run, device=device)
         self._task = word_predictor(self._loaded.task, "attack --lm")
-        prepare_torch(self._loaded.plan.run.model_copy(update={"device": device}))
-        ends = self._loaded.folder.data_signature().end_of_sentence
+        ends = self._loaded.signature.end_of_sentence
         self._end = self._loaded.vocabulary.end_id if ends else None
-        self._form = recorded_form(self._loaded.folder)
+        self._form = self._loaded.form()
         self.snapshot = self._loaded.snapshot
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:

@@ -7,17 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import LoadedRun, check_plan_code, kinds_of, load_run, prepare_torch
-from sememekit.runs.segmenters import recorded_name, segmenter_for
+from sememekit.runs.run import Run, Which
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.writing import TextWriter, text_writer, wording
 from sememekit.text.normalise import to_half_width
 from sememekit.text.segmenters import Segmenter
-from sememekit.training import RunFolder, autocast
 
 _LINES_AT_ONCE: Final = 1024
 _MARK: Final = re.compile(r"<[^<>\s]+>")
@@ -68,7 +66,7 @@ class Writer:
         half_width: whether full-width letters and digits become half-width ones before, as in the training data.
     """
 
-    run: LoadedRun
+    run: Run
     task: TextWriter
     segmenter: Segmenter | None
     half_width: bool
@@ -100,7 +98,7 @@ class Writer:
 def load_writer(
     run: Path,
     *,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     device: str = "auto",
     apart: bool = False,
     lexicon: str | None = None,
@@ -118,39 +116,11 @@ def load_writer(
         ConfigError: the model writes no texts.
         DataError: the segmenter of its data cannot be had again.
     """
-    loaded = load_run(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device)
     task = text_writer(loaded.task, command)
-    prepare_torch(loaded.plan.run.model_copy(update={"device": device}))
-    half_width = "half width" in loaded.folder.data_signature().normalisation
-    return Writer(loaded, task, None if apart else _segmenter_of(loaded, lexicon), half_width)
-
-
-def _segmenter_of(loaded: LoadedRun, lexicon: str | None) -> Segmenter:
-    signature = loaded.folder.data_signature()
-    name = recorded_name(signature, loaded.folder.file("data.json"))
-    model = loaded.folder.file("sentencepiece.model") if name == "sentencepiece" else None
-    lexicons = [lexicon] if lexicon or signature.lexicon is None else [None, "open"]
-    hmm, like = bool(signature.options["hmm"]), signature.segmenter
-    found = [segmenter_for(name, lexicon=one, hmm=hmm, model=model, like=like) for one in lexicons]
-    for segmenter in found:
-        if segmenter.description == signature.segmenter:
-            return segmenter
-    raise DataError(
-        f"{loaded.folder.path} was trained on text cut by: {signature.segmenter}; here it would be cut by: "
-        f"{found[-1].description}; give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and "
-        "add --apart"
-    )
-
-
-def is_writer(run: Path) -> bool:
-    """Whether a run writes texts for texts, from its plan alone: no weights are read.
-
-    Raises:
-        CheckpointError: no run.
-    """
-    plan = RunFolder.open(run).plan
-    check_plan_code(plan, f"{run}/plan.json")
-    return "texts" in kinds_of(plan)
+    half_width = "half width" in loaded.signature.normalisation
+    remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"
+    return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy), half_width)
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
@@ -189,7 +159,7 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
     while block := list(islice(numbered, _LINES_AT_ONCE)):
         sources = [writer.read(line, f"{name} {number}") for number, line in block]
-        with autocast(writer.run.device, writer.run.plan.run.dtype):
+        with writer.run.autocast():
             written = writer.task.write([vocabulary.encode(source) for source in sources], search)
         for (number, _), source, best in zip(block, sources, written, strict=True):
             if not best:

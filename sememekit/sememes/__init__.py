@@ -29,6 +29,7 @@ __all__ = [
     "open_lemmas",
     "open_lexicon",
     "open_lexicons",
+    "words_of_lexicons",
 ]
 
 LEXICON_FORMATS: dict[str, str] = {
@@ -76,6 +77,11 @@ def open_lexicon(spec: str, **options: object) -> Lexicon:
     """
     reader, path = lexicon_reader(spec)
     return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
+
+
+def words_of_lexicons(specs: str | Sequence[str]) -> frozenset[str]:
+    """All words of one lexicon, ``FORMAT:PATH``, or of several together; errors as ``open_lexicon``."""
+    return frozenset(word for spec in ([specs] if isinstance(specs, str) else specs) for word in open_lexicon(spec).words)
 
 
 def open_lexicons(

@@ -18,7 +18,8 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.corpora.examples.base import START, STOP
 from sememekit.data.buckets import bucketed_batches, sorted_batches
-from sememekit.data.prepared import Examples, PreparedData
+from sememekit.data.examples import Examples
+from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single

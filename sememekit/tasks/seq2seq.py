@@ -15,7 +15,8 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.corpora.examples.base import START, STOP
 from sememekit.data.buckets import bucketed_batches, sorted_batches
-from sememekit.data.prepared import Examples, PreparedData
+from sememekit.data.examples import Examples
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError

@@ -162,6 +162,11 @@ def cuts_latin(description: str) -> bool:
     return description.startswith("forward maximum matching") and _WHOLE not in description
 
 
+def knows_words(description: str) -> bool:
+    """Whether a description is of a segmenter that was given the words of a lexicon."""
+    return re.search(r"\b\d+ words, [0-9a-f]{16}(,|$)", description) is not None
+
+
 @final
 class JiebaSegmenter:
     """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for.

@@ -35,11 +35,12 @@ import safetensors
 import safetensors.torch
 from torch import Tensor, nn
 
-from sememekit.data.prepared import Signature
+from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, read_object, replace_file, sole_writer, to_json, write_bytes, write_folder
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
+    KEPT,
     MANIFEST,
     check_manifest,
     hashes,
@@ -158,6 +159,10 @@ class RunFolder:
     def file(self, name: str) -> Path:
         """One of the files that never change."""
         return self.path / name
+
+    def kept(self) -> dict[str, bytes]:
+        """name -> content of the files of ``manifest.KEPT`` that it has: what belongs to it as its plan does."""
+        return {name: self.file(name).read_bytes() for name in KEPT if self.file(name).exists()}
 
     def data_signature(self) -> Signature:
         """How the data of the run were made.

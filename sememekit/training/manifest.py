@@ -15,18 +15,20 @@ from sememekit.errors import CheckpointError
 from sememekit.files import has_sha256, read_object, replace_file, to_json
 
 MANIFEST: Final = "manifest.json"
-FIXED: Final = (
+KEPT: Final = (
     "vocabulary.tsv",
     "graph.json",
     "clusters.json",
     "chunks.tsv",
     "sentencepiece.model",
+    "lexicon.txt",
     "augment.jsonl",
     "data.json",
-    "plan.json",
-    "versions.json",
 )
-"""Files that a run of today's commands may have beside its snapshots and its metrics; ``create`` may be given others."""
+"""What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""
+_ABSENT: Final = "absent"
+"""In the place of a SHA-256 while a file is being added."""
+FIXED: Final = (*KEPT, "plan.json", "versions.json")
 
 
 def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
@@ -64,6 +66,8 @@ def check_manifest(folder: Path) -> None:
     for name, expected in listed.items():
         path = folder / name
         try:
+            if not path.is_file() and _ABSENT in expected.split():
+                continue
             if not path.is_file():
                 raise CheckpointError(f"{path} is missing, and {MANIFEST} lists it; {remedy(folder)}")
             good = any(has_sha256([path], one) for one in expected.split())
@@ -80,10 +84,10 @@ def check_manifest(folder: Path) -> None:
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:
-    """Replace a fixed file and renew the manifest; killed at any moment, the folder has the old file or the new, and agrees."""
+    """Replace or add a fixed file and its line of the manifest; killed at any moment, the folder is as before or as after."""
     listed = read_manifest(folder)
     new = hashlib.sha256(content).hexdigest()
-    write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, "").split(), new]))})
+    write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, _ABSENT).split(), new]))})
     replace_file(folder / name, content)
     write_manifest(folder, {**listed, name: new})
 

@@ -19,7 +19,7 @@ from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
 from sememekit.training.checkpoint import step_of, write_run_manifest
 from sememekit.word_classes.file import read_clusters
@@ -42,10 +42,10 @@ def copy(organized: Path, tmp_path: Path) -> Path:
 
 
 def test_an_update_in_place_is_the_run_with_other_clusters(copy: Path) -> None:
-    before = load_run(copy)
+    before = Run.open(copy)
     pointer = RunFolder.open(copy).pointer()
     report = cluster_update(copy, running_passes=2)
-    after = load_run(copy)
+    after = Run.open(copy)
     assert report.before.perplexity == pytest.approx(
         report.before.cluster_perplexity * report.before.in_cluster_perplexity, rel=1e-6
     )
@@ -72,7 +72,7 @@ def training_tokens(loaded: object) -> np.ndarray:
 
 def bits_of(run: Path) -> tuple[np.ndarray, np.ndarray]:
     """Words of the training text (n,) in the order of reading and log2 p(c | h) before each (n, C), written out."""
-    loaded = load_run(run)
+    loaded = Run.open(run)
     decoder = loaded.task.decoder
     assert isinstance(decoder, SelfOrganized)
     inputs, targets, mask = evaluation_columns(training_tokens(loaded), loaded.task.evaluation_batch_size)
@@ -85,7 +85,7 @@ def bits_of(run: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def test_statistics_are_the_mean_over_the_training_text(copy: Path) -> None:
     """Eq. (8), Eq. (7) and Algorithm 1 against numpy; words that the training text lacks keep the q that they had."""
-    loaded = load_run(copy)
+    loaded = Run.open(copy)
     decoder = loaded.task.decoder
     words, bits = bits_of(copy)
     expected = decoder.scores.double().numpy().copy()
@@ -99,7 +99,7 @@ def test_statistics_are_the_mean_over_the_training_text(copy: Path) -> None:
         expected, decoder.frequencies, largest=largest, budget=settings.frequency_budget, present=old
     ).cluster_of
     report = cluster_update(copy)
-    after = load_run(copy).task.decoder
+    after = Run.open(copy).task.decoder
     np.testing.assert_allclose(after.scores.double().numpy(), expected, rtol=1e-4, atol=1e-4)
     assert np.array_equal(after.clusters().numpy(), new)
     rows = np.arange(len(words))
@@ -115,7 +115,7 @@ def test_the_exact_mean_is_a_fixed_point_and_words_never_seen_keep_their_statist
     assert second.moved_words == 0
     assert second.objective_before == second.objective_after == pytest.approx(first.objective_after, abs=1e-9)
     assert second.before == first.after == second.after
-    decoder = load_run(copy).task.decoder
+    decoder = Run.open(copy).task.decoder
     assert isinstance(decoder, SelfOrganized)
     scores = decoder.scores.clone()
     decoder.know(torch.full_like(scores, -7.0), torch.arange(len(scores)) == 2)
@@ -125,14 +125,14 @@ def test_the_exact_mean_is_a_fixed_point_and_words_never_seen_keep_their_statist
 
 def test_running_statistics_are_those_of_the_training_text(copy: Path) -> None:
     """q after one running pass, token by token."""
-    loaded = load_run(copy)
+    loaded = Run.open(copy)
     expected = loaded.task.decoder.scores.double().numpy().copy()
     counts = loaded.vocabulary.counts
     for word, row in zip(*bits_of(copy), strict=True):
         new = 1.0 / counts[word]
         expected[word] = (1 - new) * expected[word] + new * row
     cluster_update(copy, running_passes=1)
-    scores = load_run(copy).task.decoder.scores
+    scores = Run.open(copy).task.decoder.scores
     np.testing.assert_allclose(scores.double().numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -147,9 +147,9 @@ def test_an_m_step_trains_with_the_clusters_held(copy: Path, tmp_path: Path) -> 
     assert report.trained.perplexity < report.after.perplexity
     assert report.finished == "4 epochs done"
     assert report.best_epoch > 2
-    last = load_run(tmp_path / "new", which="last").task.decoder
+    last = Run.open(tmp_path / "new", which="last").task.decoder
     cluster_update(copy, out=tmp_path / "assigned")
-    assigned = load_run(tmp_path / "assigned").task.decoder
+    assigned = Run.open(tmp_path / "assigned").task.decoder
     assert torch.equal(last.clusters(), assigned.clusters()), "held"
     assert torch.equal(last.scores, assigned.scores), "no statistics either"
     assert int(last.held_steps) == 0
@@ -173,7 +173,7 @@ def test_a_stopped_m_step_goes_on_to_the_same_bits(copy: Path, tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         cluster_update(tmp_path / "twin", epochs=2, on_report=kill)
     train({}, tmp_path / "twin", resume=True)
-    whole, resumed = (load_run(run, which="last").task.state_dict() for run in (copy, tmp_path / "twin"))
+    whole, resumed = (Run.open(run, which="last").task.state_dict() for run in (copy, tmp_path / "twin"))
     assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
 
 
@@ -187,7 +187,7 @@ def test_what_an_update_was_worth_is_what_it_is_worth(copy: Path) -> None:
 def test_an_m_step_never_drops_a_later_snapshot(copy: Path, tmp_path: Path) -> None:
     folder = RunFolder.open(copy)
     state = folder.load("best", with_trainer=True)
-    later = folder.save(step_of(state.name) + 1, load_run(copy).task, state.trainer, best=False)
+    later = folder.save(step_of(state.name) + 1, Run.open(copy).task, state.trainer, best=False)
     with pytest.raises(ConfigError, match=rf"would drop the later {later} .*--out NEW_RUN, or .*--which last"):
         cluster_update(copy, epochs=1)
     assert cluster_update(copy, epochs=1, out=tmp_path / "new").trained is not None
@@ -221,7 +221,7 @@ def test_a_killed_copy_is_no_run_and_can_be_made_again(
 
 def test_a_snapshot_of_a_former_version_holds_nothing(organized: Path) -> None:
     """Its clusters are assigned in training as they were."""
-    decoder = load_run(organized).task.decoder
+    decoder = Run.open(organized).task.decoder
     state = decoder.state_dict()
     del state["held_steps"]
     decoder.hold(3)
@@ -266,9 +266,9 @@ def test_a_killed_update_leaves_the_old_checkpoint(copy: Path, monkeypatch: pyte
 
 def test_a_run_goes_on_after_an_update(copy: Path) -> None:
     cluster_update(copy)
-    loaded = load_run(copy).task.decoder.clusters()
+    loaded = Run.open(copy).task.decoder.clusters()
     train({"schedule": {"epochs": 3}}, copy, resume=True)
-    assert torch.equal(load_run(copy, which="last").task.decoder.clusters(), loaded)
+    assert torch.equal(Run.open(copy, which="last").task.decoder.clusters(), loaded)
 
 
 def test_what_has_no_clusters_is_told_so(softmax: Path, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_what_has_no_clusters_is_told_so(softmax: Path, tmp_path: Path) -> None:
 
 def test_clusters_are_shown_saved_and_used_again(place: Place, organized: Path, tmp_path: Path) -> None:
     report = clusters(organized, words=["苹果", "吃", "苹果"], save=tmp_path / "words.json")
-    loaded = load_run(organized)
+    loaded = Run.open(organized)
     cluster_of = loaded.task.decoder.clusters().numpy()
     for cluster in report.clusters:
         assert {cluster_of[loaded.vocabulary.id(word)] for word in cluster.words} == {cluster.number}

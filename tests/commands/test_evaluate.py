@@ -19,7 +19,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.protocols.cache import CacheSettings
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
@@ -226,7 +226,7 @@ def test_progress_is_told(softmax: Path) -> None:
 def test_evaluating_changes_no_byte_of_the_run(softmax: Path) -> None:
     before = {path: path.read_bytes() for path in softmax.rglob("*") if path.is_file()}
     evaluate_ppl(softmax, device="cpu")
-    load_run(softmax, device="cpu")
+    Run.open(softmax, device="cpu").load()
     assert {path: path.read_bytes() for path in softmax.rglob("*") if path.is_file()} == before
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -15,51 +14,10 @@ from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.explanation import explanation_page, remarks, write_page
+from tests.pages import check_page
 from tests.small import SENSES
 
-VOID = {"meta", "br", "line", "circle", "polyline"}
 LINES = ["我 吃 苹果 。", "我 买 电脑 。", "人 吃 梨 。", "我 买 苹果 。", "<unk> 买 无名 。"]
-
-
-class Balanced(HTMLParser):
-    """Fails on a tag that is closed out of turn, and collects what a browser would fetch or run."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.seen: list[str] = []
-        self.outside: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-        self.outside += [str(value) for name, value in attrs if name in {"src", "href", "srcset", "xlink:href"}]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def check_page(html: str) -> Balanced:
-    parser = Balanced()
-    parser.feed(html)
-    parser.close()
-    assert parser.open == []
-    assert parser.outside == []
-    assert "script" not in parser.seen
-    assert "link" not in parser.seen
-    assert "http" not in html
-    assert "url(" not in html
-    assert "@import" not in html
-    return parser
 
 
 @pytest.fixture(scope="module")

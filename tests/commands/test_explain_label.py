@@ -12,15 +12,16 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explain_label import LabelExplanation, explain_label, is_label_run, remarks
+from sememekit.analysis.explain_label import LabelExplanation, explain_label, remarks
 from sememekit.commands._program import app
 from sememekit.commands.train import train
-from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.reports.label_explanation import explanation_page
 from sememekit.reports.labels import label_page
 from sememekit.runs.classifier import load_classifier
-from tests.commands.test_explain import check_page
+from sememekit.runs.run import Run
 from tests.commands.test_influence import graph_of
+from tests.pages import check_page
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
 
@@ -145,13 +146,13 @@ def test_the_command_line_of_explain(runs: Path, tmp_path: Path) -> None:
 
 
 def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path) -> None:
-    assert not is_label_run(softmax)
+    assert "labels" not in Run.open(softmax).kinds
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "苹果"])
     assert (result.exit_code, "TEXT2: explain takes it with a classifier, and" in result.stderr) == (1, True)
     result = runner.invoke(app, ["explain", str(softmax), "我 吃", "--label", "neutral"])
     assert (result.exit_code, "--label: explain takes it with a classifier, and" in result.stderr) == (1, True)
-    with pytest.raises(CheckpointError):
-        is_label_run(place.folder)
+    result = runner.invoke(app, ["explain", str(place.folder), "我 吃"])
+    assert (result.exit_code, "is no run folder" in result.stderr) == (1, True)
 
 
 def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:

@@ -109,6 +109,17 @@ def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # no
     assert "is not replaced" in said(*explain, "g.graph")
 
 
+def test_figures_are_drawn_where_there_is_a_chart_and_refused_elsewhere(run: Path) -> None:
+    Path("mine.svg").write_text("<svg/>")
+    for command in (["report", str(run)], ["analyze", str(run)]):
+        assert "must end in .png or .svg" in said(*command, "--figure", "one.jpg")
+        assert "is not replaced" in said(*command, "--figure", "mine.svg")
+        result = runner.invoke(app, [*command, "--figure", f"{command[0]}.svg"])
+        assert (result.exit_code, "figure: " in result.stderr) == (0, True)
+        assert Path(f"{command[0]}.svg").read_text().startswith("<?xml")
+    assert "--figure: explain takes it with a model of headlines" in said("explain", str(run), "今天", "--figure", "one.svg")
+
+
 @pytest.mark.parametrize(
     ("error", "fragment"),
     [

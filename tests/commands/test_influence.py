@@ -11,7 +11,8 @@ import torch
 
 from sememekit.analysis.influence import influence, sememes_of
 from sememekit.encoders.sememe_sum import SememeSum, further_words
-from sememekit.runs.build import build_task, labels_of, read_plan
+from sememekit.runs.build import build_task, labels_of
+from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.classifier import TextClassifier

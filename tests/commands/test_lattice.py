@@ -19,7 +19,9 @@ from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.build import build_task, load_run, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import EpochReport, RunFolder, Trainer
 from tests.small_run import Place, write_text
@@ -68,7 +70,7 @@ def test_a_model_learns_and_is_judged_from_its_folder_alone(place: Place, tmp_pa
 
 def test_the_perplexity_is_that_of_the_sentences_one_by_one(place: Place, tmp_path: Path) -> None:
     run_of(place, tmp_path / "run", schedule__epochs=1)
-    task = load_run(tmp_path / "run").task
+    task = Run.open(tmp_path / "run").task
     assert isinstance(task, Lattice)
     stream, bounds = task.sentences(place.data, "test")
     alone = [float(task.lattices([stream[a:b]]).log_probabilities()[0]) for a, b in pairwise(bounds)]
@@ -121,7 +123,7 @@ def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
     """So that the temperature of its last update is the floor, however few there are."""
     run_of(place, tmp_path / "run", task__state="gumbel", task__temperature_share=1.0, schedule__epochs=2)
     plan = read_plan(RunFolder.open(tmp_path / "run").plan, "case")
-    task = load_run(tmp_path / "run", which="last").task
+    task = Run.open(tmp_path / "run", which="last").task
     assert isinstance(task, Lattice)
     task.expect_updates(plan.schedule.epochs * task.num_batches(place.data, 0))
     assert task.temperature == pytest.approx(0.25)
@@ -145,7 +147,7 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
         "1 of 151 training sentences have more than task.max_length=400 tokens and are left out, 44.5% of"
     )
     assert "task.max_length=0" in said[0]
-    task = load_run(tmp_path / "run").task
+    task = Run.open(tmp_path / "run").task
     assert isinstance(task, Lattice)
     assert max(batch.num_tokens for batch in task.batches(data, 1, 0)) == 5
     places: list[int] = []
@@ -221,7 +223,7 @@ def test_biases_begin_with_the_frequencies_of_entries(
     decoder = {"name": "mos", "num_components": 2}
     plan = {**table(place, schedule__epochs=1, optimizer__learning_rate=1e-9, **changes), "decoder": decoder}
     train(plan, tmp_path / "run")
-    task = load_run(tmp_path / "run", which="last").task
+    task = Run.open(tmp_path / "run", which="last").task
     assert isinstance(task, Lattice)
     words, entries = place.data.vocabulary, task.entries
     lines = (place.text / "train.txt").read_text(encoding="utf-8").splitlines()

@@ -15,7 +15,8 @@ from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
-from sememekit.runs.lattices import LONGEST, LatticeReader, is_lattice_run, open_reader, segment_lines, segment_raw
+from sememekit.runs.lattices import LONGEST, LatticeReader, open_reader, segment_lines, segment_raw
+from sememekit.runs.run import Run
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 
@@ -153,9 +154,8 @@ def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Pa
         evaluate_segmentation(run, tmp_path / "absent.txt")
     with pytest.raises(ConfigError, match="needs a lattice model, and this run is a LanguageModel"):
         open_reader(softmax, "segment --model")
-    assert is_lattice_run(run)
-    assert not is_lattice_run(softmax)
-    assert not is_lattice_run(tmp_path)
+    assert "lattices" in Run.open(run).kinds
+    assert "lattices" not in Run.open(softmax).kinds
 
 
 def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path) -> None:

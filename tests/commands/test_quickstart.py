@@ -29,7 +29,7 @@ from sememekit.commands.train import TrainReport
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
-from tests.commands.test_explain import check_page
+from tests.pages import check_page
 
 WORDS = (
     *("去年/t", "美国/ns", "贸易/n", "中国/ns", "政府/n", "坚持/v", "改革/v", "开放/v", "的/u"),
@@ -183,8 +183,10 @@ def test_the_command_prints_a_table_and_what_to_type_next(tmp_path: Path) -> Non
     assert result.exit_code == 0, result.stderr
     assert "test perplexity" in result.stdout
     assert result.stdout.count("  sememekit ") == 3
-    shown = CliRunner().invoke(app, ["quickstart", "--out", out, "--share", "0.01", *flags, "--json"])
+    figure = tmp_path / "curves.png"
+    shown = CliRunner().invoke(app, ["quickstart", "--out", out, "--share", "0.01", *flags, "--json", "--figure", str(figure)])
     assert "finished already" in shown.stderr
+    assert figure.read_bytes().startswith(b"\x89PNG")
     assert {"models", "explanations", "next_commands", "page"} <= set(json.loads(shown.stdout))
 
 

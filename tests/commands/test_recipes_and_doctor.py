@@ -16,7 +16,7 @@ from sememekit.commands import doctor as doctor_module
 from sememekit.commands._program import app
 from sememekit.commands.doctor import Check, doctor
 from sememekit.config import apply_overrides, load_recipe, recipe_names
-from sememekit.runs.build import read_plan
+from sememekit.runs.plan import read_plan
 
 runner = CliRunner()
 

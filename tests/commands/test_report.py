@@ -4,48 +4,21 @@ from __future__ import annotations
 
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
-from sememekit.reports.chart import Line, spread, step_chart
 from sememekit.reports.run import report, run_page
 from sememekit.training import RunFolder
+from tests.pages import Page, check_page
 from tests.small_run import Place
 
 
-class Outline(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.charts: list[str] = []
-        self.headings: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in {"meta", "line", "circle", "polyline"}:
-            self.open.append(tag)
-        if tag == "svg":
-            self.charts.append(dict(attrs)["aria-label"] or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in {"meta", "line", "circle", "polyline"}:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in {"h1", "h2", "h3"}:
-            self.headings.append(data)
-
-
-def read(path: Path) -> tuple[str, Outline]:
+def read(path: Path) -> tuple[str, Page]:
     text = path.read_text(encoding="utf-8")
-    outline = Outline()
-    outline.feed(text)
-    assert outline.open == [], "every element is closed"
-    assert not re.search(r"<script|https?://|@import|url\(", text)
-    return text, outline
+    return text, check_page(text)
 
 
 def test_training_leaves_the_page_of_a_run_with_clusters(place: Place, tmp_path: Path) -> None:
@@ -93,19 +66,6 @@ def test_a_run_without_an_epoch_has_nothing_to_report(place: Place, tmp_path: Pa
         train(place.table(), tmp_path / "run", on_report=stop)
     with pytest.raises(CheckpointError, match=r"no finished epoch.*--resume"):
         report(tmp_path / "run")
-
-
-def test_labels_keep_their_order_and_their_distance() -> None:
-    assert spread([10.0, 12.0, 90.0, 11.0], 17) == [10.0, 44.0, 90.0, 27.0]
-
-
-def test_charts_have_room_for_every_value() -> None:
-    for scale, values in (("log", (0.5, 1.0, 3000.0)), ("percent", (0.0, 0.003, 0.9))):
-        chart = step_chart(
-            [Line("one", tuple((float(step), value) for step, value in enumerate(values)))], title="t", y="y", scale=scale
-        )
-        heights = [float(pair.split(",")[1]) for pair in re.search(r'points="([^"]+)"', chart)[1].split()]
-        assert all(16 <= height <= 294.1 for height in heights)
 
 
 def epoch_record(epoch: int, best: bool) -> dict[str, object]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.commands.segment import segment_stream
+from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.segmenters import segmenter_for
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segmenters import WhiteSpace
 

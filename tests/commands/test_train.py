@@ -19,7 +19,7 @@ import torch
 
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.training import Report, RunFolder, StepReport, signals
 from sememekit.training.signals import Stopped, stop_signals
 from tests.small_run import Place
@@ -262,11 +262,11 @@ def test_word_biases_begin_with_the_frequencies_of_the_training_text_alone(place
     """Counts of the vocabulary hold valid and test; and what another run learnt is never overwritten."""
     still = {"optimizer__learning_rate": 1e-12, "schedule__epochs": 1}
     train(place.table("mos", **still), tmp_path / "run")
-    bias = load_run(tmp_path / "run").task.decoder.bias.detach()
+    bias = Run.open(tmp_path / "run").task.decoder.bias.detach()
     counts = np.bincount(place.data.tokens("train")[1:], minlength=len(place.data.vocabulary))
     expected = np.log(counts + 1.0) - np.log(counts + 1.0).mean()
     np.testing.assert_allclose(bias.numpy(), expected, atol=1e-6)
     train(place.table("mos", decoder__bias_start="zero", **still), tmp_path / "zero")
-    assert load_run(tmp_path / "zero").task.decoder.bias.abs().max() < 1e-6
+    assert Run.open(tmp_path / "zero").task.decoder.bias.abs().max() < 1e-6
     train(place.table("mos", **still, run__start_from=str(tmp_path / "zero")), tmp_path / "on")
-    assert load_run(tmp_path / "on").task.decoder.bias.abs().max() < 1e-6
+    assert Run.open(tmp_path / "on").task.decoder.bias.abs().max() < 1e-6

@@ -16,9 +16,10 @@ from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.written_explanation import explanation_page
-from sememekit.runs.writing import is_writer, load_writer, search_of, write_texts
+from sememekit.runs.run import Run
+from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
-from tests.commands.test_explain import check_page
+from tests.pages import check_page
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -155,10 +156,15 @@ def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
         assert risen == sorted(risen, reverse=True)
         assert sum(sense.share for sense in word.senses) == pytest.approx(1.0, abs=1e-5)
     html = explanation_page(explanation)
-    check_page(html)
-    assert html.count("<rect") == 2 * 8
-    assert 'role="img" aria-label="Weights of the attention' in html
-    result = runner.invoke(app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html")])
+    page = check_page(html)
+    assert page.marks == 2 * 8
+    assert page.charts[0].startswith("Weights of the attention")
+    word = explanation.words[0]
+    assert f"{word.word} → {explanation.source[0]}: {word.attention[0]:.2f}" in page.text
+    result = runner.invoke(
+        app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html"), "--figure", str(tmp_path / "why.svg")]
+    )
+    assert explanation.source[0] in (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert (result.exit_code, "strongest sememes" in result.stdout) == (0, True)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == html
 
@@ -172,7 +178,7 @@ def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path
 
 
 def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
-    assert (is_writer(run), is_writer(words)) == (True, False)
+    assert ["texts" in Run.open(path).kinds for path in (run, words)] == [True, False]
     assert "generate: " not in failure("generate", words, "--input", "nowhere.txt")
     assert "--input: generate takes it with a model of headlines or dialogue" in failure(
         "generate", words, "--input", "nowhere.txt"
@@ -202,7 +208,7 @@ def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
 
 
 def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.data.prepared import Examples
+    from sememekit.data.examples import Examples
 
     monkeypatch.setattr(Examples, "wordings", None, raising=False)
     original = Examples.__init__

@@ -11,7 +11,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.config import check_code, load_variant, trusting_code
 from sememekit.decoders.softmax import Softmax
 from sememekit.errors import ConfigError
-from sememekit.runs.build import variant
+from sememekit.runs.plan import variant
 from sememekit.text.segmenters import open_segmenter
 
 

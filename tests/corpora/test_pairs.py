@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.data.prepared import PreparedData, Wording, Wordings
+from sememekit.data.examples import Wording, Wordings
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 
@@ -232,7 +233,7 @@ def test_a_text_in_the_words_of_pairs_ends_its_sentences_as_targets_end(tmp_path
 def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
-    with pytest.raises(DataError, match=r"its text was cut by: English as in Gigaword.*here it would be cut by: white space"):
+    with pytest.raises(DataError, match=r"--segmenter none: .* was cut by: English as in Gigaword.*leave it out"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", segmenter="none"))
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match=r"other: no file with the name of a split"):
@@ -344,15 +345,14 @@ def test_jieba_over_the_dictionary_of_a_lexicon(tmp_path: Path) -> None:
     assert wordings is not None
     assert wordings[0].source == ("中国", "人民银行", "说", "。")
     assert "over 3 words" in data.signature.segmenter
-    with pytest.raises(DataError, match=r"name the lexicon that its segmenter knew with --lexicon"):
-        preprocess("lcsts", folder, tmp_path / "again", PreprocessSettings(vocabulary=tmp_path / "out"))
-    preprocess(
-        "lcsts",
-        folder,
-        tmp_path / "again",
-        PreprocessSettings(vocabulary=tmp_path / "out"),
-        lexicon_words=["中国", "人民银行", "人民"],
-    )
+    again = PreprocessSettings(vocabulary=tmp_path / "out", force=True)
+    preprocess("lcsts", folder, tmp_path / "again", again)
+    assert (tmp_path / "again" / "lexicon.txt").read_text(encoding="utf-8") == "中国\n人民\n人民银行"
+    for name in ("out", "again"):
+        (tmp_path / name / "lexicon.txt").unlink()  # as earlier versions left the folder
+    with pytest.raises(DataError, match=r"kept no lexicon\.txt; name that lexicon: --lexicon"):
+        preprocess("lcsts", folder, tmp_path / "again", again)
+    preprocess("lcsts", folder, tmp_path / "again", again, lexicon_words=["中国", "人民银行", "人民"])
     assert PreparedData.open(tmp_path / "again").vocabulary.fingerprint == data.vocabulary.fingerprint
 
 

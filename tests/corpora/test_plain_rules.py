@@ -12,7 +12,7 @@ from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.segmenters import words_of_lexicons
+from sememekit.sememes import words_of_lexicons
 from sememekit.text.segmenters import WhiteSpace
 
 LONG = " ".join(["word"] * 7)

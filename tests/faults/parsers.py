@@ -32,7 +32,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.run import report
 from sememekit.runs.augment import augmented
-from sememekit.runs.build import read_plan
+from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.sememes.wordnet import read_wordnet

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from sememekit.runs.build import build_task, graph_of, read_plan
+from sememekit.runs.build import build_task, graph_of
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from tests.small_run import Place
 

@@ -15,7 +15,9 @@ import torch
 from sememekit.commands.train import train
 from sememekit.data.buckets import bucketed_batches
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.runs.build import build_task, labels_of, load_run, read_plan
+from sememekit.runs.build import build_task, labels_of
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import EpochReport, Report
 from tests.small_examples import ExamplePlace, write_vectors
@@ -180,7 +182,7 @@ def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_p
     report = train(table, tmp_path / "run", on_remark=said.append)
     for split, found in (
         ("train", report.vectors),
-        ("test", load_run(tmp_path / "run").task.vector_coverage(place.pairs, "test")),
+        ("test", Run.open(tmp_path / "run").task.vector_coverage(place.pairs, "test")),
     ):
         ids = place.pairs.tokens(split)
         words = [word for word in place.pairs.vocabulary.decode(ids.tolist()) if word not in ("<s>", "</s>")]
@@ -270,7 +272,7 @@ def test_frozen_vectors_stay_and_a_run_needs_no_file_afterwards(place: ExamplePl
     train(place.table(task__vectors=str(file), task__outside="drop"), tmp_path / "run")
     before = model(place, task__vectors=str(file)).embedding.weight.detach().clone()
     file.unlink()
-    task = load_run(tmp_path / "run", device="cpu").task
+    task = Run.open(tmp_path / "run", device="cpu").task
     assert isinstance(task, TextClassifier)
     assert torch.equal(task.embedding.weight, before)
     ids = place.pairs.vocabulary.encode(["man", "runs"])
@@ -337,7 +339,8 @@ def test_parts_that_do_not_fit(place: ExamplePlace, tmp_path: Path) -> None:
 def test_a_run_does_not_go_on_with_other_labels(place: ExamplePlace, tmp_path: Path) -> None:
     import shutil
 
-    from sememekit.data.prepared import PreparedData, write_signature
+    from sememekit.data.prepared import PreparedData
+    from sememekit.data.signature import write_signature
 
     train(place.table("classification", "lstm"), tmp_path / "run")
     shutil.copytree(place.reviews.folder, tmp_path / "data")

@@ -9,7 +9,9 @@ import pytest
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
-from sememekit.runs.build import build_task, graph_of, load_run, read_plan
+from sememekit.runs.build import build_task, graph_of
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from tests.small_run import Place
 
 
@@ -43,6 +45,6 @@ def test_a_language_model_refuses_to_read_ahead(place: Place) -> None:
 def test_a_run_with_sememes_on_both_sides_is_trained_and_loaded(place: Place, tmp_path: Path) -> None:
     table = place.table("sdlm", encoder__injection="cell", schedule__epochs=1)
     report = train(table, tmp_path / "run")
-    loaded = load_run(tmp_path / "run", device="cpu")
+    loaded = Run.open(tmp_path / "run", device="cpu")
     assert loaded.task.encoder.injection == "cell"
     assert loaded.task.evaluate(place.data, "valid")["perplexity"] == pytest.approx(report.best_valid, rel=1e-6)

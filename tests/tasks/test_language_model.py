@@ -13,7 +13,8 @@ from sememekit.data.batching import evaluation_columns, training_columns
 from sememekit.decoders import DECODERS
 from sememekit.errors import DataError
 from sememekit.measure import Tally, perplexity_of, unigram_tally
-from sememekit.runs.build import build_task, graph_of, read_plan
+from sememekit.runs.build import build_task, graph_of
+from sememekit.runs.plan import read_plan
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import Headline, Task, WordPredictor
 from sememekit.tasks.language_model import LanguageModel, evaluating

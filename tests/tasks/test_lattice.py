@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary

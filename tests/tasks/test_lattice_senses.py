@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from sememekit.errors import ConfigError
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.sememes import build_graph
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.senses import NOISE

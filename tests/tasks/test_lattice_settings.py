@@ -10,7 +10,8 @@ import torch
 
 from sememekit.errors import ConfigError
 from sememekit.layers import log_marginal
-from sememekit.runs.build import build_task, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
 from sememekit.tasks.lattice.batch import roomy
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings

@@ -18,7 +18,9 @@ from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
-from sememekit.runs.build import build_task, kinds_of, load_run, read_plan, variant
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan, variant
+from sememekit.runs.run import Run
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, SentencePredictor, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
@@ -101,8 +103,8 @@ def test_an_own_task_is_trained_loaded_and_judged(place: Place, tmp_path: Path) 
     report = train(table(place, window=3), tmp_path / "run")
     assert report.epochs == 3
     with pytest.raises(ConfigError, match=rf"names code to be run, task\.name = '{HERE}:WordAfterNext'.*--trust-code"):
-        load_run(tmp_path / "run")
-    loaded = load_run(tmp_path / "run", device="cpu", trust_code=True)
+        Run.open(tmp_path / "run").load()
+    loaded = Run.open(tmp_path / "run", device="cpu", trust_code=True)
     assert isinstance(loaded.task, WordAfterNext)
     assert loaded.task.settings.window == 3
     with trusting_code():
@@ -154,8 +156,8 @@ def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
         assert kind.kinds, name
         assert kind.takes_decoder == (not issubclass(kind, LabelPredictor))
         assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor)
-    assert kinds_of({"task": {"name": f"{HERE}:WordAfterNext"}}) == frozenset()
-    assert kinds_of({}) == {"words"}
+    assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").kinds == frozenset()
+    assert read_plan({}, "test").kinds == {"words"}
 
 
 def test_one_seed_gives_one_model() -> None:

@@ -14,7 +14,9 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.rouge import RougeSettings, rouge
-from sememekit.runs.build import build_task, check_counts, graph_of, load_run, read_plan
+from sememekit.runs.build import build_task, check_counts, graph_of
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from sememekit.search import BeamSettings
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.text.vocabulary import Vocabulary
@@ -194,7 +196,7 @@ def test_a_run_says_what_its_best_weights_were_chosen_by(place: PairPlace, tmp_p
     reports: list[Report] = []
     report = train(place.table(schedule__epochs=5), tmp_path / "run", on_report=reports.append)
     assert report.metric == "perplexity"
-    loaded = load_run(tmp_path / "run")
+    loaded = Run.open(tmp_path / "run")
     assert loaded.plan.table()["task"]["checkpoint_by"] == "nll"
     metrics = loaded.task.evaluate(place.pairs, "valid")
     assert metrics["perplexity"] == pytest.approx(report.best_valid, rel=1e-5)
@@ -216,7 +218,7 @@ def test_learned_clusters_stay_as_they_were_given(place: PairPlace, tmp_path: Pa
     table = place.table("self_organized", clusters__path=str(path))
     table["decoder"] |= {"start": "file", "update_every": 0}
     train(table, tmp_path / "run")
-    task = load_run(tmp_path / "run").task
+    task = Run.open(tmp_path / "run").task
     assert isinstance(task, SequenceToSequence)
     assert isinstance(task.decoder.clusters(), torch.Tensor)
     assert task.decoder.clusters().tolist() == given.tolist()

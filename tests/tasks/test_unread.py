@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from sememekit.commands.train import table_of_run, train
+from sememekit.commands.train import train
 from sememekit.config import load_recipe, recipe_names
-from sememekit.runs.build import completed, load_run, read_plan, remarks_on
+from sememekit.runs.plan import completed, read_plan, remarks_on
+from sememekit.runs.run import Run
+from sememekit.runs.training import table_of_run
 from sememekit.sememes import build_graph
 from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_lexicon
@@ -94,12 +96,12 @@ def test_a_run_with_two_tables_opens_and_goes_on_as_it_was(examples: ExamplePlac
     build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
     own = {"encoder__injection": "cell", "graph__path": str(graph)}
     train(examples.table(encoder="bigru", encoder__shared_sememes=False, **own), tmp_path / "old")
-    before = load_run(tmp_path / "old", device="cpu").task
+    before = Run.open(tmp_path / "old", device="cpu").task
     plan = json.loads((tmp_path / "old" / "plan.json").read_text())
     del plan["encoder"]["shared_sememes"]
     (tmp_path / "old" / "plan.json").write_text(json.dumps(plan))
     write_run_manifest(tmp_path / "old")
-    after = load_run(tmp_path / "old", device="cpu")
+    after = Run.open(tmp_path / "old", device="cpu")
     assert not after.plan.encoder.settings.shared_sememes
     for one, other in zip(before.parameters(), after.task.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -114,7 +116,7 @@ def test_a_run_that_shares_is_stored_once_and_loaded(examples: ExamplePlace, tmp
     build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
     table = examples.table(encoder="bilstm", encoder__injection="cell", graph__path=str(graph))
     report = train(table, tmp_path / "run")
-    loaded = load_run(tmp_path / "run", device="cpu")
+    loaded = Run.open(tmp_path / "run", device="cpu")
     encoder = loaded.task.encoder
     assert encoder.back.sememes is encoder.forth.sememes
     assert encoder.back.stack[0].sememe_cell is encoder.forth.stack[0].sememe_cell

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.commands.train import train
-from sememekit.runs.build import build_task, load_run, read_plan
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from sememekit.tasks.base import Headline, worse_than_before
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer
@@ -134,7 +136,7 @@ def test_averaging_begins_after_the_epoch_that_triggers_it(
     script_validation(monkeypatch, [50.0, 40.0, 45.0, 44.0, 39.0, 42.0])
     trained(place, tmp_path / "plain", **{**own, "optimizer__averaging": "never"})
     plain = last(tmp_path / "plain")
-    parameters = dict(load_run(tmp_path / "plain", which="last", device="cpu").task.named_parameters())
+    parameters = dict(Run.open(tmp_path / "plain", which="last", device="cpu").task.named_parameters())
     for name, ours in zip(parameters, snapshot.trainer["average"]["training"], strict=True):
         assert torch.equal(ours, plain.weights[name]), "training goes on as if nothing was averaged"
         assert not torch.equal(ours, snapshot.weights[name])

@@ -15,7 +15,7 @@ import torch
 
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import FORMAT, write_run_manifest
 from tests.small_run import Place
@@ -105,7 +105,7 @@ def test_a_shared_matrix_is_stored_once_and_is_shared_again(folder: RunFolder) -
 @pytest.mark.parametrize("decoder", ["softmax", "sdlm"])
 def test_a_tied_model_stays_tied_after_loading(place: Place, tmp_path: Path, decoder: str) -> None:
     train(place.table(decoder, schedule__epochs=1), tmp_path / "run")
-    task: Any = load_run(tmp_path / "run", device="cpu").task
+    task: Any = Run.open(tmp_path / "run", device="cpu").task
     assert task.embedding.weight is task.decoder.words.weight
     with torch.no_grad():
         task.embedding.weight.fill_(3.0)
@@ -294,20 +294,20 @@ def test_a_hostile_pickle_is_never_opened_as_one(copy: Path, tmp_path: Path, nam
 def test_a_damaged_document_is_named(copy: Path, name: str, content: bytes) -> None:
     (copy / name).write_bytes(content)
     with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 @pytest.mark.parametrize("target", ["../../../etc", "step-00000001/../../..", 5, "latest"])
 def test_a_pointer_leads_nowhere_else(copy: Path, target: object) -> None:
     (copy / "checkpoints" / "pointer.json").write_text(json.dumps({"best": target, "last": target}))
     with pytest.raises(CheckpointError, match=r"pointer\.json"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 def test_a_checkpoint_that_is_pointed_to_and_gone_is_named(copy: Path) -> None:
     shutil.rmtree(snapshot_of(copy))
     with pytest.raises(CheckpointError, match=r"manifest\.json is missing"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 def test_the_snapshot_of_another_model_does_not_fit(place: Place, copy: Path, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_the_snapshot_of_another_model_does_not_fit(place: Place, copy: Path, tm
     shutil.rmtree(target)
     shutil.copytree(snapshot_of(tmp_path / "other"), target)
     with pytest.raises(CheckpointError, match=r"weights do not fit the plan.*encoder\.stack\.1"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 def test_a_newer_format_and_a_changed_plan_say_so(copy: Path) -> None:
@@ -325,15 +325,15 @@ def test_a_newer_format_and_a_changed_plan_say_so(copy: Path) -> None:
     assert {"sememekit", "python", "torch", "numpy", "platform"} <= set(versions)
     (copy / "versions.json").write_text(json.dumps({**versions, "format": FORMAT + 1, "sememekit": "9.9"}))
     with pytest.raises(CheckpointError, match=rf"format {FORMAT + 1}.*9\.9"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
     (copy / "versions.json").write_text(json.dumps(versions))
     plan = json.loads((copy / "plan.json").read_text())
     (copy / "plan.json").write_text(json.dumps({**plan, "encoder": {**plan["encoder"], "hiden_size": 3}}))
     with pytest.raises(CheckpointError, match=r"plan\.json does not match its checksum in manifest\.json.*write_run_manifest"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
     write_run_manifest(copy)
     with pytest.raises(CheckpointError, match=r"plan\.json.*hiden_size.*did you mean 'hidden_size'.*changed by hand"):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 @pytest.mark.parametrize("name", ["vocabulary.tsv", "graph.json"])
@@ -342,17 +342,17 @@ def test_a_damaged_vocabulary_or_graph_is_named(copy: Path, name: str) -> None:
 
     (copy / name).write_bytes(b"\xff\x00 broken")
     with pytest.raises(SememekitError, match=name.replace(".", r"\.")):
-        load_run(copy, device="cpu")
+        Run.open(copy, device="cpu").load()
 
 
 def test_a_file_or_an_empty_folder_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CheckpointError, match="is no run folder"):
-        load_run(tmp_path / "file")
+        Run.open(tmp_path / "file")
     with pytest.raises(CheckpointError, match="is no run folder"):
-        load_run(tmp_path)
+        Run.open(tmp_path)
     with pytest.raises(CheckpointError, match="does not exist"):
-        load_run(tmp_path / "nowhere")
+        Run.open(tmp_path / "nowhere")
 
 
 def test_only_what_a_checkpoint_can_hold_is_taken(folder: RunFolder) -> None:

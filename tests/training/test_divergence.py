@@ -13,7 +13,7 @@ import torch
 from sememekit.analysis.evaluate import evaluate
 from sememekit.commands.train import train
 from sememekit.errors import SememekitError, TrainingError
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
 from tests.small_pairs import PairPlace
@@ -70,7 +70,7 @@ def runaway(table: dict[str, Any], out: Path, optimizer: str, rate: float) -> st
         assert all(bool(torch.isfinite(tensor).all()) for tensor in floats), which
         best = snapshot.trainer["progress"]["best"]
         assert best is None or math.isfinite(best)
-        load_run(out, which=which, device="cpu")  # type: ignore[arg-type]
+        Run.open(out, which=which, device="cpu").load()  # type: ignore[arg-type]
     for record in folder.metrics():
         if record["kind"] == "EpochReport":
             assert all(math.isfinite(value) for value in record["valid"].values())

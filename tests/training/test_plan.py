@@ -9,7 +9,8 @@ import pytest
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.gru import GRU
 from sememekit.errors import ConfigError, GraphError
-from sememekit.runs.build import build_task, graph_of, read_plan
+from sememekit.runs.build import build_task, graph_of
+from sememekit.runs.plan import read_plan
 from tests.small_run import Place
 
 TABLES: list[dict[str, Any]] = [

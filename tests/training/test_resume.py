@@ -12,7 +12,7 @@ import torch
 
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.runs.build import load_run, stored_clusters
+from sememekit.runs.run import Run, stored_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
 from sememekit.word_classes.file import write_clusters
 from tests.small_run import Place
@@ -172,7 +172,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_over(place: Place, tmp
         train(place.table(), tmp_path / "run", on_report=fail)
     assert not RunFolder.open(tmp_path / "run").pointer()
     with pytest.raises(CheckpointError, match=r"no best checkpoint yet.*--resume"):
-        load_run(tmp_path / "run")
+        Run.open(tmp_path / "run").load()
     train({}, tmp_path / "run", resume=True)
     assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "run").weights)
 
@@ -227,7 +227,7 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, tmp_p
     with pytest.raises(ConfigError, match=r"other word clusters.*leave --clusters out"):
         train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "run", resume=True)
     (tmp_path / "two").unlink()
-    run = load_run(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
     assert stored_clusters(run.folder, run.vocabulary).tolist() == [number % 2 for number in range(len(words))]
     with pytest.raises(ConfigError, match=r"decoder 'softmax' .*takes no word clusters; leave --clusters out"):
         train(place.table(**taking), tmp_path / "refused")

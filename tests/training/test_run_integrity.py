@@ -17,12 +17,13 @@ import pytest
 
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.score import score
-from sememekit.commands.train import table_of_run, train
+from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.reports.run import report
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
+from sememekit.runs.training import table_of_run
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, MANIFEST
@@ -86,17 +87,17 @@ def test_a_lost_manifest_does_not_pass_and_can_be_written_anew(copy: Path, place
     right = evaluate_ppl(copy, device="cpu").perplexity
     (copy / MANIFEST).unlink()
     with pytest.raises(CheckpointError, match=r"manifest\.json is missing.*write_run_manifest"):
-        load_run(copy)
+        Run.open(copy).load()
     write_run_manifest(copy)
     assert evaluate_ppl(copy, device="cpu").perplexity == right
     table = json.loads((copy / MANIFEST).read_bytes())
     table["files"]["x" * 5000] = "0" * 64
     (copy / MANIFEST).write_text(json.dumps(table))
     with pytest.raises(CheckpointError, match="cannot be read"):
-        load_run(copy)
+        Run.open(copy).load()
     (copy / MANIFEST).write_bytes(b"[" * 100_000)
     with pytest.raises(CheckpointError, match=r"manifest\.json.*nested too deeply"):
-        load_run(copy)
+        Run.open(copy).load()
 
 
 def test_a_run_of_before_opens_with_a_remark_and_resuming_gives_it_a_manifest(copy: Path, place: Place) -> None:
@@ -156,7 +157,7 @@ def test_without_a_pointer_nothing_is_lost_and_the_newest_whole_snapshot_is_offe
     with pytest.raises(CheckpointError, match=rf"newest whole snapshot is {kept['last']}.*type: echo") as caught:
         train({}, copy, resume=True)
     with pytest.raises(CheckpointError, match="newest whole snapshot"):
-        load_run(copy)
+        Run.open(copy).load()
     assert {path: path.stat().st_mtime_ns for path in (copy / "checkpoints").rglob("step-*/*")} == before
     assert (copy / "metrics.jsonl").read_bytes() == metrics
     assert os.system(str(caught.value).split("type: ")[1]) == 0
@@ -332,7 +333,7 @@ def test_code_that_a_run_names_is_not_run_unless_it_is_trusted(copy: Path, lab: 
     RunFolder.open(copy).replace_plan({**plan, "decoder": {"name": f"{lab}:Mine"}})
     executed = tmp_path / "executed"
     for call in (
-        lambda: load_run(copy),
+        lambda: Run.open(copy).load(),
         lambda: evaluate_ppl(copy),
         lambda: train({}, copy, resume=True),
         lambda: table_of_run(copy),
@@ -341,7 +342,7 @@ def test_code_that_a_run_names_is_not_run_unless_it_is_trusted(copy: Path, lab: 
             call()
     assert not executed.exists()
     with pytest.raises(CheckpointError, match="the weights do not fit"):
-        load_run(copy, trust_code=True)
+        Run.open(copy, trust_code=True).load()
     assert executed.exists()
 
 
@@ -369,7 +370,7 @@ def test_a_class_of_the_working_folder_is_trained_and_read_again(place: Place, l
     (tmp_path / f"{lab}.py").unlink()
     del sys.modules[lab]
     with pytest.raises(ConfigError, match="no module named") as caught, trusting_code():
-        load_run(tmp_path / "own")
+        Run.open(tmp_path / "own").load()
     assert "changed by hand" not in str(caught.value)
 
 

@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.commands._train import training_table
-from sememekit.commands.train import table_of_run, train
+from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
-from sememekit.runs.build import load_run
+from sememekit.runs.run import Run
+from sememekit.runs.training import table_of_run
 from sememekit.training import RunFolder
 from tests.small_run import Place
 from tests.training.test_averaging import script_validation
@@ -64,7 +65,7 @@ def test_a_better_epoch_is_kept(first: Path, tmp_path: Path, monkeypatch: pytest
     assert (report.best_valid, report.best_epoch) == (39.0, 1)
     assert_same_bits(judged[1], RunFolder.open(tmp_path / "tuned").load("best", with_trainer=False).weights)
     (first / "plan.json").unlink()
-    assert load_run(tmp_path / "tuned", device="cpu").graph is not None, "a run needs nothing but its folder"
+    assert Run.open(tmp_path / "tuned", device="cpu").graph is not None, "a run needs nothing but its folder"
 
 
 @pytest.mark.parametrize("cut", [1, 30, 41])

@@ -13,7 +13,9 @@ import torch
 from sememekit.commands.train import TrainReport, train
 from sememekit.decoders import DECODERS
 from sememekit.errors import CheckpointError, TrainingError
-from sememekit.runs.build import build_task, data_of, graph_of, load_run, read_plan
+from sememekit.runs.build import build_task, data_of, graph_of
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import Run
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place
@@ -286,7 +288,7 @@ def test_a_validation_that_is_no_number_ends_the_run_and_the_last_good_checkpoin
     folder = RunFolder.open(tmp_path / "run")
     pointer = folder.pointer()
     assert pointer["last"] == pointer["best"] == "step-00000030"
-    assert load_run(tmp_path / "run", which="last", device="cpu").snapshot == pointer["last"]
+    assert Run.open(tmp_path / "run", which="last", device="cpu").snapshot == pointer["last"]
     script_validation(monkeypatch, [bad])
     with pytest.raises(TrainingError, match="no checkpoint was written"):
         trained(place, tmp_path / "first", schedule__epochs=3)
@@ -349,12 +351,12 @@ def test_weights_that_are_not_finite_are_never_written(
 
 def test_a_model_whose_weights_are_not_finite_is_refused(place: Place, tmp_path: Path) -> None:
     trained(place, tmp_path / "run", schedule__epochs=1)
-    run = load_run(tmp_path / "run", device="cpu")
+    run = Run.open(tmp_path / "run", device="cpu")
     with torch.no_grad():
         run.task.get_parameter("decoder.bias")[1] = float("inf")
     run.folder.revise(run.snapshot, run.task)
     with pytest.raises(CheckpointError, match=r"run: its best checkpoint .* diverged: 'decoder\.bias' holds values"):
-        load_run(tmp_path / "run", device="cpu")
+        Run.open(tmp_path / "run", device="cpu").load()
 
 
 def test_a_run_that_over_fits_ends_in_peace(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,6 +395,6 @@ def test_a_run_folder_is_all_that_is_needed(tmp_path: Path) -> None:
     place = Place(tmp_path / "place")
     trained(place, tmp_path / "run", "sdlm", schedule__epochs=1)
     (tmp_path / "place").rename(tmp_path / "gone")
-    run = load_run(tmp_path / "run", device="cpu")
+    run = Run.open(tmp_path / "run", device="cpu")
     assert run.graph is not None
     assert not run.task.training

@@ -30,7 +30,7 @@ from sememekit.corpora.examples.rows import Opened
 from sememekit.corpora.examples.texts import write_texts
 from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
-from sememekit.data.prepared import ExampleSplit, ExamplesSummary
+from sememekit.data.signature import ExampleSplit, ExamplesSummary
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segmenters import Segmenter

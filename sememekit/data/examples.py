@@ -1,0 +1,133 @@
+"""The examples of a prepared split: texts side by side, their labels, and the wording of pairs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.data.signature import REMEDY, Signature
+from sememekit.errors import DataError
+
+
+class Wording(NamedTuple):
+    """An example before its words became ids.
+
+    Attributes:
+        source: the words of the first text, as many as it has ids; what the vocabulary lacks is spelled out.
+        references: the target as people wrote it, in one way or several, neither cut nor normalised beyond white space.
+    """
+
+    source: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+@final
+class Wordings:
+    """The wordings of a split, read a line at a time."""
+
+    def __init__(self, folder: Path, split: str) -> None:
+        self._path = folder / f"{split}.texts.jsonl"
+        self._lines = np.memmap(folder / f"{split}.lines.bin", dtype="<i8", mode="r")
+
+    def __len__(self) -> int:
+        return len(self._lines) - 1
+
+    def __getitem__(self, example: int) -> Wording:
+        if not 0 <= example < len(self):
+            raise IndexError(example)
+        with self._path.open("rb") as file:
+            return self._read(file, example)
+
+    def __iter__(self) -> Iterator[Wording]:
+        with self._path.open("rb") as file:
+            for example in range(len(self)):
+                yield self._read(file, example)
+
+    def _read(self, file: BinaryIO, example: int) -> Wording:
+        start, end = self._lines[example : example + 2].tolist()
+        if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
+            raise DataError(
+                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
+                f"to {end}; {REMEDY} {self._path.parent}"
+            )
+        file.seek(start)
+        try:
+            record = json.loads(file.read(end - start))
+            return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"{self._path}:{example + 1}: torn ({error}); {REMEDY} {self._path.parent}") from None
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a split, memory-mapped: n examples of N texts each.
+
+    Attributes:
+        tokens: (tokens,) ids of all texts, one after the other.
+        offsets: (n * N + 1,) where each text begins, and where the last ends.
+        labels: (n,) ids of labels; without elements for examples that have none.
+        num_texts: N.
+        wordings: for pairs, the source and the references as text.
+    """
+
+    tokens: npt.NDArray[np.unsignedinteger]
+    offsets: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.uint16]
+    num_texts: int
+    wordings: Wordings | None = None
+
+    def __len__(self) -> int:
+        return (len(self.offsets) - 1) // self.num_texts
+
+    def text(self, example: int, text: int) -> npt.NDArray[np.unsignedinteger]:
+        """The ids of one text of an example."""
+        place = example * self.num_texts + text
+        return self.tokens[self.offsets[place] : self.offsets[place + 1]]
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """(n, N) words of each text."""
+        return np.diff(self.offsets).reshape(-1, self.num_texts)
+
+    def followed_by(self, other: Examples) -> Examples:
+        """These examples and then the others, in memory, without wordings."""
+        return Examples(
+            np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+            np.concatenate([self.labels, other.labels]),
+            self.num_texts,
+        )
+
+
+def example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, int]]:
+    """Further files of a folder of examples, and the size of each."""
+    if signature.examples is None:
+        return
+    for split, summary in signature.examples.splits.items():
+        yield folder / f"{split}.offsets.bin", 8 * (summary.examples * len(signature.examples.texts) + 1)
+        if signature.examples.labels is not None:
+            yield folder / f"{split}.labels.bin", 2 * summary.examples
+        if signature.examples.keeps_text:
+            lines = folder / f"{split}.lines.bin"
+            yield lines, 8 * (summary.examples + 1)
+            size = 8 * (summary.examples + 1)
+            if lines.is_file() and lines.stat().st_size == size:  # otherwise the line before was refused
+                yield folder / f"{split}.texts.jsonl", int(np.fromfile(lines, dtype="<i8")[-1])
+
+
+def check_lines(folder: Path, split: str) -> None:
+    """Make sure that ``SPLIT.lines.bin`` says where each line of the text begins, by the line ends of the text itself."""
+    ends, position = [np.zeros(1, dtype=np.int64)], 0
+    with (folder / f"{split}.texts.jsonl").open("rb") as stream:
+        while block := stream.read(1 << 24):
+            ends.append(np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")) + position + 1)
+            position += len(block)
+    path = folder / f"{split}.lines.bin"
+    if not np.array_equal(np.concatenate(ends), np.fromfile(path, dtype="<i8")):
+        raise DataError(f"{path}: does not say where the lines of {split}.texts.jsonl begin; {REMEDY} {folder}")

@@ -1,0 +1,132 @@
+"""The segmenter that a text was cut with, had again from the folder that keeps its words, its model and its description."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from sememekit.config import check_code
+from sememekit.data.signature import Signature
+from sememekit.errors import DataError
+from sememekit.sememes import words_of_lexicons
+from sememekit.text.segmenters import Segmenter, cuts_latin, knows_words, open_segmenter
+
+LEXICON: Final = "lexicon.txt"
+"""The words of the lexicon of prepared data, sorted, with line ends between; its SHA-256 is ``Signature.lexicon``."""
+MODEL: Final = "sentencepiece.model"
+
+
+def recorded_name(signature: Signature, where: Path) -> str:
+    """The name of the segmenter that data were cut with, as a folder says it.
+
+    Args:
+        signature: of the data.
+        where: the file that it was read from.
+
+    Raises:
+        ConfigError: it names code, which is not trusted.
+        DataError: it names none.
+    """
+    name = signature.options.get("segmenter")
+    if not isinstance(name, str):
+        raise DataError(f"{where} names no segmenter; it was changed after writing")
+    check_code({"options.segmenter": name}, str(where))
+    return name
+
+
+def segmenter_for(
+    name: str,
+    *,
+    lexicon: str | Sequence[str] | None = None,
+    lexicon_words: Iterable[str] | None = None,
+    hmm: bool = False,
+    model: Path | str | None = None,
+) -> Segmenter:
+    """A segmenter by name, as the command line gives it.
+
+    Args:
+        name: one of ``sememekit.text.segmenters.SEGMENTERS``, or ``package.module:Class``.
+        lexicon: ``FORMAT:PATH`` or ``open``, for ``fmm`` and ``jieba``, which takes its words for a dictionary; for ``fmm``
+            ``open`` when neither this nor ``lexicon_words`` is given. Of several lexicons all words are taken.
+        lexicon_words: the words themselves, in place of ``lexicon``.
+        hmm: let jieba guess words outside its dictionary.
+        model: a SentencePiece model, such as ``DIR/sentencepiece.model`` of a prepared-data folder.
+
+    Raises:
+        ConfigError: for another name, or when something that it needs is missing.
+        DataError: for a lexicon or a model that cannot be read.
+    """
+    words = frozenset(lexicon_words) if lexicon_words is not None else None
+    if words is None and (name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))):
+        words = words_of_lexicons(lexicon or "open")
+    return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
+
+
+def recorded_segmenter(
+    signature: Signature, where: Path, *, words: Iterable[str] | None = None, remedy: str = "prepare it again"
+) -> Segmenter:
+    """The segmenter that data were cut with.
+
+    Where it knows words, they are those that lie beside the signature. Folders of earlier versions keep none: there they are
+    ``words``, or else the lexicon that ships with sememekit. What is opened must have the description of the signature.
+
+    Args:
+        signature: of the data.
+        where: the file that it was read from, in a folder of prepared data or of a run.
+        words: of a lexicon that a user names, in place of those in the folder.
+        remedy: what to do where the folder lacks the words, for the message.
+
+    Raises:
+        ConfigError: the signature names code, which is not trusted.
+        DataError: the segmenter cannot be had again, or the one of here would cut otherwise.
+    """
+    name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
+    kept = kept_words(folder, signature)
+    if not knows_words(signature.segmenter):
+        words = None
+    elif words is None:
+        words = kept if kept is not None else words_of_lexicons("open")
+    if name == "sentencepiece" and not (model := folder / MODEL).is_file():
+        raise DataError(f"{folder}: has no {MODEL}, by which its text was cut; copy the folder again from where it came from")
+    hmm = bool(signature.options.get("hmm"))
+    segmenter = open_segmenter(
+        name, words=None if words is None else frozenset(words), hmm=hmm, model=model, cut_latin=cuts_latin(signature.segmenter)
+    )
+    if segmenter.description == signature.segmenter:
+        return segmenter
+    told = f"{folder}: its text was cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}"
+    if given and kept is not None:
+        raise DataError(f"{told}; the folder keeps the words that it was cut with: leave --lexicon out")
+    if given:
+        raise DataError(f"{told}; give the lexicon that it was cut with: --lexicon FORMAT:PATH")
+    if words is not None and kept is None:
+        raise DataError(f"{told}; an earlier version wrote it and kept no {LEXICON}; {remedy}")
+    raise DataError(f"{told}; use the versions of sememekit and of the segmenter that it was cut with")
+
+
+def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
+    """The words of the lexicon that a folder keeps, or None for one that keeps none.
+
+    Raises:
+        DataError: they are not those that the signature names.
+    """
+    path = folder / LEXICON
+    if signature.lexicon is None or not path.exists():
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    if hashlib.sha256(content).hexdigest() != signature.lexicon:
+        raise DataError(
+            f"{path}: changed or damaged after it was written, its SHA-256 is not that of the lexicon in the signature; "
+            "copy the folder again from where it came from"
+        )
+    return frozenset(content.decode().split("\n"))
+
+
+def lexicon_bytes(words: Iterable[str]) -> bytes:
+    """The file of a lexicon's words."""
+    return "\n".join(sorted(words)).encode()

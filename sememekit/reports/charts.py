@@ -1,0 +1,299 @@
+"""Charts for pages, with a value at every point, and the same charts as files for papers; both are drawn by matplotlib."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from markupsafe import Markup
+
+from sememekit.errors import ConfigError
+from sememekit.files import FIGURE, check_output, write_output
+from sememekit.reports import pages
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS: Final = {"first": "#0b62c4", "second": "#b1490b", "ink": "#1c2024", "faint": "#5b636b", "line": "#d8dce0"}
+"""By day. A page has variables of these names, which its stylesheet sets for day and night."""
+
+_STROKES: Final = ((_COLOURS["first"], "-"), (_COLOURS["second"], "--"), (_COLOURS["ink"], ":"), (_COLOURS["faint"], "-."))
+_LABEL, _CELL, _MOST_MARKS = 17, 22, 400
+"""Height of a label and size of a square, in points; the points of a line that have a value to show."""
+
+_FONTS: Final = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "WenQuanYi Micro Hei",
+    "PingFang SC",
+)
+_STYLE: Final = {
+    "font.size": 13.0,
+    "text.color": _COLOURS["ink"],
+    "axes.labelcolor": _COLOURS["ink"],
+    "axes.edgecolor": _COLOURS["line"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": _COLOURS["line"],
+    "xtick.color": _COLOURS["line"],
+    "ytick.color": _COLOURS["line"],
+    "xtick.labelcolor": _COLOURS["faint"],
+    "ytick.labelcolor": _COLOURS["faint"],
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sememekit",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A named line through (x, y) points; of a single point only the dot is drawn."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value that can be pointed at: where its corner is, from the left and the top of the chart, and what is said there."""
+
+    left: float
+    top: float
+    size: float
+    said: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One to four lines, told apart by colour, dash and the name at the end of each.
+
+    Attributes:
+        title: what the chart shows, for those who cannot see it.
+        x, y: names of the axes.
+        lines: with one finite point at least each; positive on a logarithmic axis.
+        scale: of y: logarithmic, or percent from 0 for shares of 0 to 1.
+        x_scale: of x.
+        show: format of a value of y.
+        show_x: format of a value of x.
+        end_values: whether the last value of a line stands behind its name.
+    """
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    scale: Literal["log", "percent"] = "log"
+    x_scale: Literal["linear", "log"] = "linear"
+    show: str = ",.1f"
+    show_x: str = ",.0f"
+    end_values: bool = True
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in points."""
+        return 720, 340
+
+    def draw(self, figure: Figure, bottom: float) -> list[Mark]:
+        """Draw into a figure, so many points above its bottom."""
+        from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter
+
+        axes = _add_axes(figure, 66, bottom + 50, 438, 274)
+        for line, (colour, dash) in zip(self.lines, _STROKES, strict=False):
+            across, up = zip(*line.points, strict=True)
+            axes.plot(across, up, color=colour, linestyle=dash, linewidth=2.2)
+            axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
+        values = [value for line in self.lines for _, value in line.points]
+        if self.scale == "percent":
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+            axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
+        else:
+            axes.set_yscale("log")
+            narrow = max(values) < 8 * min(values)
+            axes.yaxis.set_major_locator(
+                MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if narrow else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+            )
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        if self.x_scale == "log":
+            axes.set_xscale("log")
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.minorticks_off()
+        axes.grid(axis="y")
+        axes.set_xlabel(self.x)
+        axes.set_ylabel(self.y)
+        ends = [float(axes.transData.transform(line.points[-1])[1]) for line in self.lines]
+        for line, height, (colour, _) in zip(self.lines, spread([-end for end in ends], _LABEL), _STROKES, strict=False):
+            name = f"{line.name} {line.points[-1][1]:{self.show}}" if self.end_values else line.name
+            axes.annotate(name, (514, -height), xycoords="figure points", color=colour, va="center", annotation_clip=False)
+        return [mark for line in self.lines for mark in self._marks(axes, line, figure.bbox.height)]
+
+    def _marks(self, axes: Axes, line: Line, top: float) -> Iterator[Mark]:
+        for x, y in [*line.points[: -1 : -(-len(line.points) // _MOST_MARKS)], line.points[-1]]:
+            across, up = (float(value) for value in axes.transData.transform((x, y)))
+            said = f"{line.name}: {y:{self.show}} ({self.x} {x:{self.show_x}})"
+            yield Mark(across - 5, top - up - 5, 10, said)
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """Weights as squares; the darkest square is the largest weight, and a line says how large that is.
+
+    Attributes:
+        title: what the chart shows, for those who cannot see it.
+        columns, rows: their names.
+        values: of each row, a weight of at least 0 for each column.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """As for :class:`Curves`."""
+        left, top = _wide(self.rows), _wide(self.columns)
+        return max(left + _CELL * len(self.columns) + 8, 300), top + _CELL * len(self.rows) + 30
+
+    def draw(self, figure: Figure, bottom: float) -> list[Mark]:
+        """As for :class:`Curves`."""
+        from matplotlib.colors import to_rgba
+
+        left, largest = _wide(self.rows), max(map(max, self.values)) or 1.0
+        axes = _add_axes(figure, left, bottom + 30, _CELL * len(self.columns), _CELL * len(self.rows))
+        corner = figure.bbox.height - bottom - 30 - _CELL * len(self.rows)
+        marks = []
+        for row, (name, weights) in enumerate(zip(self.rows, self.values, strict=True)):
+            for column, (word, weight) in enumerate(zip(self.columns, weights, strict=True)):
+                said = f"{name} \N{RIGHTWARDS ARROW} {word}: {weight:.2f}"
+                marks.append(Mark(left + _CELL * column, corner + _CELL * row, _CELL, said))
+        colours = [[to_rgba(_COLOURS["first"], max(weight / largest, 0.02)) for weight in row] for row in self.values]
+        axes.pcolormesh(colours)
+        axes.invert_yaxis()
+        axes.set_xticks([place + 0.5 for place in range(len(self.columns))], list(self.columns), rotation=90)
+        axes.set_yticks([place + 0.5 for place in range(len(self.rows))], list(self.rows))
+        axes.tick_params(length=0, labeltop=True, labelbottom=False, labelcolor=_COLOURS["ink"])
+        axes.spines[:].set_visible(False)
+        legend = f"The darkest square is a weight of {largest:.2f}."
+        axes.annotate(legend, (8, bottom + 8), xycoords="figure points", color=_COLOURS["faint"], annotation_clip=False)
+        return marks
+
+
+Chart = Curves | Heatmap
+
+
+def chart(shown: Chart) -> Markup:
+    """A chart for a page: a picture in the colours of the page, and each value where a pointer is near.
+
+    The script of ``layout.html.j2`` shows the value; without scripts a browser shows it where the pointer rests.
+    """
+    with _style():
+        figure, marks = _draw([shown])
+        figure.patch.set_visible(False)
+        svg = _save(figure, "svg", {"Date": None, "Creator": None, "Format": None, "Type": None}).decode()
+    svg = svg[svg.index("<g id=") : svg.rindex("</svg>")]
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL).replace("xlink:href", "href")
+    referred = set(re.findall(r'(?:href="|url\()#([\w-]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in referred else "", svg)
+    svg = re.sub(r"\s+", " ", re.sub(r">\s+<", "><", svg))
+    for name, colour in _COLOURS.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    width, height = shown.size
+    drawn = {"width": width, "height": height, "title": shown.title, "drawing": Markup(svg), "marks": marks}
+    return Markup(pages.render("chart", kind="marks" if isinstance(shown, Curves) else "squares", **drawn))
+
+
+def check_figure(path: Path) -> None:
+    """Refuse a figure that cannot be written, before anything is computed for it.
+
+    Raises:
+        ConfigError: a name that ends in neither .png nor .svg, or a file of another kind that is there already.
+    """
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise ConfigError(f"--figure {path}: its name must end in .png or .svg")
+    check_output(path, FIGURE)
+
+
+def write_figure(charts: Sequence[Chart], path: Path) -> None:
+    """Charts below one another as a file for a paper: text stays text in an SVG, a PNG has 200 dots an inch.
+
+    Raises:
+        ConfigError: as :func:`check_figure`; no chart, or no font of this machine has a character of a PNG.
+    """
+    check_figure(path)
+    if not charts:
+        raise ConfigError(f"--figure {path}: there is nothing to draw here; leave it out")
+    kind = path.suffix.lower()[1:]
+    creator: dict[str, str | None] = {"Software": "sememekit"} if kind == "png" else {"Date": None, "Creator": "sememekit"}
+    with _style(), warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph")
+        content = _save(_draw(charts)[0], kind, creator)
+    missing = [found[1] for warning in caught if (found := re.search(r"Glyph (\d+)", str(warning.message)))]
+    if missing and kind == "png":
+        raise ConfigError(
+            f"--figure {path}: no font here has {chr(int(missing[0]))!r}; install one with Chinese characters (on Debian: apt "
+            "install fonts-noto-cjk), or write an .svg, whose text is drawn where it is shown"
+        )
+    write_output(path, content, FIGURE)
+
+
+def spread(heights: Sequence[float], distance: float) -> list[float]:
+    """Heights moved downwards as little as keeps any two ``distance`` apart, in the order that they had."""
+    moved, floor = list(heights), float("-inf")
+    for index in sorted(range(len(heights)), key=lambda index: heights[index]):
+        moved[index] = max(heights[index], floor)
+        floor = moved[index] + distance
+    return moved
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Settings of matplotlib, whatever those of its user are. A page is shown with the fonts of who reads it."""
+    from matplotlib import style
+    from matplotlib.font_manager import fontManager
+
+    there = set(fontManager.get_font_names())
+    fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
+    with style.context(["default", {**_STYLE, **fonts}]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
+
+
+def _draw(charts: Sequence[Chart]) -> tuple[Figure, list[Mark]]:
+    from matplotlib.figure import Figure
+
+    sizes = [one.size for one in charts]
+    width, height = max(size[0] for size in sizes), sum(size[1] for size in sizes)
+    figure, marks, below = Figure(figsize=(width / 72, height / 72), dpi=72), [], float(height)
+    for one, (_, its_height) in zip(charts, sizes, strict=True):
+        below -= its_height
+        marks += one.draw(figure, below)
+    return figure, marks
+
+
+def _save(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, dpi=200 if kind == "png" else 72, metadata=metadata)
+    return stream.getvalue()
+
+
+def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at a place in points."""
+    across, up = figure.bbox.width, figure.bbox.height
+    axes = figure.add_axes((left / across, bottom / up, width / across, height / up))
+    axes.patch.set_visible(False)
+    return axes
+
+
+def _wide(names: Sequence[str]) -> int:
+    """Points that the longest name needs beside the axes: narrow letters take half."""
+    return 16 + max(round(sum(13 if ord(letter) > 0x2E7F else 7.8 for letter in name)) for name in names)

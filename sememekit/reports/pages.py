@@ -1,0 +1,52 @@
+"""Pages that need nothing else: one HTML file with style and script inside, and nothing from elsewhere.
+
+Templates stand in ``templates/``; they escape whatever is not markup already.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from sememekit.files import PAGE, write_output
+
+_HAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def render(template: str, **values: Any) -> str:
+    """A whole page from a template and what it shows."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _environment().get_template(f"{template}.html.j2").render(**values))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page for a command that was given its name; it replaces an earlier page only."""
+    write_output(path, page.encode(), PAGE)
+
+
+def word(value: object, kind: str = "") -> Markup:
+    """A word or a sentence, marked as Chinese for fonts and screen readers where it has such characters."""
+    if isinstance(value, Markup):
+        return value
+    language = Markup(' lang="zh-Hans"') if _HAN.search(str(value)) else ""
+    shown = Markup(' class="{}"').format(kind) if kind else ""
+    return Markup("<span{}{}>{}</span>").format(shown, language, value) if language or shown else Markup("{}").format(value)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["word"] = word
+    environment.filters["show"] = format
+    return environment

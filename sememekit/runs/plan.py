@@ -1,0 +1,232 @@
+"""The plan of a run: a recipe's table with every setting resolved, and what it says of the variants that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import isabstract
+from typing import Any, cast
+
+from pydantic import Field, SerializeAsAny
+
+from sememekit.config import (
+    USUAL_VARIANTS,
+    Claim,
+    Settings,
+    check_code,
+    collected,
+    load_variant,
+    nearest,
+    read_settings,
+    unread,
+)
+from sememekit.decoders import DECODERS
+from sememekit.decoders.base import Decoder
+from sememekit.encoders import ENCODERS
+from sememekit.encoders.base import Encoder
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.tasks import TASKS
+from sememekit.tasks.base import Kind, Task
+from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+
+
+class DataSettings(Settings):
+    """Which prepared data a run reads."""
+
+    path: str = ""
+    """Folder that ``sememekit preprocess`` wrote."""
+    prepare: str = ""
+    """The command that makes it, for people who read the recipe."""
+    augment: str = ""
+    """Further training examples: what fooled another model, as ``sememekit attack`` writes it; empty for none."""
+    augment_share: float = Field(default=0.1, gt=0.0)
+    """How many of them at most, as a share of the training examples."""
+
+
+class GraphSettings(Settings):
+    """Which sememe graph a run reads."""
+
+    path: str = ""
+    """File that ``sememekit build-sememe-graph`` wrote; empty for runs without sememes."""
+    prepare: str = ""
+    """The command that makes it."""
+
+
+class ClustersSettings(Settings):
+    """Which word clusters a run reads, where its output layer takes any."""
+
+    path: str = ""
+    """A file of ``word_classes.file``; empty for runs without."""
+    prepare: str = ""
+    """The command that makes it."""
+
+
+class Slot(Settings):
+    """A chosen variant and its settings."""
+
+    name: str
+    settings: SerializeAsAny[Settings]
+
+
+class Plan(Settings):
+    """A run, every setting resolved. ``table`` gives it back as a recipe."""
+
+    claim: Claim | None
+    data: DataSettings
+    graph: GraphSettings
+    clusters: ClustersSettings
+    task: Slot
+    encoder: Slot
+    decoder: Slot | None
+    """None for tasks that predict no words."""
+    optimizer: OptimizerSettings
+    schedule: ScheduleSettings
+    run: RunSettings
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """What commands can ask of the task: see ``Task.kinds``."""
+        return cast(type[Task], variant("task", self.task.name)).kinds
+
+    def table(self) -> dict[str, Any]:
+        """The plan as plain tables, as a recipe would write it with nothing left to default."""
+        plain: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Slot):
+                plain[name] = {"name": value.name, **value.settings.model_dump(mode="json", exclude_none=True)}
+            elif value is not None:
+                plain[name] = value.model_dump(mode="json", exclude_none=True)
+        return plain
+
+
+_VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
+    slot: (variants, base, USUAL_VARIANTS[slot])
+    for slot, variants, base in (("task", TASKS, Task), ("encoder", ENCODERS, Encoder), ("decoder", DECODERS, Decoder))
+}
+_PLAIN: dict[str, type[Settings]] = {
+    "claim": Claim,
+    "data": DataSettings,
+    "graph": GraphSettings,
+    "clusters": ClustersSettings,
+    "optimizer": OptimizerSettings,
+    "schedule": ScheduleSettings,
+    "run": RunSettings,
+}
+
+
+def variant(slot: str, name: str) -> Any:
+    """The class of an encoder, a decoder or a task.
+
+    Raises:
+        ConfigError: no such one, or code of another kind.
+    """
+    table, base, _ = _VARIANTS[slot]
+
+    def is_one(found: Any) -> bool:
+        settings = getattr(found, "Settings", None)
+        return (
+            isinstance(found, type)
+            and issubclass(found, base)
+            and isinstance(settings, type)
+            and issubclass(settings, Settings)
+        )
+
+    found = load_variant(slot, name, table, is_one)
+    if isabstract(found):
+        lacks = ", ".join(sorted(found.__abstractmethods__))
+        raise ConfigError(f"{slot} {name!r}: the class lacks what every {slot} of its kind has: {lacks}; add it to the class")
+    return found
+
+
+def check_plan_code(table: Mapping[str, Any], where: str) -> None:
+    """Refuse a plan out of a folder that names code, unless that is trusted; see ``config.variants.check_code``."""
+    named = {f"{slot}.name": keys.get("name") for slot, keys in table.items() if isinstance(keys, Mapping)}
+    check_code(named, where)
+
+
+def read_plan(table: Mapping[str, Any], where: str) -> Plan:
+    """Read the table of a recipe, overrides included, into a plan.
+
+    Args:
+        table: slot -> keys, as ``load_recipe`` and ``apply_overrides`` give it.
+        where: the recipe's name, for messages.
+
+    Raises:
+        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
+    """
+    allowed = [*_PLAIN, *_VARIANTS]
+    for slot in table:
+        if slot not in allowed:
+            raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
+    parts: dict[str, Any] = {}
+    for slot, kind in _PLAIN.items():
+        given = table.get(slot)
+        parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
+    for slot, (_, _, usual) in _VARIANTS.items():
+        if slot == "decoder" and not variant("task", parts["task"].name).takes_decoder:
+            if table.get(slot):
+                raise ConfigError(f"{where}: {no_words(parts['task'].name)}; leave the decoder out")
+            parts[slot] = None
+            continue
+        given = dict(table.get(slot) or {})
+        name = given.pop("name", usual)
+        settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
+        parts[slot] = Slot(name=name, settings=settings)
+    return Plan(**parts)
+
+
+def completed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
+    plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
+    for slot in _VARIANTS:
+        if "name" in plan.get(slot, {}):
+            kind = variant(slot, plan[slot]["name"])
+            plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
+    return plan
+
+
+def remarks_on(plan: Plan) -> tuple[str, ...]:
+    """A sentence for each thing that a plan was given and that nothing in its model reads: settings, and the graph.
+
+    They are remarks and no errors, since arms of an experiment often share their flags, and since the run keeps its graph for
+    the commands that group words by it.
+    """
+    sentences: list[str] = []
+    for slot, chosen in _chosen(plan):
+        sentences += unread(chosen.settings, slot)
+    parts = [(variant(slot, chosen.name), chosen.settings) for slot, chosen in _chosen(plan)]
+    if plan.graph.path and not any("graph" in kind.needs(settings) for kind, settings in parts):
+        names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen in _chosen(plan))
+        sentences.append(
+            f"the graph {plan.graph.path} changes nothing: {names} with these settings read no sememes; the run keeps it, for "
+            "instance for 'sememekit evaluate-ppl --by senses'"
+        )
+    return tuple(sentences)
+
+
+def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
+    return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
+
+
+def no_words(task: str) -> str:
+    """Why a task takes no output layer."""
+    return f"task {task!r} predicts {'labels, not' if 'labels' in variant('task', task).kinds else 'no'} words"
+
+
+def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
+    """The plan of a run, or a ``table`` that was made of it.
+
+    Raises:
+        CheckpointError: it cannot be read.
+        ConfigError: a class of somebody's own that it names cannot be imported here.
+    """
+    where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
+    for slot in _VARIANTS:
+        keys = wanted.get(slot)
+        if isinstance(keys, Mapping) and isinstance(name := keys.get("name"), str) and ":" in name:
+            variant(slot, name)  # that it is not here is no fault of the plan
+    try:
+        return read_plan(completed(wanted), where)
+    except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
+        raise CheckpointError(f"{why}; the plan was changed by hand or written by another version of sememekit") from None

@@ -1,0 +1,288 @@
+"""A trained run as one object: its model, what it was trained on, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sememekit.config import check_code, read_settings, trusting_code
+from sememekit.data.prepared import VOCABULARY, PreparedData
+from sememekit.data.segmenters import recorded_segmenter
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.runs.build import build_task, labels_of, prepare_torch
+from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
+from sememekit.sememes import SememeGraph, words_of_lexicons
+from sememekit.tasks.base import Kind, Task
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.form import TextForm
+from sememekit.text.segmenters import Segmenter, knows_words
+from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import RunFolder, RunSettings, autocast
+from sememekit.training.diagnosis import first_bad_weight
+from sememekit.word_classes.file import read_clusters
+
+GRAPH = "graph.json"
+CLUSTERS = "clusters.json"
+SIGNATURE = "data.json"
+
+Which = Literal["best", "last"]
+"""Which weights of a run: the best by validation, or the last."""
+
+
+@final
+class Run:
+    """A trained run; use :meth:`open`. Nothing but its folder is read.
+
+        run = Run.open("runs/sdlm")
+        run.kinds                       # {"words"}: what can be asked of its model
+        run.task.score(run.data().tokens("test"))
+        run.vocabulary.encode(run.segmenter().segment("天地人和"))
+
+    Opening compares the files with the manifest and reads plan, words and signature. The weights are read when ``task`` is
+    first asked for, the graph and the like alike, so that it costs little to ask what a run can do.
+
+    Attributes:
+        folder: where it lies.
+        plan: as it was trained.
+        vocabulary: the V words.
+        signature: how its data were made.
+        settings: of the plan, with the device and the dtype that were asked for.
+    """
+
+    def __init__(
+        self, folder: RunFolder, plan: Plan, vocabulary: Vocabulary, which: Which, settings: RunSettings, trust_code: bool
+    ) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.vocabulary = vocabulary
+        self.signature = folder.data_signature()
+        self.settings = settings
+        self._which: Which = which
+        self._trust_code = trust_code
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        which: Which = "best",
+        device: str = "auto",
+        dtype: str | None = None,
+        trust_code: bool = False,
+    ) -> Run:
+        """Open the folder of a run.
+
+        Args:
+            path: the folder.
+            which: the best weights by validation, or the last.
+            device: ``auto``, ``cpu`` or ``cuda``.
+            dtype: of matrix products; None for that of the training.
+            trust_code: load classes that are not ours and that the folder names, as ``config.trusting_code`` does for a block.
+
+        Raises:
+            CheckpointError: the folder is no run, is torn, or its files are not of one run.
+            ConfigError: it names code, which is not trusted or cannot be imported, or ``device`` or ``dtype`` is none.
+        """
+        folder = RunFolder.open(Path(path))
+        with trusting_code(trust_code):
+            check_plan_code(folder.plan, f"{path}/plan.json")
+            plan = plan_of_run(folder)
+        given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
+        settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
+        return cls(folder, plan, vocabulary_of_run(folder), which, settings, trust_code)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.folder.path
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """What can be asked of its model: see ``Task.kinds``. No weights are read."""
+        return self.plan.kinds
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the labels of its data by id; none for a stream of words."""
+        return labels_of(self.signature)
+
+    @cached_property
+    def graph(self) -> SememeGraph | None:
+        """The sememe graph that it keeps, or None."""
+        file = self.folder.file(GRAPH)
+        return SememeGraph.load(file) if file.exists() else None
+
+    @cached_property
+    def clusters(self) -> NDArray[np.int64] | None:
+        """(V,) the word clusters that it was given, or None."""
+        return stored_clusters(self.folder, self.vocabulary)
+
+    @cached_property
+    def chunks(self) -> ChunkVocabulary | None:
+        """Words and n-grams of its data, or None."""
+        return stored_chunks(self.folder, self.vocabulary)
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where it computes. Threads and precision of this process are set as the run asks.
+
+        Raises:
+            ConfigError: CUDA is asked for and is not there.
+        """
+        return prepare_torch(self.settings)
+
+    @cached_property
+    def _loaded(self) -> tuple[Task, str]:
+        with trusting_code(self._trust_code):
+            task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks)
+        snapshot = self.folder.load(self._which, with_trainer=False)
+        load_weights(task, snapshot.weights, self.path)
+        if (name := first_bad_weight(task)) is not None:
+            raise CheckpointError(
+                f"{self.path}: its {self._which} checkpoint ({snapshot.name}) is of a training that diverged: {name} holds "
+                "values that are not finite, so no figure of it means anything; train again with a lower rate "
+                "(--set optimizer.learning_rate=R)"
+            )
+        return task.to(self.device).eval(), snapshot.name
+
+    def load(self) -> Run:
+        """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for.
+
+        Raises:
+            CheckpointError: the snapshot is absent or torn, does not fit the plan, or is of a training that diverged.
+        """
+        _ = self._loaded
+        return self
+
+    @property
+    def task(self) -> Task:
+        """The model in evaluation mode on ``device``; errors as ``load``."""
+        return self._loaded[0]
+
+    @property
+    def snapshot(self) -> str:
+        """The name of the snapshot that ``task`` has its weights from."""
+        return self._loaded[1]
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Inside, matrix products have the dtype of ``settings``."""
+        return autocast(self.device, self.settings.dtype)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All lines of ``metrics.jsonl``: what training reported."""
+        return self.folder.metrics()
+
+    def data(self, given: Path | str | None = None) -> PreparedData:
+        """The prepared data of its training, or those that are given; of its vocabulary in either case.
+
+        Raises:
+            DataError: they are absent, or have another vocabulary.
+        """
+        folder = Path(given if given is not None else self.plan.data.path)
+        if given is None and not folder.is_dir():
+            raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
+        prepared = PreparedData.open(folder)
+        if prepared.vocabulary.fingerprint != self.vocabulary.fingerprint:
+            raise DataError(
+                f"{self.path} was trained on the vocabulary {self.vocabulary.fingerprint} "
+                f"({len(self.vocabulary):,} words), but {folder} has {prepared.vocabulary.fingerprint} "
+                f"({len(prepared.vocabulary):,} words); give data of the same vocabulary with --data DIR, or train on these"
+            )
+        return prepared
+
+    def segmenter(self, lexicon: str | Sequence[str] | None = None, *, remedy: str = "") -> Segmenter:
+        """What cut the text of its data into words; whatever its model reads is cut by it.
+
+        Args:
+            lexicon: ``FORMAT:PATH`` of its words, for a run of an earlier version, which keeps none.
+            remedy: what else the command offers such a run, for messages.
+
+        Raises:
+            ConfigError: a lexicon for a segmenter that takes none.
+            DataError: as ``recorded_segmenter``.
+        """
+        if lexicon and not knows_words(self.signature.segmenter):
+            raise ConfigError(
+                f"--lexicon {lexicon}: {self.path} reads text cut by: {self.signature.segmenter}, which takes no words; "
+                "leave it out"
+            )
+        data = self.plan.data.path or "DIR"
+        keep = (
+            f"prepare its data again with the lexicon, sememekit preprocess {self.signature.dataset} SOURCE --segmenter "
+            f"{self.signature.options.get('segmenter')} --lexicon FORMAT:PATH --out {data} --force, and let the run take it "
+            f"from there: sememekit train --out {self.path} --resume"
+        )
+        return recorded_segmenter(
+            self.signature,
+            self.folder.file(SIGNATURE),
+            words=words_of_lexicons(lexicon) if lexicon else None,
+            remedy=f"{remedy}, or {keep}" if remedy else keep,
+        )
+
+    def form(self) -> TextForm:
+        """The form that its text was brought into before it was cut; what is typed in has to be brought into it, too."""
+        return TextForm.recorded(self.signature.options, str(self.folder.file(SIGNATURE)))
+
+    def check_code(self, **names: object) -> None:
+        """Refuse code that its signature names, unless that is trusted: see ``config.check_code``."""
+        check_code(names, str(self.folder.file(SIGNATURE)))
+
+
+def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """(V,) the word clusters that a run keeps, or None."""
+    file = folder.file(CLUSTERS)
+    return read_clusters(file, vocabulary) if file.exists() else None
+
+
+def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
+    """The chunk vocabulary that a run keeps, or None.
+
+    Raises:
+        CheckpointError: it is not that of the run's data.
+    """
+    file = folder.file(CHUNKS)
+    if not file.exists():
+        return None
+    chunks, signed = ChunkVocabulary.load(file, vocabulary), folder.data_signature().chunks
+    if signed is not None and chunks.fingerprint != signed.fingerprint:
+        raise CheckpointError(
+            f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of them "
+            "was changed or taken from another run; copy the folder again from where it came from"
+        )
+    return chunks
+
+
+def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
+    """The words of a run.
+
+    Raises:
+        CheckpointError: they are not those of its data.
+    """
+    vocabulary, signature = Vocabulary.load(folder.file(VOCABULARY)), folder.data_signature()
+    if vocabulary.fingerprint != signature.vocabulary:
+        raise CheckpointError(
+            f"{folder.file('vocabulary.tsv')} has the fingerprint {vocabulary.fingerprint}, and data.json beside it names "
+            f"{signature.vocabulary}; one of them was changed or taken from another run; copy the folder again from where it "
+            "came from"
+        )
+    return vocabulary
+
+
+def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path, remedy: str = "was plan.json changed?") -> None:
+    """Put weights into a model.
+
+    Raises:
+        CheckpointError: they do not fit; it names the first that does not, and ends with ``remedy``.
+    """
+    try:
+        task.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        first = str(error).splitlines()[1].strip() if len(str(error).splitlines()) > 1 else str(error)
+        raise CheckpointError(f"{path}: the weights do not fit the plan ({first}); {remedy}") from None

@@ -1,0 +1,327 @@
+"""The life of a training run: begun fresh or from another run, gone on with, and what its folder keeps."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.config import trusting_code
+from sememekit.data.prepared import VOCABULARY, PreparedData
+from sememekit.data.segmenters import LEXICON, MODEL
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.runs.augment import FILE as AUGMENT_FILE
+from sememekit.runs.augment import augmented
+from sememekit.runs.build import build_task, check_counts, clusters_of, data_of, graph_of, labels_of, prepare_torch, versions
+from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights, stored_chunks, stored_clusters, vocabulary_of_run
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import Task, is_label_predictor
+from sememekit.tasks.vectors import VectorCoverage
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import RunFolder, Trainer
+from sememekit.training.checkpoint import Snapshot, write_run_manifest
+from sememekit.training.manifest import MANIFEST
+from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.word_classes.file import read_clusters, write_clusters
+
+MAY_CHANGE = (
+    "schedule.epochs",
+    "schedule.stop_after",
+    "run.device",
+    "run.threads",
+    "run.report_every",
+    "run.checkpoint_every",
+    "run.stall_epochs",
+    "data.path",
+)
+"""Settings that a resumed run may have otherwise than it began with."""
+
+_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
+"""Files that the run keeps a copy of: another path is fine, other content is not."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run that is open for training; the lock of its folder is held.
+
+    Attributes:
+        folder: of the run.
+        plan: as it is trained.
+        task: the model.
+        trainer: where the run begins or goes on.
+        remarks: what was given and changes nothing in this model.
+        vectors: how much of the training text has a vector of the file, for a fresh run of a task that begins with such a file.
+    """
+
+    folder: RunFolder
+    plan: Plan
+    task: Task
+    trainer: Trainer
+    remarks: tuple[str, ...]
+    vectors: VectorCoverage | None
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are learnt, shared ones once."""
+        return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What a model is built from and trained on."""
+
+    plan: Plan
+    data: PreparedData
+    vocabulary: Vocabulary
+    graph: SememeGraph | None
+    clusters: NDArray[np.int64] | None
+    chunks: ChunkVocabulary | None
+
+    def augmented(self, file: Path) -> PreparedData:
+        """The data, with the further examples of ``file`` where the plan asks for any."""
+        settings = self.plan.data
+        if not settings.augment:
+            return self.data
+        return augmented(self.data, file, settings.augment_share, self.plan.run.seed)
+
+    def build(self) -> Task:
+        labels = labels_of(self.data.signature)
+        return build_task(self.plan, self.vocabulary, self.graph, self.clusters, labels, self.chunks)
+
+
+@contextmanager
+def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None]) -> Iterator[Training]:
+    """Begin a run, or go on with one, and hold its lock inside.
+
+    Args:
+        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
+        out: the run folder: absent or empty, or a run to go on with.
+        resume: continue the run in ``out`` from its last checkpoint.
+        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
+            model, and what the task has to say about the data (``Task.remarks``).
+
+    Raises:
+        ConfigError: a bad table, or parts that do not fit.
+        CheckpointError: ``out`` is taken, or there is nothing to resume.
+    """
+    with ExitStack() as held:
+        folder = None
+        if resume:  # opened again under the lock: what the writer before did is seen whole
+            held.enter_context(RunFolder.open(out).locked())
+            folder = RunFolder.open(out)
+        plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
+        device = prepare_torch(plan.run)
+        sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
+        extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
+        data, task = sources.augmented(extra), sources.build()
+        begun = folder is not None and bool(folder.pointer())
+        if plan.run.start_from and not begun:
+            _start_from(Path(plan.run.start_from), task, sources.vocabulary)
+        elif not begun:
+            task.initialise()
+            task.begin(data)
+        remarks = remarks_on(plan) if folder is None else ()
+        for text in remarks:
+            on_remark(text)
+        vectors = task.vector_coverage(data, "train") if is_label_predictor(task) and not begun else None
+        if vectors is not None:
+            on_remark(f"vectors: {vectors.sentence()}")
+        if folder is None:
+            task.num_batches(data, 0)  # data that do not fit this task leave no run behind
+            files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)
+            if plan.data.augment:
+                files[AUGMENT_FILE] = extra.read_bytes()
+            folder = RunFolder.create(out, plan.table(), versions(), files)
+            held.enter_context(folder.locked())
+        for text in task.remarks(data):
+            on_remark(text)
+        trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run), 0
+        if begun:
+            snapshot = folder.load("last", with_trainer=True)
+            load_weights(task, snapshot.weights, out)
+            _restore(trainer, snapshot, out)
+            done = trainer.progress.epoch - (not trainer.progress.finished)
+            folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
+            trainer.reopen()
+        elif plan.run.start_from:
+            trainer.keep_start()
+        if resume:
+            _renew(folder, plan, data)
+        warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
+        if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+            folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
+        yield Training(folder, plan, task, trainer, remarks, vectors)
+
+
+def _fresh_sources(plan: Plan) -> _Sources:
+    graph, data = graph_of(plan), data_of(plan)
+    check_counts(plan, data)
+    return _Sources(plan, data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
+
+
+def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
+    data, vocabulary = data_of(plan), vocabulary_of_run(folder)
+    graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
+    _check_data(folder, data, vocabulary)
+    return _Sources(plan, data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
+
+
+def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:
+    """Record what a resumed run changes, and what a run of an earlier version lacks: a manifest, the words of its lexicon."""
+    folder.replace_plan(plan.table())
+    if not (folder.path / MANIFEST).exists():
+        write_run_manifest(folder)  # its files were found to fit
+    kept = data.folder / LEXICON
+    same = data.signature.segmenter == folder.data_signature().segmenter
+    if same and kept.exists() and not folder.file(LEXICON).exists():
+        folder.replace_fixed_file(LEXICON, kept.read_bytes())
+
+
+def kept_files(
+    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
+) -> dict[str, bytes]:
+    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        vocabulary.save(folder / VOCABULARY)
+        if graph is not None:
+            graph.save(folder / GRAPH)
+        if clusters is not None:
+            write_clusters(folder / CLUSTERS, vocabulary, clusters)
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in (CHUNKS, MODEL, LEXICON):
+        if (data.folder / name).exists():
+            files[name] = (data.folder / name).read_bytes()
+    files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
+    return files
+
+
+def table_of_run(path: Path) -> dict[str, Any]:
+    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters.
+
+    Raises:
+        CheckpointError: ``path`` is no run.
+        ConfigError: it names code, which is not trusted.
+    """
+    folder = RunFolder.open(path)
+    check_plan_code(folder.plan, f"{path}/plan.json")
+    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
+    for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
+        if folder.file(name).exists():
+            table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
+    table["run"] = {**table.get("run", {}), "start_from": str(path)}
+    return table
+
+
+def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
+    """Put the best weights of another run into a model.
+
+    Raises:
+        CheckpointError: there are none, or they are of other words or sizes.
+    """
+    folder = RunFolder.open(path)
+    words = vocabulary_of_run(folder)
+    if words.fingerprint != vocabulary.fingerprint:
+        raise CheckpointError(
+            f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
+            f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
+        )
+    weights = folder.load("best", with_trainer=False).weights
+    load_weights(task, weights, path, "keep task, encoder and decoder as that run has them, and change how it is trained only")
+
+
+def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
+    """The graph that the run keeps; another one that is given is refused."""
+    file, given = folder.file(GRAPH), table.get("graph", {}).get("path")
+    graph = SememeGraph.load(file) if file.exists() else None
+    if given and (graph is None or SememeGraph.load(Path(given)) != graph):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with another sememe graph than {given}; leave --graph out"
+        )
+    return graph
+
+
+def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """The word clusters that the run keeps; others that are given are refused."""
+    kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
+    if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with other word clusters than {given}; leave --clusters out"
+        )
+    return kept
+
+
+def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
+    """Make sure that a run goes on with the words and the text that it began with."""
+    if vocabulary.fingerprint != data.vocabulary.fingerprint:
+        raise CheckpointError(
+            f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
+            f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
+        )
+    begun = folder.data_signature()
+    for split in ("train", "valid"):
+        here = data.signature.examples
+        if begun.examples is not None and (here is None or begun.examples.splits[split] != here.splits[split]):
+            raise CheckpointError(
+                f"{folder.path} was begun with other examples in {split} than {data.folder} has; "
+                f"give the data it began with (--data DIR)"
+            )
+        if begun.splits[split].sha256 != data.signature.splits[split].sha256:
+            raise CheckpointError(
+                f"{folder.path} was begun with another {split} text than {data.folder} has; "
+                f"give the data it began with (--data DIR)"
+            )
+
+
+def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
+    """The plan of the run, with the few changes that a resumed run may take from ``table``.
+
+    Raises:
+        ConfigError: when the table asks for another model, data or rule of training.
+    """
+    where = f"{folder.path}/plan.json"
+    if not all(isinstance(keys, dict) for keys in folder.plan.values()):
+        raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
+    typed = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
+    with trusting_code([name for name in typed if isinstance(name, str)]):
+        check_plan_code(folder.plan, where)
+    stored: dict[str, Any] = completed(folder.plan)
+    for slot, keys in table.items():
+        for key, value in keys.items():
+            path = f"{slot}.{key}"
+            if path in MAY_CHANGE:
+                stored.setdefault(slot, {})[key] = value
+            elif (
+                path not in _CHECKED_BY_CONTENT
+                and slot != "claim"
+                and key != "prepare"
+                and stored.get(slot, {}).get(key) != value
+            ):
+                raise ConfigError(
+                    f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
+                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                )
+    return plan_of_run(folder, stored)
+
+
+def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
+    """Put a trainer where a snapshot was taken.
+
+    Raises:
+        CheckpointError: its state of training is not one of this version.
+    """
+    try:
+        trainer.restore(snapshot)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
+            f"{error}); begin a new run with its weights: sememekit train --from {out} --out OTHER"
+        ) from None

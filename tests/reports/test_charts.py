@@ -1,0 +1,135 @@
+"""Charts: every value is in its place, pages hold no foreign styles or names, figures are whole files of their kind."""
+
+from __future__ import annotations
+
+import re
+import struct
+import warnings
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sememekit.errors import ConfigError
+from sememekit.reports import charts
+from sememekit.reports.charts import Curves, Heatmap, Line, chart, check_figure, spread, write_figure
+
+CURVES = Curves(
+    title="Two <b>lines</b>",
+    x="epoch",
+    y="perplexity (log scale)",
+    lines=(Line("one & only", ((1.0, 300.0), (2.0, 150.0), (3.0, 75.0))), Line("二", ((1.0, 290.0), (3.0, 74.0)))),
+)
+WEIGHTS = Heatmap("Weights", ("上海", "推"), ("中国", "<b>", "x"), ((0.1, 0.9), (0.5, 0.5), (0.0, 0.3)))
+
+
+def marks(html: str) -> list[tuple[float, float, str]]:
+    found = re.findall(r'class="mark" x="([\d.]+)" y="([\d.]+)"[^>]*><title>(.*?)</title>', html)
+    return [(float(x), float(y), said) for x, y, said in found]
+
+
+def test_labels_keep_their_order_and_their_distance() -> None:
+    assert spread([10.0, 12.0, 90.0, 11.0], 17) == [10.0, 44.0, 90.0, 27.0]
+
+
+def test_values_stand_where_the_scale_puts_them() -> None:
+    first, second, third = marks(chart(CURVES))[:3]
+    assert [said for *_, said in (first, second, third)] == [
+        "one &amp; only: 300.0 (epoch 1)",
+        "one &amp; only: 150.0 (epoch 2)",
+        "one &amp; only: 75.0 (epoch 3)",
+    ]
+    assert second[0] - first[0] == pytest.approx(third[0] - second[0], abs=0.2)
+    assert second[1] - first[1] == pytest.approx(third[1] - second[1], abs=0.2), "equal ratios are equal heights"
+    assert second[1] > first[1], "smaller values stand lower"
+
+
+@pytest.mark.parametrize(
+    ("scale", "values"), [("log", (0.5, 1.0, 3000.0)), ("percent", (0.0, 0.003, 0.9)), ("percent", (0.0,))]
+)
+def test_charts_have_room_for_every_value(scale: str, values: tuple[float, ...]) -> None:
+    points = tuple((float(step), value) for step, value in enumerate(values))
+    shown = chart(Curves("t", "x", "y", (Line("one", points),), scale=scale))  # type: ignore[arg-type]
+    assert len(marks(shown)) == len(values)
+    assert all(61 <= left <= 500 and 10 <= top <= 286 for left, top, _ in marks(shown))
+
+
+def test_a_line_of_many_points_has_values_at_some_and_at_its_end() -> None:
+    points = tuple((float(step), 5000.0 - step) for step in range(4000))
+    found = marks(chart(Curves("t", "step", "y", (Line("one", points),))))
+    assert 200 <= len(found) <= 402
+    assert found[-1][2] == "one: 1,001.0 (step 3,999)"
+
+
+def test_squares_say_their_weights_row_by_row() -> None:
+    found = marks(chart(WEIGHTS))
+    assert [said for *_, said in found[:3]] == ["中国 → 上海: 0.10", "中国 → 推: 0.90", "&lt;b&gt; → 上海: 0.50"]
+    assert found[1][0] > found[0][0]
+    assert found[2][1] > found[0][1]
+
+
+def test_the_darkest_square_is_the_largest_weight() -> None:
+    opacities = {float(share) for share in re.findall(r"fill-opacity: ([\d.]+)", chart(WEIGHTS))}
+    assert min(opacities) == pytest.approx(0.02)
+    assert re.search(r"fill: var\(--first\)(?!; fill-opacity)", chart(WEIGHTS)), "the largest is drawn in full"
+    assert "The darkest square is a weight of 0.90." in chart(WEIGHTS)
+
+
+def test_a_chart_in_a_page_has_the_colours_of_the_page_and_no_names_twice() -> None:
+    both = chart(CURVES) + chart(WEIGHTS)
+    assert "var(--first)" in both
+    assert not re.search(r"#[0-9a-f]{6}", both), "by night they would be lost"
+    assert "<b>" not in both
+    assert "<style" not in both
+    assert "xmlns" not in both
+    names = re.findall(r' id="([^"]+)"', both)
+    assert len(names) == len(set(names))
+    assert all(f"#{name}" in both for name in names)
+
+
+def test_equal_charts_are_equal_bytes() -> None:
+    assert chart(CURVES) == chart(CURVES)
+
+
+def test_a_style_of_the_user_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib
+
+    before = chart(CURVES)
+    monkeypatch.setitem(matplotlib.rcParams, "lines.linewidth", 9.0)
+    monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
+    assert chart(CURVES) == before
+    assert matplotlib.rcParams["font.size"] == 30.0
+
+
+def test_figures_are_pictures_of_all_charts_and_replace_only_their_kind(tmp_path: Path) -> None:
+    for name in ("one.svg", "one.png"):
+        write_figure([CURVES, CURVES], tmp_path / name)
+        write_figure([CURVES, CURVES], tmp_path / name)
+    root = ElementTree.parse(tmp_path / "one.svg").getroot()
+    assert root.attrib["viewBox"] == "0 0 720 680"
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("one & only 75.0") == 2
+    assert "var(" not in (tmp_path / "one.svg").read_text(encoding="utf-8")
+    head = (tmp_path / "one.png").read_bytes()[:24]
+    assert struct.unpack(">II", head[16:24]) == (2000, 1888), "200 dots an inch"
+    (tmp_path / "mine.svg").write_text("<svg/>", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a figure that sememekit drew"):
+        write_figure([CURVES], tmp_path / "mine.svg")
+    with pytest.raises(ConfigError, match=r"must end in \.png or \.svg"):
+        check_figure(tmp_path / "one.jpg")
+    with pytest.raises(ConfigError, match="nothing to draw"):
+        write_figure([], tmp_path / "none.png")
+
+
+def test_a_character_that_no_font_has_is_said_of_a_png_and_no_matter_to_an_svg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "_FONTS", ())
+    with pytest.raises(ConfigError, match=r"no font here has '二'.*fonts-noto-cjk.*\.svg"):
+        write_figure([CURVES], tmp_path / "one.png")
+    assert not (tmp_path / "one.png").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_figure([CURVES], tmp_path / "one.svg")
+        assert "二" in chart(CURVES)
+    assert "二" in (tmp_path / "one.svg").read_text(encoding="utf-8")

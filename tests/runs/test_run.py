@@ -1,0 +1,137 @@
+"""A run as an object: what its folder tells, without weights where it can, and the one list of its files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.files import replace_file
+from sememekit.runs.run import Run
+from sememekit.training import manifest
+from sememekit.training.checkpoint import write_run_manifest
+from sememekit.training.manifest import FIXED, KEPT
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "lex.txt").write_text("苹果\n水果\n电脑\n机器\n无名\n事物\n", encoding="utf-8")
+    return Place(folder, segmenter="fmm", lexicon=f"list:{folder / 'lex.txt'}")
+
+
+@pytest.fixture(scope="module")
+def run(place: Place) -> Path:
+    train(place.table("sdlm", schedule__epochs=1, run__dtype="tf32"), place.folder / "run")
+    return place.folder / "run"
+
+
+def test_a_run_gives_what_its_folder_has(run: Path, place: Place) -> None:
+    opened = Run.open(run, device="cpu")
+    assert opened.plan.decoder is not None
+    assert opened.plan.decoder.name == "sdlm"
+    assert opened.vocabulary.fingerprint == place.data.vocabulary.fingerprint
+    assert opened.signature == place.data.signature
+    assert opened.graph is not None
+    assert opened.clusters is None
+    assert opened.chunks is None
+    assert opened.labels == ()
+    assert opened.data().folder == place.data.folder
+    assert opened.snapshot == opened.folder.pointer()["best"]
+    assert not opened.task.training
+    assert [record["epoch"] for record in opened.metrics() if record["kind"] == "EpochReport"] == [1]
+    assert opened.settings.dtype == "tf32"
+    assert Run.open(run, dtype="float32").settings.dtype == "float32"
+    assert opened.task is opened.load().task, "the weights are read once"
+
+
+def test_what_a_run_can_do_is_known_without_weights(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "copy")
+    for weights in (tmp_path / "copy" / "checkpoints").glob("step-*/weights.safetensors"):
+        weights.unlink()
+    opened = Run.open(tmp_path / "copy")
+    assert opened.kinds == {"words"}
+    with pytest.raises(CheckpointError, match=r"weights\.safetensors is missing"):
+        opened.load()
+
+
+def test_wrong_settings_are_refused(run: Path) -> None:
+    with pytest.raises(ConfigError, match=r"dtype.*float64"):
+        Run.open(run, dtype="float64")
+    with pytest.raises(ConfigError, match=r"device.*tpu"):
+        Run.open(run, device="tpu")
+    with pytest.raises(DataError, match=r"trained on the vocabulary"):
+        Run.open(run).data(Place(run.parent / "other", segmenter="characters").data.folder)
+
+
+def test_run_and_data_cut_alike_without_the_file_of_the_lexicon(run: Path, place: Place) -> None:
+    text = "我吃无名苹果电脑"
+    expected = ["我", "吃", "无名", "苹果", "电脑"]
+    assert place.data.segmenter().segment(text) == Run.open(run).segmenter().segment(text) == expected
+
+
+def test_one_list_names_the_files_of_a_run(run: Path) -> None:
+    there = {path.name for path in run.iterdir() if path.is_file()} - {".lock"}
+    assert there - set(FIXED) == {"manifest.json", "metrics.jsonl", "report.html"}
+    assert set(Run.open(run).folder.kept()) == there & set(KEPT) >= {"lexicon.txt", "vocabulary.tsv", "data.json", "graph.json"}
+
+
+def test_a_folder_of_an_earlier_version_takes_the_lexicon_by_name(run: Path, place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("苹果\n水果\n", encoding="utf-8")
+    shutil.copytree(place.data.folder, tmp_path / "data")
+    (tmp_path / "data" / "lexicon.txt").unlink()
+    with pytest.raises(DataError, match=r"kept no lexicon\.txt; prepare it again: sememekit preprocess plain SOURCE"):
+        PreparedData.open(tmp_path / "data").segmenter()
+    train(place.table(schedule__epochs=1, data__path=str(tmp_path / "data")), tmp_path / "run")
+    old = Run.open(tmp_path / "run")
+    with pytest.raises(DataError, match=r"kept no lexicon\.txt; .*--lexicon FORMAT:PATH.*train --out .* --resume"):
+        old.segmenter()
+    with pytest.raises(DataError, match=r"--lexicon FORMAT:PATH"):
+        old.segmenter(f"list:{other}")
+    assert old.segmenter(f"list:{place.folder / 'lex.txt'}").segment("无名苹果") == ["无名", "苹果"]
+    shutil.rmtree(tmp_path / "data")
+    shutil.copytree(place.data.folder, tmp_path / "data")
+    train({}, tmp_path / "run", resume=True)
+    assert Run.open(tmp_path / "run").segmenter().segment("无名苹果") == ["无名", "苹果"]
+    with pytest.raises(DataError, match="leave --lexicon out"):
+        Run.open(run).segmenter(f"list:{other}")
+
+
+def test_a_kill_while_a_file_is_added_leaves_a_run_that_opens(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    words = (tmp_path / "run" / "lexicon.txt").read_bytes()
+    (tmp_path / "run" / "lexicon.txt").unlink()
+    write_run_manifest(tmp_path / "run")
+    for steps in (1, 2):
+        left = [steps]
+
+        def killed(path: Path, content: bytes, left: list[int] = left) -> None:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            replace_file(path, content)
+
+        monkeypatch.setattr(manifest, "replace_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            manifest.replace_listed(tmp_path / "run", "lexicon.txt", words)
+        assert (tmp_path / "run" / "lexicon.txt").exists() == (steps == 2)
+        Run.open(tmp_path / "run")
+
+
+def test_a_changed_lexicon_is_noticed(run: Path, place: Place, tmp_path: Path) -> None:
+    shutil.copytree(place.data.folder, tmp_path / "data")
+    shutil.copytree(run, tmp_path / "run")
+    for folder in ("data", "run"):
+        (tmp_path / folder / "lexicon.txt").write_text("苹果\n梨", encoding="utf-8")
+    with pytest.raises(DataError, match=r"lexicon\.txt: changed or damaged"):
+        PreparedData.open(tmp_path / "data")
+    with pytest.raises(CheckpointError, match=r"lexicon\.txt does not match its checksum"):
+        Run.open(tmp_path / "run")
