@@ -20,8 +20,8 @@ from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import SentencePredictor, is_label_predictor, is_sentence_predictor, word_predictor
-from sememekit.tasks.writing import TextWriter, is_text_writer
+from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
+from sememekit.tasks.writing import TextWriter
 
 Grouping = Literal["senses", "sememes"]
 
@@ -131,14 +131,14 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
-    if is_sentence_predictor(loaded.task):
+    if declares(loaded.task, SentencePredictor):
         if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, progress)
-    if is_text_writer(loaded.task):
+    if declares(loaded.task, TextWriter):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
@@ -146,7 +146,7 @@ def evaluate_ppl(
             )
         used_graph = _graph_for(loaded, graph, by)
         return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, progress)
-    task = word_predictor(loaded.task, "evaluate-ppl")
+    task = require(loaded.task, WordPredictor, "evaluate-ppl")
     prepared = loaded.data(data)
     tokens = prepared.tokens(split)
     used_graph = _graph_for(loaded, graph, by)
@@ -274,11 +274,11 @@ def evaluate(
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
-    if (overrides or texts is not None) and not is_text_writer(loaded.task):
+    if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
     with loaded.autocast():
-        if is_text_writer(loaded.task):
+        if declares(loaded.task, TextWriter):
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = {score.name: score.value for score in judged.scores[0].values}
@@ -289,7 +289,7 @@ def evaluate(
                 "signature": judged.scores[0].signature,
                 "perplexity_signature": signature,
             }
-        elif is_label_predictor(loaded.task):
+        elif declares(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
             metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
             if (vectors := loaded.task.vector_coverage(prepared, split)) is not None:

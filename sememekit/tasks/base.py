@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -93,6 +93,12 @@ class Task(nn.Module, ABC):
     """What commands can ask of it. Each is declared by the class that promises its methods: "words" by ``WordPredictor``,
     "sentences" by ``SentencePredictor``, "labels" by ``LabelPredictor``, "texts" by ``writing.TextWriter``, "influence" by
     ``classifier.TextClassifier`` and "lattices" by ``lattice.Lattice``. A subclass inherits it."""
+    kind: ClassVar[Kind]
+    """The kind that this class itself promises, where it promises one."""
+    summary: ClassVar[str]
+    """That kind in words, for messages: "a model that predicts words"."""
+    trained_by: ClassVar[str]
+    """Tasks of that kind, for messages."""
     takes_decoder: ClassVar[bool] = True
     """Whether it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
@@ -199,7 +205,9 @@ class Task(nn.Module, ABC):
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
 
+    kind: ClassVar[Kind] = "words"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
+    summary, trained_by = "a model that predicts words", "language_model"
     left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
     encoder: Encoder
@@ -239,7 +247,9 @@ class WordPredictor(Task):
 class SentencePredictor(Task):
     """A task whose model gives whole sentences a probability, and its words none of their own."""
 
+    kind: ClassVar[Kind] = "sentences"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
+    summary, trained_by = "a model that gives sentences a probability", "lattice"
     left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
 
@@ -272,7 +282,9 @@ class LabelPredictor(Task):
         num_texts: N, texts of an example.
     """
 
+    kind: ClassVar[Kind] = "labels"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"labels"})
+    summary, trained_by = "a model that predicts labels", "nli|classification"
     takes_decoder: ClassVar[bool] = False
     vocabulary: Vocabulary
     labels: tuple[str, ...]
@@ -291,46 +303,32 @@ class LabelPredictor(Task):
         """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
 
 
-def is_word_predictor(task: Task) -> TypeIs[WordPredictor]:
-    """Whether the task declares that it predicts words."""
-    return "words" in task.kinds
+P = TypeVar("P", bound=Task)
+
+_OTHER_COMMANDS: Final[dict[Kind, str]] = {
+    "words": "'sememekit score' and 'sememekit generate'",
+    "sentences": "'sememekit evaluate-ppl'",
+    "labels": "'sememekit predict'",
+    "texts": "'sememekit generate'",
+}
+"""What there is for a run of a kind, for messages."""
 
 
-def is_sentence_predictor(task: Task) -> TypeIs[SentencePredictor]:
-    """Whether the task declares that it gives whole sentences a probability."""
-    return "sentences" in task.kinds
+def declares(task: Task, kind: type[P]) -> TypeIs[P]:
+    """Whether the task declares what ``kind``, such as ``WordPredictor``, promises."""
+    return kind.kind in task.kinds
 
 
-def is_label_predictor(task: Task) -> TypeIs[LabelPredictor]:
-    """Whether the task declares that it predicts labels of texts."""
-    return "labels" in task.kinds
-
-
-def label_predictor(task: Task, command: str) -> LabelPredictor:
-    """The task, where it predicts labels.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``.
-    """
-    if not is_label_predictor(task):
-        raise ConfigError(
-            f"{command} needs a model that predicts labels, and this run is a {type(task).__name__}; train one with "
-            "'sememekit train --task nli|classification', or see 'sememekit score' and 'sememekit generate' for this one"
-        )
-    return task
-
-
-def word_predictor(task: Task, command: str) -> WordPredictor:
-    """The task, where it predicts words.
+def require(task: Task, kind: type[P], command: str) -> P:
+    """The task, where it declares what ``kind`` promises.
 
     Raises:
-        ConfigError: where it does not, naming ``command``.
+        ConfigError: where it does not, naming ``command``, how to train such a model, and what there is for this one.
     """
-    if not is_word_predictor(task):
-        labels = ", 'sememekit predict RUN' for texts of yours" if is_label_predictor(task) else ""
-        labels = ", 'sememekit evaluate-ppl RUN' for its perplexity" if is_sentence_predictor(task) else labels
+    if not declares(task, kind):
+        others = "; ".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds) or "'sememekit eval'"
         raise ConfigError(
-            f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; "
-            f"use 'sememekit eval RUN' for its metrics{labels}"
+            f"{command} needs {kind.summary}, and this run is a {type(task).__name__}; train one with "
+            f"'sememekit train --task {kind.trained_by}', or see {others} for this one"
         )
     return task

@@ -24,7 +24,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor, Task
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor
 from sememekit.tasks.padding import padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating
@@ -32,7 +32,7 @@ from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverag
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+    pass
 
 NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
@@ -61,7 +61,9 @@ class TextClassifier(LabelPredictor):
     examples of a batch. A subclass says how many texts an example has and what features they give.
     """
 
+    kind: ClassVar[Kind] = "influence"
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
+    summary, trained_by = "a classifier that words can be taken from", "nli|classification"
     headline: ClassVar[Headline] = Headline("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
@@ -336,8 +338,3 @@ class TextClassifier(LabelPredictor):
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}
-
-
-def is_text_classifier(task: Task) -> TypeIs[TextClassifier]:
-    """Whether the task declares that words can be taken from its texts, and that it can be looked into."""
-    return "influence" in task.kinds

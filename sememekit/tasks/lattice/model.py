@@ -21,7 +21,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.layers import ending_edges, linear, log_marginal, rows_of, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor, Task
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch, roomy
 from sememekit.tasks.lattice.entries import Entries, make_entries
 from sememekit.tasks.lattice.parts import Composition, Inner, SubModel
@@ -35,7 +35,7 @@ from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+    pass
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Lattice(SentencePredictor):
     With L = 1, E = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
+    kind: ClassVar[Kind] = "lattices"
     kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
+    summary, trained_by = "a lattice model", "lattice"
     headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
 
     Settings = LatticeSettings
@@ -499,22 +501,3 @@ class Lattice(SentencePredictor):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
-
-
-def is_lattice_model(task: Task) -> TypeIs[Lattice]:
-    """Whether the task declares that its sentences can be read as lattices."""
-    return "lattices" in task.kinds
-
-
-def lattice_model(task: Task, command: str) -> Lattice:
-    """The task, where it is a lattice model.
-
-    Raises:
-        ConfigError: where it is not, naming ``command``.
-    """
-    if not is_lattice_model(task):
-        raise ConfigError(
-            f"{command} needs a lattice model, and this run is a {type(task).__name__}; train one with "
-            "'sememekit train --task lattice' on data of 'sememekit preprocess ... --chunks N --chunk-length L'"
-        )
-    return task
