@@ -25,7 +25,6 @@ class Softmax(NormalisedScores):
 
     name: ClassVar[str] = "softmax"
     """For messages."""
-    rehearses: ClassVar[bool] = True
 
     class Settings(SamplingSettings):
         """Settings of the softmax layer."""
@@ -49,5 +48,6 @@ class Softmax(NormalisedScores):
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         return linear_scores(hidden, self.words.weight, self.bias, words)
 
-    def several(self) -> Callable[[Tensor, Tensor], Tensor]:
+    def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """One product a call, and the products of the backward pass over many calls at once."""
         return ChosenLogits(self.words.weight, self.bias).log_probs

@@ -16,7 +16,6 @@ from sememekit.layers.lattice import (
     log_marginal,
     sample_path,
 )
-from sememekit.layers.linear import linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
@@ -39,7 +38,6 @@ __all__ = [
     "grouped_cross_entropy",
     "grouped_top",
     "gru_scan",
-    "linear",
     "linear_cross_entropy",
     "log_marginal",
     "lstm_cell",
