@@ -37,9 +37,8 @@ from torch import Tensor, nn
 
 from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, read_object, sole_writer
+from sememekit.files import RunWarning, read_object, replace_file, sole_writer, to_json, write_bytes, write_folder
 from sememekit.training import metrics as metrics_file
-from sememekit.training.files import replace_file, to_json, write_bytes, write_folder
 from sememekit.training.manifest import (
     KEPT,
     MANIFEST,
@@ -490,4 +489,4 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
     torn = "; the run folder is torn; copy it again from where it came from"
-    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))
+    return read_object(path, CheckpointError, lambda why: CheckpointError(why + torn))
