@@ -20,10 +20,10 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.writing import Predictor, is_text_writer, predictor
-
-Progress = Callable[[str, int, int | None], None]
+from sememekit.tasks.base import declares
+from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 CURVE_POINTS: Final = 121
 """Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
@@ -181,7 +181,7 @@ def analyze(
     models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
     prepared = models[0].loaded.data(data)
     _check_vocabularies(models)
-    if len({is_text_writer(model.task) for model in models}) > 1:
+    if len({declares(model.task, TextWriter) for model in models}) > 1:
         raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
     text = PredictedText(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)

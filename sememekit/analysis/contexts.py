@@ -12,7 +12,8 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
-from sememekit.tasks.writing import Predictor, is_text_writer
+from sememekit.tasks.base import declares
+from sememekit.tasks.writing import Predictor, TextWriter
 
 CONTEXT_WORDS: Final = 40
 """Words of a context that are shown where the text has no end of sentence."""
@@ -27,8 +28,8 @@ class PredictedText:
     """
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
-        self.data, self._split, self.is_pairs = data, split, is_text_writer(task)
-        if is_text_writer(task):
+        self.data, self._split, self.is_pairs = data, split, declares(task, TextWriter)
+        if declares(task, TextWriter):
             examples = data.examples(split)
             targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
             self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
@@ -44,7 +45,7 @@ class PredictedText:
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
         """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
         begin, length = 0, -(-len(self.words) // self.columns)
-        if is_text_writer(task):
+        if declares(task, TextWriter):
             chunks = task.score_pairs(self.data, self._split, progress)
         else:
             chunks = task.score(self._stream, batch_size=self.columns, progress=progress)

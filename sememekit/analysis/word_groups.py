@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sememekit.config import Record
 from sememekit.measure import Tally
+from sememekit.measure.scored import Scored
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import Scored
 
 Grouping = Literal["senses", "sememes"]
 

@@ -30,9 +30,8 @@ from torch import nn
 
 from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, sole_writer
+from sememekit.files import RunWarning, replace_file, sole_writer, to_json, write_bytes
 from sememekit.training import metrics as metrics_file
-from sememekit.training.files import replace_file, to_json, write_bytes
 from sememekit.training.manifest import (
     KEPT,
     MANIFEST,

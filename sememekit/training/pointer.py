@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import CheckpointError
-from sememekit.files import read_object
-from sememekit.training.files import replace_file, to_json
+from sememekit.files import read_object, replace_file, to_json
 from sememekit.training.snapshots import NAME
 
 

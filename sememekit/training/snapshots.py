@@ -21,8 +21,7 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
-from sememekit.files import read_object
-from sememekit.training.files import to_json, write_folder
+from sememekit.files import read_object, to_json, write_folder
 from sememekit.training.state_tree import flatten, unflatten
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
