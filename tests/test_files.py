@@ -27,10 +27,10 @@ from sememekit.files import (
     sync_folder,
     write_output,
 )
-from sememekit.reports import page
+from sememekit.reports import pages
 
 OWN: dict[str, tuple[Kind, bytes]] = {
-    "page": (PAGE, page.document("a title", "<p>text</p>").encode()),
+    "page": (PAGE, pages.render("layout", title="a title").encode()),
     "texts": (TEXTS, b'{"source": "a b", "texts": ["a"], "references": ["b"]}\n'),
     "graph": (GRAPH, b'{"format": "sememekit sememe graph", "version": 1,\n'),
     "clusters": (CLUSTERS, b'{"format": "sememekit word clusters", "version": 1,\n'),
