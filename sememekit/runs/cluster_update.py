@@ -19,7 +19,7 @@ from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
-from sememekit.training.checkpoint import step_of
+from sememekit.training.snapshots import step_of
 from sememekit.training.trainer import order_of_epoch
 
 

@@ -27,9 +27,10 @@ from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
-from sememekit.training.checkpoint import Snapshot, write_run_manifest
+from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.snapshots import Snapshot
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (

@@ -16,13 +16,14 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
-from sememekit.training.checkpoint import RunFolder, Snapshot
+from sememekit.training.checkpoint import RunFolder
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight
 from sememekit.training.optimizers import make_optimizer
 from sememekit.training.progress import Progress, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.snapshots import Snapshot
 
 _ABOVE_UNIFORM: Final = 1.5
 """A perplexity beyond this times that of guessing all words alike is divergence. An untrained model lies near it, on either

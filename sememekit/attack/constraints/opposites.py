@@ -10,7 +10,7 @@ from sememekit.attack.opposite_words import built_in_opposites
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import read_pairs
-from sememekit.sememes.wordnet_antonyms import read_antonyms
+from sememekit.sememes.wordnet import read_wordnet
 
 
 @final
@@ -43,9 +43,9 @@ class Opposites(Constraint):
             pairs |= found
             self._sources[path.name] = digest
         if settings.wordnet:
-            antonyms, digest = read_antonyms(settings.wordnet)
-            pairs |= antonyms
-            self._sources["wordnet antonyms"] = digest
+            wordnet = read_wordnet(settings.wordnet)
+            pairs |= wordnet.antonyms()
+            self._sources["wordnet antonyms"] = wordnet.sha256
         self._pairs = frozenset(pairs)
 
     @property
