@@ -26,6 +26,9 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import TrainReport
@@ -58,14 +61,20 @@ PAGE_EVERY: Final = 1.0
 """Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
 
 
+def _any_of(names: Mapping[str, str]) -> str:
+    return f"{', '.join(names)} or package.module:Class."
+
+
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, typer.Option("--task", help="What to learn.", autocompletion=names_of("tasks:TASKS"))] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help=f"Task: {_any_of(TASKS)}", autocompletion=names_of("tasks:TASKS"))
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
             "--encoder",
-            help="What reads the context: a name or package.module:Class.",
+            help=f"Encoder: {_any_of(ENCODERS)}",
             autocompletion=names_of("encoders:ENCODERS"),
         ),
     ] = None,
@@ -73,7 +82,7 @@ def command(
         str | None,
         typer.Option(
             "--decoder",
-            help="What predicts the word: a name or package.module:Class.",
+            help=f"Output layer: {_any_of(DECODERS)}",
             autocompletion=names_of("decoders:DECODERS"),
         ),
     ] = None,
