@@ -99,7 +99,7 @@ def _python() -> Check:
 
 def _required_packages() -> list[Check]:
     names = ("torch", "numpy", "pydantic", "typer", "rich", "jieba", "daachorse", "sentencepiece", "safetensors")
-    return [_package(name, "fail", REINSTALL) for name in (*names, "rouge-score", "sacrebleu")]
+    return [_package(name, "fail", REINSTALL) for name in (*names, "rouge-score", "sacrebleu", "jinja2", "matplotlib")]
 
 
 def _optional_packages() -> list[Check]:
