@@ -40,7 +40,7 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
         command: its name.
         run: the run folder.
         ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
-        options: every option that not all ways take; None and False were not typed.
+        options: the ``locals()`` of the command; of those options that not all ways take, None and False were not typed.
 
     Raises:
         CheckpointError: no run.
@@ -50,7 +50,8 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
 
     kinds = Run.open(run).kinds
     way = next((way for way in ways if way.kind in kinds), ways[-1])
-    typed = {name: value for name, value in options.items() if value is not None and value is not False}
+    special = frozenset[str]().union(*(way.options for way in ways))
+    typed = {name: value for name, value in options.items() if name in special and value is not None and value is not False}
     for name in typed:
         if name not in way.options:
             takers = " or ".join(other.model for other in ways if name in other.options)

@@ -19,7 +19,7 @@ import typer
 from pydantic import BaseModel, ConfigDict
 
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Debug, Json
+from sememekit.commands._options import Json
 from sememekit.commands._render import print_json, result_console, shown
 from sememekit.errors import SememekitError
 
@@ -56,7 +56,6 @@ class DoctorReport(BaseModel):
 def command(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Is this machine ready? Each line that is not ok names the command that mends it."""
     report = doctor(folder)

@@ -9,7 +9,6 @@ import typer
 
 from sememekit.commands._kinds import refuse
 from sememekit.commands._options import (
-    Debug,
     Decode,
     Device,
     Dtype,
@@ -20,7 +19,6 @@ from sememekit.commands._options import (
     SearchOverrides,
     SplitIfGiven,
     Texts,
-    TrustCode,
     Which,
     given,
 )
@@ -59,8 +57,6 @@ def command(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
     if segmentation is not None:

@@ -12,7 +12,6 @@ from sememekit.commands._lines import lines_of
 from sememekit.commands._options import (
     Apart,
     DataLexicon,
-    Debug,
     Device,
     ErrorPolicy,
     ErrorsIfGiven,
@@ -20,7 +19,6 @@ from sememekit.commands._options import (
     Run,
     SearchOverrides,
     SeedIfGiven,
-    TrustCode,
     Which,
 )
 from sememekit.commands._render import print_json, say
@@ -53,23 +51,13 @@ def command(
     seed: SeedIfGiven = None,
     device: Device = "auto",
     json: Json = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Go on from a prompt, word by word; or, with a model of headlines or dialogue, write a text for each line
     of --input.
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    options: dict[str, Any] = {
-        "num_tokens": num_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "unknown": unknown,
-        "seed": seed,
-    }
-    options |= {"texts": texts, "overrides": overrides, "apart": apart, "lexicon": lexicon, "errors": errors}
-    way, typed = choose("generate", run, WAYS, options)
+    way, typed = choose("generate", run, WAYS, locals())
     way.call(run, prompt, json=json, which=which, device=device, **typed)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._lines import lines_of
-from sememekit.commands._options import Debug, Device, Errors, Json, Run, TrustCode, Which
+from sememekit.commands._options import Device, Errors, Json, Run, Which
 from sememekit.commands._render import print_json, say
 
 EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
@@ -25,8 +25,6 @@ def command(
     errors: Errors = "strict",
     device: Device = "auto",
     json: Json = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """The label of each line and the probability of every label, TAB between; a header names the columns.
 

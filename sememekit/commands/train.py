@@ -12,7 +12,6 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
-    Debug,
     DeviceIfGiven,
     Dtype,
     Json,
@@ -20,8 +19,7 @@ from sememekit.commands._options import (
     Quiet,
     Recipe,
     SeedIfGiven,
-    TrustCode,
-    names_of,
+    variant,
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
@@ -56,22 +54,12 @@ VARIANTS = ("task", "encoder", "decoder")
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, typer.Option("--task", help="What to learn.", autocompletion=names_of("tasks:TASKS"))] = None,
+    task: Annotated[str | None, variant("--task", "What to learn.", "tasks:TASKS")] = None,
     encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            help="What reads the context: a name or package.module:Class.",
-            autocompletion=names_of("encoders:ENCODERS"),
-        ),
+        str | None, variant("--encoder", "What reads the context: a name or package.module:Class.", "encoders:ENCODERS")
     ] = None,
     decoder: Annotated[
-        str | None,
-        typer.Option(
-            "--decoder",
-            help="What predicts the word: a name or package.module:Class.",
-            autocompletion=names_of("decoders:DECODERS"),
-        ),
+        str | None, variant("--decoder", "What predicts the word: a name or package.module:Class.", "decoders:DECODERS")
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
@@ -98,8 +86,6 @@ def command(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Train a model; the folder that it leaves is all that the other commands need.
 
