@@ -52,7 +52,8 @@ PANELS: Final = {
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
 TRUSTING: Final = frozenset(
-    "preprocess segment train cluster-update evaluate-ppl eval score predict generate explain analyze clusters".split()
+    {"preprocess", "segment", "train", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
+    | {"explain", "analyze", "clusters"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
