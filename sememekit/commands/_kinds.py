@@ -11,7 +11,7 @@ from sememekit.errors import ConfigError
 if TYPE_CHECKING:
     from sememekit.tasks.base import Kind
 
-_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "texts": "--input"}
+_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input"}
 """How options are typed whose parameter has another name."""
 
 
@@ -56,9 +56,8 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
         if name not in way.options:
             takers = " or ".join(other.model for other in ways if name in other.options)
             flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-            raise ConfigError(
-                f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {way.instead or 'leave it out'}"
-            )
+            advice = "put the whole text into quotes" if name == "other" else way.instead or "leave it out"
+            raise ConfigError(f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {advice}")
     return way, typed
 
 

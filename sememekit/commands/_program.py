@@ -252,7 +252,7 @@ def _complain(message: str, code: int, debug: bool) -> int:
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    message = error.format_message().replace("Value error, ", "")
+    message = error.format_message().replace("Value error, ", "").removeprefix("Invalid value: ")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "sememekit"
     former = getattr(context.command, "former", {}) if context is not None else {}

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import lines_of
 from sememekit.commands._options import Device, Errors, Run, Which
 from sememekit.commands._render import say
@@ -39,6 +40,8 @@ def command(
     """
     from sememekit.analysis.score import score
 
+    if not segment:
+        refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines = lines_of(file, errors)
     for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
