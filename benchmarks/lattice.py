@@ -85,8 +85,8 @@ def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
     nodes, width, layers = tokens * columns, task.encoder.output_size, 2
     words, rows = len(task.vocabulary), len(task.embedding.weight)
     edges = nodes * longest * copies
-    inputs = task.input_size(settings)
-    windows = 0 if batch.grams is None else len(batch.grams.rows)
+    inputs = settings.input_size
+    windows = 0 if batch.windows is None else len(batch.windows.rows)
     half = 0 if task.composition is None else task.composition.size
     parts = {
         "main softmax": nodes * rows * size + nodes * width * size,

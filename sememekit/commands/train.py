@@ -23,6 +23,9 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import TrainReport
@@ -52,15 +55,15 @@ PLACES = {
 VARIANTS = ("task", "encoder", "decoder")
 
 
+def _any_of(names: Mapping[str, str]) -> str:
+    return f"{', '.join(names)} or package.module:Class."
+
+
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, variant("--task", "What to learn.", "tasks:TASKS")] = None,
-    encoder: Annotated[
-        str | None, variant("--encoder", "What reads the context: a name or package.module:Class.", "encoders:ENCODERS")
-    ] = None,
-    decoder: Annotated[
-        str | None, variant("--decoder", "What predicts the word: a name or package.module:Class.", "decoders:DECODERS")
-    ] = None,
+    task: Annotated[str | None, variant("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
+    encoder: Annotated[str | None, variant("--encoder", f"Encoder: {_any_of(ENCODERS)}", "encoders:ENCODERS")] = None,
+    decoder: Annotated[str | None, variant("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
     vectors: Annotated[

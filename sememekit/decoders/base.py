@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -113,15 +113,11 @@ class Decoder(nn.Module, ABC):
             (...) nats.
         """
 
-    rehearses: ClassVar[bool] = False
-    """Whether ``several`` may first be called without gradients and then with them, for all contexts together, at no price."""
-
-    def several(self) -> Callable[[Tensor, Tensor], Tensor]:
+    def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
 
         It is for one step of training and may be called any number of times in it, as a recurrence does that looks at the
-        probabilities; a decoder may put off until the last call what is cheaper done for all contexts at once. Equal to the
-        gathered ``log_probs``.
+        probabilities; a decoder may take over many calls at once what is cheaper so. Equal to the gathered ``log_probs``.
         """
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 

@@ -25,7 +25,6 @@ class Softmax(NormalisedScores):
 
     name: ClassVar[str] = "softmax"
     """For messages."""
-    rehearses: ClassVar[bool] = True
 
     class Settings(SamplingSettings):
         """Settings of the softmax layer."""
@@ -51,6 +50,6 @@ class Softmax(NormalisedScores):
         """See ``NormalisedScores.scores``: g . x_w + b_w."""
         return linear_scores(hidden, self.words.weight, self.bias, words)
 
-    def several(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """See ``Decoder.several``: one product a call, and the gradient of the words in one product for all calls."""
+    def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """One product a call, and the products of the backward pass over many calls at once."""
         return ChosenLogits(self.words.weight, self.bias).log_probs

@@ -91,53 +91,45 @@ class Encoder(nn.Module, ABC):
         encoded = self(x.unsqueeze(0), tokens.unsqueeze(0), state)
         return encoded.hidden[0], encoded.state
 
-    rehearses: ClassVar[bool] = False
-    """Whether nothing in ``project``, ``settle`` and ``read`` is random but the masks that they are given."""
-    merges_gates: ClassVar[bool] = False
-    """Whether the encoder can step out of a bundle of states, a forget gate for each: ``settle_bundle``, ``read_bundle``."""
+    child_sum: ClassVar[bool] = False
+    """Whether it can step out of several states at once, with a forget gate for each (the child-sum tree LSTM)."""
 
     def draw_masks(self, batch_size: int) -> State:
-        """Dropout masks (B, ...) that stay the same for whole texts, for ``settle`` and ``read``; none where there are none."""
+        """Dropout masks (B, ...) that stay the same for whole texts, for the methods below; none where there are none."""
         return ()
 
-    def project(self, x: Tensor) -> Tensor:
-        """All that input vectors (..., E) add whatever the state is: (..., R). The vectors themselves, unless overridden."""
+    def input_part(self, x: Tensor) -> Tensor:
+        """The state-independent part of a step, from input vectors (..., E): (..., R). The vectors, unless overridden."""
         return x
 
-    def settle(self, state: State, masks: State = ()) -> State:
-        """What steps out of a state (B, ...) need, as far as it does not depend on the input. The state, unless overridden."""
+    def state_part(self, state: State, masks: State = ()) -> State:
+        """The input-independent part of a step from this state (B, ...). The state, unless overridden."""
         return state
 
-    def read(self, ready: Tensor, tokens: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
-        """Steps out of settled states.
+    def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
+        """Steps from their two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
         Args:
-            ready: (..., B, R) from ``project``.
+            input_part: (..., B, R).
             tokens: (..., B) word ids.
-            settled: from ``settle``, (..., B, ...) each, with axes of size 1 where many steps leave one state.
+            state_part: (..., B, ...) each, with axes of size 1 where many steps leave one state.
             masks: from ``draw_masks``.
 
         Returns:
             (..., B, H) outputs and the states after, (..., B, ...) each.
         """
-        lead = ready.shape[:-1]
-        flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in settled)
-        hidden, state = self.step(ready.reshape(-1, ready.shape[-1]), tokens.reshape(-1), flat)
+        lead = input_part.shape[:-1]
+        flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)
+        hidden, state = self.step(input_part.reshape(-1, input_part.shape[-1]), tokens.reshape(-1), flat)
         return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
 
-    def settle_bundle(self, states: State, weights: Tensor, masks: State = ()) -> State:
-        """``settle`` for a bundle of states (K, B, ...) with weights (K, B) that sum to one."""
-        raise self._no_bundles()
+    def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
+        """``state_part`` of K states (K, B, ...) together, with weights (K, B), where the encoder has ``child_sum``."""
+        raise NotImplementedError
 
-    def read_bundle(self, ready: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
-        """``read`` out of bundles."""
-        raise self._no_bundles()
-
-    def _no_bundles(self) -> ConfigError:
-        return ConfigError(
-            f"encoder {type(self).__name__!r} has no forget gate for each of several states; use --encoder lattice_lstm, or "
-            "another way of merging (--set task.state=marginal)"
-        )
+    def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
+        """``combine`` for what ``child_sum_part`` gave."""
+        raise NotImplementedError
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""

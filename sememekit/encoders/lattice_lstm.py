@@ -23,16 +23,15 @@ class LatticeLSTM(Encoder):
     that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and
     Ghahramani 2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
 
-    Steps out of one state share the product of its output with the recurrent matrices (``settle``), edges share that of their
-    vectors with the input matrix (``project``). Out of a bundle of states h_k, c_k with weights M_k it steps in the form of the
-    tree LSTM (Tai et al. 2015) that the released lattice code has: gates from h = sum_k M_k h_k, a forget gate for each
-    source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
+    Steps out of one state share the product of its output with the recurrent matrices (``state_part``), edges that of their
+    vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form of
+    the child-sum tree LSTM (Tai et al. 2015) that the released lattice code has: gates from h = sum_k M_k h_k, a forget gate
+    for each source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
 
-    rehearses: ClassVar[bool] = True
-    merges_gates: ClassVar[bool] = True
+    child_sum: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the lattice LSTM."""
@@ -60,7 +59,6 @@ class LatticeLSTM(Encoder):
             nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
 
     def start(self, batch_size: int) -> State:
-        """See ``Encoder.start``."""
         like = next(self.parameters())
         return tuple(like.new_zeros(batch_size, self.output_size) for _ in range(2 * len(self.inputs)))
 
@@ -69,7 +67,7 @@ class LatticeLSTM(Encoder):
         return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
 
     def draw_masks(self, batch_size: int) -> State:
-        """See ``Encoder.draw_masks``: a mask on the previous output of each layer, then one below each layer but the first."""
+        """A mask (B, H) on the previous output of each layer, then one below each layer but the first."""
         if not self.training or not (self.settings.dropout or self.settings.recurrent_dropout):
             return ()
         ones = next(self.parameters()).new_ones(batch_size, self.output_size)
@@ -94,60 +92,56 @@ class LatticeLSTM(Encoder):
                 layers.append(x)
         return Encoded(hidden=x, state=tuple(after), layers=tuple(layers))
 
-    def project(self, x: Tensor) -> Tensor:
-        """See ``Encoder.project``: what the vectors add to the gates of the first layer, (..., 4 H)."""
+    def input_part(self, x: Tensor) -> Tensor:
+        """(..., 4 H) what the vectors add to the gates of the first layer."""
         return self._input(x, 0)
 
-    def settle(self, state: State, masks: State = ()) -> State:
-        """See ``Encoder.settle``: for each layer what its output adds to the gates (B, 4 H), and its cell state (B, H)."""
-        settled: list[Tensor] = []
+    def state_part(self, state: State, masks: State = ()) -> State:
+        """For each layer what its output adds to the gates (B, 4 H), and its cell state (B, H)."""
+        part: list[Tensor] = []
         for number in range(len(self.inputs)):
-            settled += [self._from_output(state[2 * number], number, masks), state[2 * number + 1]]
-        return tuple(settled)
+            part += [self._from_output(state[2 * number], number, masks), state[2 * number + 1]]
+        return tuple(part)
 
-    def read(self, ready: Tensor, tokens: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
-        """See ``Encoder.read``."""
+    def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
         state: list[Tensor] = []
-        hidden = ready
+        hidden = input_part
         for number in range(len(self.inputs)):
-            if number:
-                ready = self._input(self._between(hidden, number, masks), number)
-            hidden, cell = lstm_cell(ready, *settled[2 * number : 2 * number + 2])
+            added = self._input(self._between(hidden, number, masks), number) if number else input_part
+            hidden, cell = lstm_cell(added, *state_part[2 * number : 2 * number + 2])
             state += [hidden, cell]
         return hidden, tuple(state)
 
-    def settle_bundle(self, states: State, weights: Tensor, masks: State = ()) -> State:
-        """See ``Encoder.settle_bundle``.
+    def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
+        """See ``Encoder.child_sum_part``.
 
         Returns:
             for each layer what the mean output adds to the gates (B, 4 H), what each output adds to its forget gate (B, K H),
             and the weighted cell states (B, K H); at the end the weights (B, K).
         """
-        settled: list[Tensor] = []
+        part: list[Tensor] = []
         size = self.output_size
         for number in range(len(self.inputs)):
             hidden, cell = states[2 * number : 2 * number + 2]
-            mean = weighted_sum(weights, hidden)
+            mean = weighted_sum(weights.unsqueeze(0), hidden)
             seen = hidden * masks[number] if masks else hidden
             forget = functional.linear(seen, self._recurrent(number)[size : 2 * size])
-            settled += [
+            part += [
                 self._from_output(mean, number, masks),
                 forget.transpose(0, 1).flatten(1),
                 (weights.unsqueeze(-1) * cell).transpose(0, 1).flatten(1),
             ]
-        return (*settled, weights.transpose(0, 1))
+        return (*part, weights.transpose(0, 1))
 
-    def read_bundle(self, ready: Tensor, settled: State, masks: State = ()) -> tuple[Tensor, State]:
-        """See ``Encoder.read_bundle``."""
+    def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
         state: list[Tensor] = []
-        hidden, size = ready, self.output_size
-        weights = settled[-1].unsqueeze(-1)
+        hidden, size = input_part, self.output_size
+        weights = state_part[-1].unsqueeze(-1)
         for number in range(len(self.inputs)):
-            if number:
-                ready = self._input(self._between(hidden, number, masks), number)
-            added, forget, cells = settled[3 * number : 3 * number + 3]
-            u, _, i, o = (ready + added).split(size, dim=-1)
-            from_input = ready[..., size : 2 * size].unsqueeze(-2)
+            added = self._input(self._between(hidden, number, masks), number) if number else input_part
+            from_output, forget, cells = state_part[3 * number : 3 * number + 3]
+            u, _, i, o = (added + from_output).split(size, dim=-1)
+            from_input = added[..., size : 2 * size].unsqueeze(-2)
             forgets = torch.sigmoid(from_input + forget.unflatten(-1, (-1, size)))
             kept = (forgets * cells.unflatten(-1, (-1, size))).sum(-2)
             gate = 1 - (weights * forgets).sum(-2) if self.settings.coupled else torch.sigmoid(i)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -23,12 +22,11 @@ _BLOCK = 256
 class ChosenLogits:
     """Softmax over V words for contexts that are known only one after the other, as in a recurrence that looks at them.
 
-    ``pick(rows, targets)`` may be called any number of times; each call takes one product with the words, however many targets
-    a row has. The gradient of the words is taken in one product over many calls, once all of them have gone backward: it is as
-    large as the words themselves, and adding it up call by call would move it through memory each time.
-
-    Where a recurrence needs the numbers but no gradients, its calls under ``torch.no_grad`` are a rehearsal: what they found
-    is kept, and the next call with gradients, for the contexts of all of them in their order, takes it from there.
+    ``pick`` may be called any number of times; each call takes one product with the words, however many targets a row has.
+    The backward pass takes the two other products over many calls at once. The gradient of a normaliser log z_n with respect to
+    its context is sum_v p_nv x_v, which depends on no incoming gradient: the first call that goes backward computes it for
+    all calls that share a pool. The gradient of the words is taken once all calls have gone backward: it is as large as the
+    words themselves, and adding it up call by call would move it through memory each time.
 
     Args:
         words: (V, E) output vectors.
@@ -37,148 +35,149 @@ class ChosenLogits:
     """
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int = KEPT_BYTES) -> None:
-        self._store = _Store(words.detach(), None if bias is None else bias.detach(), kept_bytes)
+        self._shared = _Shared(words.detach(), None if bias is None else bias.detach(), kept_bytes)
         self._learns = torch.is_grad_enabled() and (words.requires_grad or (bias is not None and bias.requires_grad))
-        self._ticket = _Words.apply(words, bias, self._store) if self._learns else words.new_zeros(())
-        self._rehearsed: list[_Found] = []
+        self._ticket = _Words.apply(words, bias, self._shared) if self._learns else words.new_zeros(())
 
-    def pick(self, rows: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    def pick(self, rows_NE: Tensor, targets_NK: Tensor) -> tuple[Tensor, Tensor]:
         """Unnormalised log-probabilities, and what normalises them.
 
         Args:
-            rows: (M, E) contexts.
-            targets: (M, K) word ids.
+            rows_NE: contexts.
+            targets_NK: word ids.
 
         Returns:
-            (M, K) logits, and (M,) the logarithm of the sum of exponentials over all words.
+            (N, K) logits, and (N,) the logarithm of the sum of exponentials over all words.
         """
-        store, rows = self._store, rows.to(self._store.words.dtype)
-        with_gradients = torch.is_grad_enabled()
-        if with_gradients and self._rehearsed:
-            found = _joined(self._rehearsed)
-            self._rehearsed = []
-            assert len(found.normaliser) == len(rows)
-            return _Pick.apply(rows, targets, self._ticket, store, found)
-        found = store.look(rows.detach(), targets, keep=self._learns or (with_gradients and rows.requires_grad))
-        if with_gradients:
-            return _Pick.apply(rows, targets, self._ticket, store, found)
-        if self._learns:
-            self._rehearsed.append(found)
-        return found.logits, found.normaliser
+        rows = rows_NE.to(self._shared.words.dtype)
+        keep = torch.is_grad_enabled() and (self._learns or rows.requires_grad)
+        blocks = zip(rows.split(_BLOCK), targets_NK.split(_BLOCK), strict=True)
+        logits, normalisers = zip(*(_Pick.apply(*block, self._ticket, self._shared, keep) for block in blocks), strict=True)
+        return (logits[0], normalisers[0]) if len(logits) == 1 else (torch.cat(logits), torch.cat(normalisers))
 
-    def log_probs(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """(M, K) log-probabilities; arguments as ``pick``."""
-        logits, normaliser = self.pick(rows, targets)
+    def log_probs(self, rows_NE: Tensor, targets_NK: Tensor) -> Tensor:
+        """(N, K) log-probabilities; arguments as ``pick``."""
+        logits, normaliser = self.pick(rows_NE, targets_NK)
         return logits - normaliser[:, None]
 
 
 class _Pool:
-    """Room for the probabilities of some contexts beside the contexts and the gradients of their normalisers."""
+    """Probabilities of the contexts of some calls, beside these contexts and the gradients of their normalisers."""
 
-    def __init__(self, like: Tensor, num_rows: int, num_words: int, size: int) -> None:
-        self.probabilities = like.new_empty(num_rows, num_words)
-        self.rows = like.new_zeros(num_rows, size)
-        self.grads = like.new_zeros(num_rows)
+    def __init__(self, words: Tensor, num_rows: int) -> None:
+        self.words = words
+        self.probabilities = words.new_empty(num_rows, len(words))
+        self.rows = words.new_zeros(num_rows, words.shape[1])
+        self.grads = words.new_zeros(num_rows)
         self.used = 0
+        self._means: Tensor | None = None
+
+    def means(self) -> Tensor:
+        """(N, E) sum_v p_nv x_v for the contexts of all calls so far."""
+        if self._means is None or len(self._means) < self.used:
+            self._means = product(self.probabilities[: self.used], self.words.t())
+        return self._means
 
 
-_Place = tuple[_Pool | None, int, int]
-"""Where the probabilities of some contexts are: a pool, and the first row and the one behind the last; None for nowhere."""
+@dataclass
+class _Shared:
+    """The words and, as calls go backward, all that their gradient is made of.
 
+    Attributes:
+        words, bias: (V, E) and (V,) or None.
+        left: bytes for further pools.
+        pools: kept probabilities.
+        picks: contexts, targets and gradients of the picked logits.
+        recomputed: gradients of words and bias from contexts whose probabilities were not kept.
+    """
 
-@dataclass(frozen=True)
-class _Found:
-    """Logits (M, K) and normalisers (M,) of some contexts, and where their probabilities are."""
+    words: Tensor
+    bias: Tensor | None
+    left: int
 
-    logits: Tensor
-    normaliser: Tensor
-    places: tuple[_Place, ...]
-
-
-def _joined(parts: Sequence[_Found]) -> _Found:
-    """Several blocks as one; neighbours in a pool become one place."""
-    places: list[_Place] = []
-    for pool, begin, end in (place for part in parts for place in part.places):
-        if places and places[-1][0] is pool and (pool is None or places[-1][2] == begin):
-            last = places.pop()
-            begin, end = last[1], last[2] + end - begin
-        places.append((pool, begin, end))
-    return _Found(torch.cat([part.logits for part in parts]), torch.cat([part.normaliser for part in parts]), tuple(places))
-
-
-class _Store:
-    """The words, and all that their gradient will be made of."""
-
-    def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int) -> None:
-        self.words, self.bias = words, bias
-        self.left = kept_bytes
+    def __post_init__(self) -> None:
         self.pools: list[_Pool] = []
         self.picks: list[tuple[Tensor, Tensor, Tensor]] = []
-        self.again: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.recomputed: tuple[Tensor, Tensor] | None = None
 
     def logits(self, rows: Tensor) -> Tensor:
         logits = product(rows, self.words)
         return logits if self.bias is None else logits.add_(self.bias)
 
-    def look(self, rows: Tensor, targets: Tensor, *, keep: bool) -> _Found:
-        """Logits and normalisers, block by block, and with ``keep`` the probabilities as far as there is room."""
-        parts = []
-        for begin in range(0, max(len(rows), 1), _BLOCK):
-            block = rows[begin : begin + _BLOCK]
-            logits = self.logits(block)
-            picked = logits.gather(1, targets[begin : begin + _BLOCK])
-            room = self._room(len(block)) if keep else None
-            if room is None:
-                parts.append(_Found(picked, logits.logsumexp(1), ((None, 0, len(block)),)))
-                continue
-            pool, first = room
-            kept = torch.softmax(logits, 1, out=pool.probabilities[first : pool.used])
-            pool.rows[first : pool.used] = block
-            parts.append(_Found(picked, logits.amax(1) - kept.amax(1).log(), ((pool, first, pool.used),)))
-        return _joined(parts)
-
-    def _room(self, num_rows: int) -> tuple[_Pool, int] | None:
-        """A pool with room for so many contexts and the row where it begins, or None where memory for that is used up."""
+    def reserve(self, num_rows: int) -> tuple[_Pool, slice] | None:
+        """A place for the probabilities of so many contexts, or None where memory for that is used up."""
         need = num_rows * self.words.shape[0] * self.words.element_size()
         if not num_rows or need > self.left:
             return None
         if not self.pools or self.pools[-1].used + num_rows > len(self.pools[-1].rows):
             rows = max(num_rows, min(_POOL_ROWS, self.left * num_rows // need))
-            self.pools.append(_Pool(self.words, rows, *self.words.shape))
+            self.pools.append(_Pool(self.words, rows))
             self.left -= rows * need // num_rows
         pool = self.pools[-1]
         pool.used += num_rows
-        return pool, pool.used - num_rows
+        return pool, slice(pool.used - num_rows, pool.used)
+
+    def add_recomputed(self, probabilities: Tensor, rows: Tensor, grads: Tensor) -> None:
+        if self.recomputed is None:
+            self.recomputed = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
+        _add_products(*self.recomputed, probabilities, rows, grads)
+
+    def gradients(self) -> tuple[Tensor, Tensor]:
+        """Of words and bias, after the last call has gone backward; forgets what the calls left."""
+        if self.recomputed is None:
+            self.recomputed = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
+        grad_words, grad_bias = self.recomputed
+        for pool in self.pools:
+            part = slice(0, pool.used)
+            _add_products(grad_words, grad_bias, pool.probabilities[part], pool.rows[part], pool.grads[part])
+            pool.grads.zero_()
+        for rows, targets, grads in self.picks:
+            flat = targets.flatten()
+            grad_words.index_add_(0, flat, (grads.unsqueeze(2) * rows.unsqueeze(1)).flatten(0, 1))
+            grad_bias.index_add_(0, flat, grads.flatten())
+        self.picks.clear()
+        self.recomputed = None
+        return grad_words, grad_bias
+
+
+def _add_products(grad_words: Tensor, grad_bias: Tensor, probabilities: Tensor, rows: Tensor, grads: Tensor) -> None:
+    grad_words.addmm_(probabilities.t(), rows * grads[:, None])
+    grad_bias.addmv_(probabilities.t(), grads)
 
 
 class _Pick(torch.autograd.Function):
-    """What was found for each row, as a function of the rows. The words get their gradient in ``_Words``."""
+    """Logits of targets and normalisers of a block of contexts. The words get their gradient in ``_Words``."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, store: _Store, found: _Found) -> tuple[Tensor, Tensor]:
-        ctx.store, ctx.places = store, found.places
-        ctx.save_for_backward(rows, targets, found.normaliser)
-        return found.logits, found.normaliser.clone()
+    def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, shared: _Shared, keep: bool) -> tuple[Tensor, Tensor]:
+        logits = shared.logits(rows)
+        ctx.shared, ctx.place = shared, shared.reserve(len(rows)) if keep else None
+        if ctx.place is None:
+            normaliser = logits.logsumexp(1)
+        else:
+            pool, part = ctx.place
+            kept = torch.softmax(logits, 1, out=pool.probabilities[part])
+            pool.rows[part] = rows
+            normaliser = logits.amax(1) - kept.amax(1).log()
+        ctx.save_for_backward(rows, targets, normaliser)
+        return logits.gather(1, targets), normaliser
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_picked: Tensor, grad_normaliser: Tensor) -> tuple[Tensor | None, ...]:
         rows, targets, normaliser = ctx.saved_tensors
-        store: _Store = ctx.store
-        parts, done = [], 0
-        for pool, begin, end in ctx.places:
-            part = slice(done, done + end - begin)
-            done = part.stop
-            if pool is not None:
-                probabilities = pool.probabilities[begin:end]
-                pool.grads[begin:end] = grad_normaliser[part]
-            else:
-                probabilities = store.logits(rows[part]).sub_(normaliser[part, None]).exp_()
-                store.again.append((rows[part], normaliser[part], grad_normaliser[part]))
-            parts.append(product(probabilities, store.words.t()))
-        store.picks.append((rows, targets, grad_picked))
-        grad_rows = torch.cat(parts).mul_(grad_normaliser[:, None])
-        grad_rows += (grad_picked.unsqueeze(2) * store.words[targets]).sum(1)
+        shared: _Shared = ctx.shared
+        if ctx.place is None:
+            probabilities = shared.logits(rows).sub_(normaliser[:, None]).exp_()
+            means = product(probabilities, shared.words.t())
+            shared.add_recomputed(probabilities, rows, grad_normaliser)
+        else:
+            pool, part = ctx.place
+            means = pool.means()[part]
+            pool.grads[part] = grad_normaliser
+        shared.picks.append((rows, targets, grad_picked))
+        grad_rows = means * grad_normaliser[:, None]
+        grad_rows += (grad_picked.unsqueeze(2) * shared.words[targets]).sum(1)
         return grad_rows, None, grad_normaliser.new_zeros(()), None, None
 
 
@@ -186,29 +185,12 @@ class _Words(torch.autograd.Function):
     """A ticket that every ``_Pick`` holds, so that autograd comes here after the last of them has gone backward."""
 
     @staticmethod
-    def forward(ctx: Any, words: Tensor, bias: Tensor | None, store: _Store) -> Tensor:
-        ctx.store, ctx.biased = store, bias is not None
+    def forward(ctx: Any, words: Tensor, bias: Tensor | None, shared: _Shared) -> Tensor:
+        ctx.shared, ctx.biased = shared, bias is not None
         return words.new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        store: _Store = ctx.store
-        grad_words = torch.zeros_like(store.words)
-        grad_bias = store.words.new_zeros(len(store.words))
-        for pool in store.pools:
-            probabilities, grads = pool.probabilities[: pool.used], pool.grads[: pool.used]
-            grad_words.addmm_(probabilities.t(), pool.rows[: pool.used] * grads[:, None])
-            grad_bias.addmv_(probabilities.t(), grads)
-            pool.grads.zero_()
-        for rows, normaliser, grads in store.again:
-            probabilities = store.logits(rows).sub_(normaliser[:, None]).exp_()
-            grad_words.addmm_(probabilities.t(), rows * grads[:, None])
-            grad_bias.addmv_(probabilities.t(), grads)
-        for rows, targets, grads in store.picks:
-            flat = targets.flatten()
-            grad_words.index_add_(0, flat, (grads.unsqueeze(2) * rows.unsqueeze(1)).flatten(0, 1))
-            grad_bias.index_add_(0, flat, grads.flatten())
-        store.picks.clear()
-        store.again.clear()
+        grad_words, grad_bias = ctx.shared.gradients()
         return grad_words, (grad_bias if ctx.biased else None), None

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def weighted_sum(weights: Tensor, states: Tensor) -> Tensor:
-    """sum_k weights_k states_k, of (K, B) and (K, B, H): (B, H)."""
-    return _WeightedSum.apply(weights, states)
+def weighted_sum(weights: Tensor, *states: Tensor) -> Tensor:
+    """(B, H) sum over l and c of weights[l, c] states[l][c], of weights (L, C, B) and L tensors (C, B, H)."""
+    return _WeightedSum.apply(weights, *states)
 
 
 def rows_of(matrix: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
@@ -31,19 +31,20 @@ class _WeightedSum(torch.autograd.Function):
     """No batched product: its batches are as many as there are sentences, and tiny."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, states: Tensor) -> Tensor:
-        ctx.save_for_backward(weights, states)
-        total = states[0] * weights[0].unsqueeze(-1)
-        for weight, state in zip(weights[1:], states[1:], strict=True):
+    def forward(ctx: Any, weights: Tensor, *states: Tensor) -> Tensor:
+        ctx.save_for_backward(weights, *states)
+        terms = [(weight, state) for pair in zip(weights, states, strict=True) for weight, state in zip(*pair, strict=True)]
+        total = terms[0][1] * terms[0][0].unsqueeze(-1)
+        for weight, state in terms[1:]:
             total.addcmul_(state, weight.unsqueeze(-1))
         return total
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor]:
-        weights, states = ctx.saved_tensors
-        grad_weights = (states * grad).sum(-1) if ctx.needs_input_grad[0] else None
-        return grad_weights, weights.unsqueeze(-1) * grad
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        weights, *states = ctx.saved_tensors
+        grad_weights = torch.stack([(state * grad).sum(-1) for state in states]) if ctx.needs_input_grad[0] else None
+        return grad_weights, *(weight.unsqueeze(-1) * grad for weight in weights)
 
 
 class _RowsOf(torch.autograd.Function):

@@ -13,6 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 runner = CliRunner()
 SMALL = {
@@ -106,3 +109,8 @@ def test_what_changes_nothing_is_remarked_on(place: Path, tmp_path: Path) -> Non
     result = runner.invoke(app, [*train, "--out", str(tmp_path / "two"), "--quiet", "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert wanted in json.loads(result.stdout)["remarks"][0]
+
+
+def test_the_help_names_every_task_encoder_and_output_layer() -> None:
+    shown = set(runner.invoke(app, ["train", "--help"], env={"COLUMNS": "160"}).stdout.replace(",", " ").split())
+    assert {*TASKS, *ENCODERS, *DECODERS} <= shown

@@ -141,12 +141,12 @@ def test_both_paths_have_the_same_gradients(case: Case) -> None:
 
 @each_case
 def test_several_words_a_context_in_several_calls(case: Case) -> None:
-    """Values and gradients of ``several`` are those of the gathered log-probabilities, a word asked for twice included."""
+    """Values and gradients are those of the gathered log-probabilities, a word asked for twice included."""
     decoder, hidden = case.make(), contexts(7).requires_grad_(True)
     words = (torch.arange(7)[:, None] + torch.tensor([0, 3, 3])) % WORDS
     inputs, weight = [hidden, *decoder.parameters()], torch.arange(21.0).view(7, 3)
-    several = decoder.several()
-    found = torch.cat([several(hidden[:2], words[:2]), several(hidden[2:], words[2:])])
+    chosen = decoder.chosen_log_probs()
+    found = torch.cat([chosen(hidden[:2], words[:2]), chosen(hidden[2:], words[2:])])
     expected = decoder.log_probs(hidden).gather(-1, words)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
     one = torch.autograd.grad((found.square() * weight).sum(), inputs)
@@ -154,7 +154,7 @@ def test_several_words_a_context_in_several_calls(case: Case) -> None:
     for left, right in zip(one, other, strict=True):
         torch.testing.assert_close(left, right, rtol=1e-9, atol=1e-7)
     with torch.no_grad():
-        torch.testing.assert_close(decoder.several()(hidden, words), expected, rtol=0, atol=1e-9)
+        torch.testing.assert_close(decoder.chosen_log_probs()(hidden, words), expected, rtol=0, atol=1e-9)
 
 
 @each_case

@@ -144,13 +144,13 @@ def test_selecting_states_commutes_with_stepping(case: Case) -> None:
 
 
 @from_left_to_right
-def test_reading_from_a_settled_state_equals_a_step(case: Case) -> None:
+def test_the_two_parts_of_a_step_make_the_step(case: Case) -> None:
     """As a lattice needs: several edges leave one state."""
     encoder = case.make()
     x, tokens = inputs(3)
     state = warm_state(encoder)
-    settled = tuple(part.unsqueeze(0) for part in encoder.settle(state))
-    hidden, after = encoder.read(encoder.project(x), tokens, settled)
+    parts = tuple(part.unsqueeze(0) for part in encoder.state_part(state))
+    hidden, after = encoder.combine(encoder.input_part(x), tokens, parts)
     for edge in range(3):
         alone, alone_after = encoder.step(x[edge], tokens[edge], state)
         torch.testing.assert_close(hidden[edge], alone, rtol=0, atol=1e-12)

@@ -26,7 +26,7 @@ def value(logits: Tensor, normaliser: Tensor, weights: Tensor) -> Tensor:
     return (torch.cat([logits, normaliser[:, None]], dim=1).square() * weights).sum()
 
 
-@pytest.mark.parametrize("way", ["at once", "in blocks", "rehearsed"])
+@pytest.mark.parametrize("way", ["at once", "in blocks"])
 @pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
 @pytest.mark.parametrize("biased", [True, False])
 def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_bytes: int, biased: bool) -> None:
@@ -39,10 +39,6 @@ def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_by
     expected = value(logits.gather(1, targets), logits.logsumexp(1), weights)
     chosen = ChosenLogits(words, bias if biased else None, kept_bytes)
     cuts = [slice(0, 2), slice(2, 7), slice(7, ROWS)]
-    if way == "rehearsed":
-        with torch.no_grad():
-            before = [chosen.pick(rows[cut], targets[cut]) for cut in cuts]
-        torch.testing.assert_close(torch.cat([one for one, _ in before]), logits.gather(1, targets).detach())
     if way == "in blocks":
         blocks = [chosen.pick(rows[cut], targets[cut]) for cut in cuts]
         found = value(torch.cat([one for one, _ in blocks]), torch.cat([two for _, two in blocks]), weights)
@@ -58,8 +54,7 @@ def test_nothing_is_kept_without_gradients() -> None:
     with torch.no_grad():
         chosen = ChosenLogits(words, bias)
         log_probs = chosen.log_probs(rows, targets)
-        assert not chosen._store.pools
-        assert not chosen._rehearsed
+        assert not chosen._shared.pools
         torch.testing.assert_close(log_probs, (rows @ words.T + bias).log_softmax(1).gather(1, targets))
         assert chosen.log_probs(rows[:0], targets[:0]).shape == (0, 3)
 
@@ -77,10 +72,10 @@ def test_far_logits_stay_finite() -> None:
 
 def test_weighted_sums_and_rows_have_the_gradients_of_their_plain_forms() -> None:
     generator = torch.Generator().manual_seed(3)
-    weights = torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_(True)
-    states = torch.randn(3, 4, 5, generator=generator, dtype=torch.float64).requires_grad_(True)
-    torch.testing.assert_close(weighted_sum(weights, states), (weights.unsqueeze(-1) * states).sum(0))
-    assert torch.autograd.gradcheck(weighted_sum, (weights, states))
+    weights = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64).requires_grad_(True)
+    states = torch.randn(3, 2, 4, 5, generator=generator, dtype=torch.float64).requires_grad_(True)
+    torch.testing.assert_close(weighted_sum(weights, *states.unbind(0)), (weights.unsqueeze(-1) * states).sum((0, 1)))
+    assert torch.autograd.gradcheck(weighted_sum, (weights, *states.detach().requires_grad_(True).unbind(0)))
     matrix = torch.randn(4, 2, generator=generator, dtype=torch.float64).requires_grad_(True)
     indices = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 3])
     assert torch.autograd.gradcheck(lambda table: rows_of(table, *indices), matrix)

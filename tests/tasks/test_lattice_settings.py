@@ -12,8 +12,8 @@ from sememekit.errors import ConfigError
 from sememekit.layers import log_marginal
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
-from sememekit.tasks.lattice.batch import roomy
 from sememekit.tasks.lattice.model import Lattice
+from sememekit.tasks.lattice.sentences import limit_places
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin
@@ -194,7 +194,7 @@ def test_settings_that_are_read_are_not_remarked() -> None:
 
 def test_a_batch_has_no_more_places_than_there_is_room_for() -> None:
     lengths = np.array([20_000, 900, 30, 20, 10, 10, 9])
-    cut = list(roomy([np.arange(4), np.arange(4, 7)], lengths, 1_800))
+    cut = list(limit_places([np.arange(4), np.arange(4, 7)], lengths, 1_800))
     assert [chosen.tolist() for chosen in cut] == [[0], [1, 2], [3], [4, 5, 6]]
     assert LatticeSettings().max_length == LONG
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,41 +14,40 @@ from sememekit.tasks.lattice.entries import Entries
 
 
 @dataclass(frozen=True)
-class Grams:
-    """The distinct windows of 1 .. L tokens of a batch, so that each is encoded once. D_l windows have l tokens.
+class Windows:
+    """The D distinct windows of 1 .. L tokens of a batch, one length after the other, so that each is encoded once.
 
     Attributes:
-        prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that those of l tokens begin and end with, (D_l,) each.
-        first, last: for l = 1 .. L the first and the last token of each window, as numbers of distinct tokens, (D_l,) each.
-        rows: (D, E) rows of the copies of each window, D = D_1 + .. + D_L, one length after the other; the row of the sentinel
-            where there is no such copy (row 0 where there is no sentinel).
-        index: (T, L, B) which of the D windows ends at each place; any where none does.
+        prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that those of l tokens begin and end with.
+        first, last: (D,) the first and the last token of each window, as numbers of distinct tokens.
+        rows: (D, C) rows of the copies of each window; that of the sentinel where there is no such copy (0 without sentinel).
+        index: (T, L, B) which window begins at each node; any where none does.
     """
 
     prefix: tuple[Tensor, ...]
     suffix: tuple[Tensor, ...]
-    first: tuple[Tensor, ...]
-    last: tuple[Tensor, ...]
+    first: Tensor
+    last: Tensor
     rows: Tensor
     index: Tensor
 
 
 @dataclass(frozen=True)
 class LatticeBatch:
-    """Padded sentences. Edges are listed by the node where they begin: [i, b, l - 1, e] has the tokens i .. i + l - 1.
+    """Padded sentences. Edges are listed by the node where they begin: [i, b, l - 1, c] has the tokens i .. i + l - 1.
 
-    Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), E copies.
+    Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), C copies.
 
     Attributes:
         tokens: (T, B) word ids, the end mark where a sentence is over.
         lengths: (B,) tokens of each sentence, its end mark included.
-        rows: (T, B, L, E) the row of each edge in the main softmax, -1 for one outside the chunk vocabulary.
-        exists: (T, B, L, E) which edges there are. Padding has edges of one token, so that nothing there is undefined.
+        rows: (T, B, L, C) the row of each edge in the main softmax, -1 for one outside the chunk vocabulary.
+        exists: (T, B, L, C) which edges there are. Padding has edges of one token, so that nothing there is undefined.
         log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
         closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
-        words: (D_1,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
-        grams: the distinct windows, or None where nothing is made of windows.
+        words: (W,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
+        windows: the distinct windows, or None where nothing is made of windows.
     """
 
     tokens: Tensor
@@ -59,7 +58,7 @@ class LatticeBatch:
     closes: Tensor
     chunks: Tensor
     words: Tensor
-    grams: Grams | None
+    windows: Windows | None
 
     @property
     def num_tokens(self) -> int:
@@ -114,76 +113,59 @@ def make_batch(
     exists &= inside[..., None]
 
     def give(array: npt.NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array.swapaxes(0, 1))).to(device, non_blocking=True)
+        return _tensor(array.swapaxes(0, 1), device)
 
     return LatticeBatch(
         tokens=give(ids),
-        lengths=torch.from_numpy(lengths).to(device, non_blocking=True),
+        lengths=_tensor(lengths, device),
         rows=give(rows),
         exists=give(exists),
         log_copies=give(np.log(copies)),
         closes=give(behind == lengths[:, None, None]),
-        chunks=torch.from_numpy(np.where(behind[:, :, :1] > lengths[:, None, None], -1, chunks)).to(device, non_blocking=True),
-        words=torch.from_numpy(words).to(device, non_blocking=True),
-        grams=_grams(words, single, chunks.transpose(1, 2, 0), entries, device) if windows else None,
+        chunks=_tensor(np.where(behind[:, :, :1] > lengths[:, None, None], -1, chunks), device),
+        words=_tensor(words, device),
+        windows=_windows(words, single, leaving.transpose(1, 2, 0), entries, device) if windows else None,
     )
 
 
-def _grams(
+def _tensor(array: npt.NDArray[np.generic], device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
+
+
+def _windows(
     words: npt.NDArray[np.int64],
     single: npt.NDArray[np.int64],
-    chunks: npt.NDArray[np.int64],
+    leaving: npt.NDArray[np.int64],
     entries: Entries,
     device: torch.device,
-) -> Grams:
-    """The distinct windows of tokens that are ``words[single]`` (T, B); ``chunks`` (T, L, B) by the token where they end."""
-    tokens, longest, _ = chunks.shape
-    index = np.zeros(chunks.shape, dtype=np.int64)
+) -> Windows:
+    """The distinct windows of tokens that are ``words[single]`` (T, B); ``leaving``: (T, L, B) chunks that begin at a node."""
+    tokens, longest, _ = leaving.shape
+    index = np.zeros(leaving.shape, dtype=np.int64)
     index[:, 0] = shorter = single
     first = [np.arange(len(words))]
-    last, prefix, suffix, own = list(first), [], [], [words]
+    last, prefix, suffix, chunks = list(first), [], [], [words]
     offset = len(words)
     for length in range(2, longest + 1):
-        keys = shorter[: tokens - length + 1] * len(words) + single[length - 1 :]
+        nodes = tokens - length + 1
+        keys = shorter[:nodes] * len(words) + single[length - 1 :]
         distinct, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
         inverse = inverse.reshape(keys.shape)
         prefix.append(distinct // len(words))
         last.append(distinct % len(words))
         first.append(first[-1][prefix[-1]])
         suffix.append(shorter[1:].reshape(-1)[where])
-        own.append(chunks[length - 1 :, length - 1].reshape(-1)[where])
-        index[length - 1 :, length - 1] = inverse + offset
+        chunks.append(leaving[:nodes, length - 1].reshape(-1)[where])
+        index[:nodes, length - 1] = inverse + offset
         offset += len(distinct)
         shorter = inverse
-    of_windows = np.concatenate(own)
-    none = entries.sentinel or 0
+    of_windows, none = np.concatenate(chunks), entries.sentinel or 0
     rows = np.where((of_windows >= 0)[:, None], entries.rows[of_windows], none)
-
-    def give(array: npt.NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
-
-    return Grams(
-        prefix=tuple(map(give, prefix)),
-        suffix=tuple(map(give, suffix)),
-        first=tuple(map(give, first)),
-        last=tuple(map(give, last)),
-        rows=give(np.where(rows < 0, none, rows)),
-        index=give(index),
+    return Windows(
+        prefix=tuple(_tensor(each, device) for each in prefix),
+        suffix=tuple(_tensor(each, device) for each in suffix),
+        first=_tensor(np.concatenate(first), device),
+        last=_tensor(np.concatenate(last), device),
+        rows=_tensor(np.where(rows < 0, none, rows), device),
+        index=_tensor(index, device),
     )
-
-
-def roomy(
-    batches: Iterable[npt.NDArray[np.int64]], lengths: npt.NDArray[np.int64], most: int
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Cut batches further, so that none has more than ``most`` places, padding included, but one of a single sentence.
-
-    Args:
-        batches: numbers of sentences, the longest first in each.
-        lengths: of all sentences.
-        most: places.
-    """
-    for chosen in batches:
-        while len(chosen):
-            size = max(1, most // max(1, int(lengths[chosen[0]])))
-            yield chosen[:size]
-            chosen = chosen[size:]

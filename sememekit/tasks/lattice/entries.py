@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.errors import ConfigError
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.lattice.settings import LatticeSettings
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
@@ -22,7 +25,7 @@ class Entries:
         chunks: the words and n-grams.
         names: a name and a count for each row, by falling count, so that an output layer may go by frequency. The copies of a
             chunk share its count.
-        rows: (C, E) the row of each copy of each chunk, -1 where a chunk has fewer than E.
+        rows: (N, C) the row of each copy of each of the N chunks, -1 where a chunk has fewer than C.
         sentinel: the row that stands for every chunk outside the vocabulary, or None for lattices without such edges.
     """
 
@@ -33,7 +36,7 @@ class Entries:
 
     @property
     def num_copies(self) -> npt.NDArray[np.int64]:
-        """(C,) how many copies each chunk has, one at least."""
+        """(N,) how many copies each chunk has, one at least."""
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -53,8 +56,53 @@ class Entries:
 
     @property
     def most_copies(self) -> int:
-        """E."""
+        """C."""
         return self.rows.shape[1]
+
+
+def entries_of(
+    settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
+) -> Entries:
+    """The entries of a model with these settings.
+
+    Raises:
+        ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or
+            senses are, and there is no graph.
+        DataError: the chunks are of another vocabulary.
+    """
+    longest = settings.longest_chunk
+    if chunks is not None:
+        chunks.check_vocabulary(vocabulary)
+    if longest > 1 and settings.num_chunks != 0 and (chunks is None or chunks.max_length < longest):
+        have = "no chunk vocabulary" if chunks is None else f"chunks of at most {chunks.max_length} tokens"
+        raise ConfigError(
+            f"task.longest_chunk is {longest}, and the data have {have}; count them with 'sememekit preprocess ... "
+            f"--chunks 10000 --chunk-length {longest}', or set task.longest_chunk={chunks.max_length if chunks else 1}"
+        )
+    if chunks is None or longest == 1:
+        chunks = ChunkVocabulary(vocabulary, max_length=longest)
+    else:
+        chunks = chunks.up_to(longest, settings.num_chunks)
+    copies = _sense_copies(graph, settings.copies) if settings.senses else settings.copies
+    return make_entries(vocabulary, chunks, copies, sentinel=settings.sub_model)
+
+
+def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
+    """(V,) copies of each word: its senses in the graph, which differ in their sememes, and ``most`` at most.
+
+    Of more senses the first are taken, in the order of the lexicon. A word that no lexicon knows has one copy.
+
+    Raises:
+        ConfigError: no graph, or a bound that leaves one copy for each word.
+    """
+    if graph is None:
+        raise ConfigError(
+            "task.senses takes the embeddings of a word from its senses; give them with --graph FILE (see 'sememekit "
+            "build-sememe-graph'), or set task.senses=false"
+        )
+    if most < 2:
+        raise ConfigError(f"task.senses with task.copies={most}: a word has that many embeddings at most; set 2 or more")
+    return np.minimum(np.diff(graph.sense_offsets), most)
 
 
 def make_entries(

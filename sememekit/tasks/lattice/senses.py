@@ -1,38 +1,28 @@
-"""Sense lattices: as many embeddings of a word as a sememe graph gives it senses, each started from its sememes."""
+"""Embeddings of entries, and in sense lattices those of senses, each started from its sememes."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.lattice.entries import Entries
+from sememekit.tasks.lattice.settings import LatticeSettings
 
 NOISE: Final = 0.1
 """What is added to each start is uniform in +- this share of the spread, so that words of the same sememes can part."""
 
 
-def sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
-    """(V,) copies of each word: its senses in the graph, which differ in their sememes, and ``most`` at most.
-
-    Of more senses the first are taken, in the order of the lexicon. A word that no lexicon knows has one copy.
-
-    Raises:
-        ConfigError: no graph, or a bound that leaves one copy for each word.
-    """
-    if graph is None:
-        raise ConfigError(
-            "task.senses takes the embeddings of a word from its senses; give them with --graph FILE (see 'sememekit "
-            "build-sememe-graph'), or set task.senses=false"
-        )
-    if most < 2:
-        raise ConfigError(f"task.senses with task.copies={most}: a word has that many embeddings at most; set 2 or more")
-    return np.minimum(np.diff(graph.sense_offsets), most)
+def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
+    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
+    embedding = nn.Embedding(len(entries.names), settings.embedding_size)
+    nn.init.uniform_(embedding.weight, -settings.start_spread, settings.start_spread)
+    if settings.senses and graph is not None:
+        start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
+    return embedding
 
 
 @torch.no_grad()

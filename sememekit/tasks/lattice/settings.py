@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from sememekit import config
+from sememekit.errors import ConfigError
 from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, Rule
 
 LONG = 400
@@ -81,12 +82,37 @@ class LatticeSettings(config.Settings):
         E spread^2 / 3 for a uniform start, so sqrt(3 / E) times ``START_LENGTH``."""
         return START_LENGTH * (3 / self.embedding_size) ** 0.5 if self.spread is None else self.spread
 
+    def temperature_after(self, updates: int, planned: int | None) -> float:
+        """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans.
+
+        Raises:
+            ConfigError: it falls in proportion to a run whose length nobody told.
+        """
+        if self.temperature_every is not None:
+            cooled = self.temperature_decay ** (updates // self.temperature_every)
+        elif not updates:
+            cooled = 1.0
+        elif planned is None:
+            raise ConfigError(
+                "the temperature falls in proportion to the run, and nobody said how long that is: call "
+                "task.expect_updates(NUMBER), or set task.temperature_every=100 for the schedule of the release"
+            )
+        else:
+            to_floor = min(1.0, self.temperature_floor / self.temperature)
+            cooled = to_floor ** (updates / (self.temperature_share * planned))
+        return max(self.temperature_floor, self.temperature * cooled)
+
     @property
     def composed_size(self) -> int:
         """Size of what is made of a chunk's tokens; nothing with ``segmental``, whose states read tokens."""
         if self.state == "segmental":
             return 0
         return self.embedding_size // 2 * 2 if self.composition_size is None else self.composition_size
+
+    @property
+    def input_size(self) -> int:
+        """Size of the vectors of edges, which the encoder reads."""
+        return self.embedding_size + self.composed_size
 
     @property
     def reads_tokens(self) -> bool:

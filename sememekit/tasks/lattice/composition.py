@@ -1,0 +1,83 @@
+"""Vectors of windows of tokens, made of the vectors of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit.layers import linear, lstm_cell
+from sememekit.tasks.lattice.batch import Windows
+from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
+
+
+@final
+class Composition(nn.Module):
+    """Vectors of windows from the vectors of their tokens: the two ends of a bidirectional LSTM (Sec. 4.1.3).
+
+    A window of l tokens goes on from where its first l - 1 tokens have led the forward LSTM, and its last l - 1 the
+    backward one; so each distinct window takes one step in each direction, whatever its length. With several layers each
+    direction is a stack of its own, and its top layer gives the vector.
+
+    Args:
+        size_in: E, of the vectors of tokens.
+        size: of the vectors of windows, both directions together; even.
+        longest: L; with windows of one token nothing is recurrent.
+        inner: layers, gates and dropout.
+    """
+
+    def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:
+        super().__init__()
+        self.size, self.inner = size // 2, inner
+        self.forward_input, self.backward_input = (inner.map(size_in, self.size) for _ in range(2))
+        self.forward_recurrent = inner.map(self.size, self.size, bias=False) if longest > 1 else None
+        self.backward_recurrent = inner.map(self.size, self.size, bias=False) if longest > 1 else None
+        self.forward_above = nn.ModuleList(UpperLayer(self.size, inner, longest > 1) for _ in range(inner.layers - 1))
+        self.backward_above = nn.ModuleList(UpperLayer(self.size, inner, longest > 1) for _ in range(inner.layers - 1))
+
+    def forward(self, tokens_WE: Tensor, windows: Windows) -> Tensor:
+        """(D, size) vectors of the windows, from those of the distinct tokens."""
+        onward = self._direction("forward", tokens_WE, windows.prefix, windows.last, windows.first)
+        back = self._direction("backward", tokens_WE, windows.suffix, windows.first, windows.last)
+        return torch.cat([onward, back], dim=1)
+
+    def _direction(self, name: str, tokens_WE: Tensor, shorter: Sequence[Tensor], added: Tensor, anchor: Tensor) -> Tensor:
+        """(D, size / 2) outputs of the top layer, all windows of a layer before the next.
+
+        Args:
+            name: of the direction.
+            tokens_WE: vectors of the distinct tokens.
+            shorter: for l = 2 .. L the windows that those of l tokens go on from.
+            added: (D,) the token that each window adds.
+            anchor: (D,) the token that a window and all that it went on from begin with: masks are drawn for these.
+        """
+        inner, rows = self.inner, [len(tokens_WE), *map(len, shorter)]
+        layers = [(getattr(self, f"{name}_input"), getattr(self, f"{name}_recurrent"))]
+        layers += [(layer.input, layer.recurrent) for layer in getattr(self, f"{name}_above")]
+        below: list[Tensor] = []
+        again: list[Tensor] = []
+        if self.training and inner.dropout:
+            masks = inner.masks(tokens_WE, len(tokens_WE), tokens_WE.shape[1], *[self.size] * (2 * inner.layers - 1))
+            below, again = ([mask[anchor] for mask in part] for part in (masks[: inner.layers], masks[inner.layers :]))
+        outputs = tokens_WE
+        for number, (into, recurrent) in enumerate(layers):
+            if number == 0 and not below:
+                gates = inner.gates(linear(tokens_WE, into))[added]
+            else:
+                read = outputs if number else tokens_WE[added]
+                gates = inner.gates(linear(read * below[number] if below else read, into))
+            first, *longer = gates.split(rows)
+            hidden, cell = lstm_cell(first, torch.zeros_like(first[:1]), first.new_zeros(1, self.size))
+            found = [hidden]
+            if longer:
+                matrix = inner.gates(recurrent.weight, 0)
+                masks_again = again[number].split(rows) if again else [None] * len(rows)
+                for added_gates, before, mask in zip(longer, shorter, masks_again[:-1], strict=True):
+                    seen = hidden if mask is None else hidden * mask
+                    hidden, cell = lstm_cell(added_gates, functional.linear(seen, matrix)[before], cell[before])
+                    found.append(hidden)
+            outputs = torch.cat(found)
+        return outputs

@@ -1,0 +1,85 @@
+"""Log-probabilities of the edges that leave nodes, given the states of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.layers import linear
+from sememekit.tasks.lattice.batch import LatticeBatch
+from sememekit.tasks.lattice.states import NodeStates, PathSums
+from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
+
+
+class EdgeScorer:
+    """p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, with ``main`` read from tanh(A h + a).
+
+    For one batch, whose nodes may come one after the other or all at once. N nodes, B sentences, L tokens of the longest
+    chunk, C copies of a chunk.
+
+    Args:
+        batch: what edges there are.
+        output: A and a.
+        log_probs: of the decoder: contexts (M, E) and rows (M, K) to their log-probabilities.
+        keep: dropout mask (B, H) of the states, or None.
+        sub_model: with what it shares over the batch; None for edges of listed chunks only.
+        sentinel: the row that stands for unlisted chunks, where there is a sub-model.
+    """
+
+    def __init__(
+        self,
+        batch: LatticeBatch,
+        output: nn.Linear,
+        log_probs: Callable[[Tensor, Tensor], Tensor],
+        keep: Tensor | None,
+        sub_model: tuple[SubModel, SubModelBatch] | None,
+        sentinel: int | None,
+    ) -> None:
+        self._batch, self._output, self._log_probs, self._keep, self._sub_model = batch, output, log_probs, keep, sub_model
+        self._unlisted, self._missing = batch.rows < 0, ~batch.exists
+        rows = batch.rows.clamp(min=0).flatten(2)
+        if sentinel is not None:
+            rows = torch.cat([rows, torch.full_like(rows[..., :1], sentinel)], dim=2)
+        self._rows = rows
+
+    def score_edges(self, hidden_NBH: Tensor, first: int = 0) -> Tensor:
+        """(N, B, L, C) log-probabilities of the edges that leave the nodes ``first`` .. ``first`` + N - 1, -inf for none.
+
+        Args:
+            hidden_NBH: outputs of the encoder at these nodes.
+            first: the first of them.
+        """
+        nodes = slice(first, first + len(hidden_NBH))
+        hidden_NBH = hidden_NBH if self._keep is None else hidden_NBH * self._keep
+        contexts = torch.tanh(linear(hidden_NBH, self._output)).flatten(0, 1)
+        found = self._log_probs(contexts, self._rows[nodes].flatten(0, 1)).view(*hidden_NBH.shape[:2], -1)
+        unlisted = self._unlisted[nodes]
+        scores = found[..., : unlisted[0, 0].numel()].view(unlisted.shape).masked_fill(unlisted, -torch.inf)
+        if self._sub_model is not None:
+            model, shared = self._sub_model
+            below = model(hidden_NBH, first, shared) + found[..., -1:] - self._batch.log_copies[nodes]
+            scores = torch.logaddexp(scores, below.unsqueeze(-1))
+        return scores.masked_fill(self._missing[nodes], -torch.inf)
+
+
+def score_in_order(
+    states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
+) -> Tensor:
+    """(T, B, L, C) log-probabilities of the edges that leave each node, where its state depends on those of the nodes before.
+
+    Args:
+        states: of the nodes, none taken yet.
+        scorer: of the same batch.
+        weigh: from the log-posteriors of the edges that end at a node (A, B) to the weights of their states.
+        num_nodes: T.
+        gradient: whether gradients pass through the posteriors.
+    """
+    paths = PathSums(gradient)
+    scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
+    for node in range(1, num_nodes):
+        paths.leave(scores[-1][0])
+        hidden_BH = states.advance(weigh(paths.arrive()))
+        scores.append(scorer.score_edges(hidden_BH.unsqueeze(0), node))
+    return torch.cat(scores)

@@ -1,0 +1,140 @@
+"""A model of token sequences, for chunks that the chunk vocabulary does not list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.layers import ChosenLogits, linear, lstm_cell, lstm_scan
+from sememekit.tasks.lattice.batch import LatticeBatch
+from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
+
+
+@dataclass(frozen=True)
+class SubModelBatch:
+    """What all nodes of a batch share in the sub-model. T tokens, B sentences, L longest chunk, I size of its LSTM.
+
+    Attributes:
+        softmax: over tokens.
+        added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
+        masks: on the outputs of the layers as their next step reads them, on what layers above the first read, and on what
+            comes out of the last, (B, I) each; nothing without dropout.
+        targets: (T, L, B) the tokens from each node on.
+        closes: (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow.
+    """
+
+    softmax: ChosenLogits
+    added: tuple[Tensor, ...]
+    masks: list[Tensor]
+    targets: Tensor
+    closes: Tensor
+
+
+@final
+class SubModel(nn.Module):
+    """Probabilities of all chunks of 1 .. L tokens, listed or not, from a state of the main recurrence (Sec. 4.1.3).
+
+    An LSTM is fed a map of the state, then the tokens of the chunk. At each step it chooses the next token, or, once there is
+    one, the end of the chunk; a chunk of L tokens or with the end mark ends by itself. So the probabilities of all chunks sum
+    to one, in a padded batch as anywhere:
+
+    p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only where the chunk might go on.
+
+    With ``marks`` as released the softmax of every step, the first included, holds two entries more: the end of a chunk, and a
+    mark of its start that no chunk has. What falls to them where they cannot stand is lost: the sum stays below one.
+
+    Args:
+        width: H, of the states.
+        num_words: V.
+        size_in: E, of the vectors of tokens, which are the output vectors as well.
+        size: I, of the LSTM.
+        longest: L; with 1 there is one step and nothing recurrent.
+        inner: layers, gates and dropout.
+        released_marks: whether the marks of chunks are choices everywhere, as in the released code.
+    """
+
+    def __init__(
+        self, width: int, num_words: int, size_in: int, size: int, longest: int, inner: Inner, *, released_marks: bool = False
+    ) -> None:
+        super().__init__()
+        self.size, self.inner, self.released_marks = size, inner, released_marks
+        self.begin = inner.map(width, size)
+        self.output = nn.Linear(size, size_in)
+        self.bias = nn.Parameter(torch.zeros(num_words))
+        if longest > 1:
+            self.input, self.recurrent = inner.map(size_in, size), inner.map(size, size, bias=False)
+        if longest > 1 or released_marks:
+            self.end = nn.Linear(size_in, 1)
+        if released_marks:
+            self.start = nn.Linear(size_in, 1)
+        self.above = nn.ModuleList(UpperLayer(size, inner, longest > 1) for _ in range(inner.layers - 1))
+
+    def prepare(self, every_VE: Tensor, words_WE: Tensor, batch: LatticeBatch) -> SubModelBatch:
+        """What all nodes share, from the vectors of all words and those of the W distinct words of the batch."""
+        inner, longest, columns = self.inner, batch.rows.shape[2], batch.tokens.shape[1]
+        softmax, dropped = ChosenLogits(every_VE, self.bias), self.training and inner.dropout > 0.0
+        masks = inner.masks(words_WE, columns, *[self.size] * (2 * inner.layers)) if dropped else []
+        added: tuple[Tensor, ...] = ()
+        if longest > 1:
+            places = torch.searchsorted(batch.words, batch.tokens)
+            if dropped:
+                (keep,) = inner.masks(words_WE, columns, words_WE.shape[1])
+                gates = inner.gates(linear(words_WE[places] * keep, self.input))
+            else:
+                gates = inner.gates(linear(words_WE, self.input))[places]
+            added = torch.cat([gates, gates.new_zeros(longest, *gates.shape[1:])]).unbind(0)
+        depths = torch.arange(longest, device=batch.tokens.device)
+        from_node = torch.arange(batch.num_tokens, device=batch.tokens.device)[:, None] + depths
+        targets = batch.tokens[from_node.clamp(max=batch.num_tokens - 1)]
+        return SubModelBatch(softmax, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
+
+    def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
+        """(N, B, L) log-probabilities of the chunks that begin at some nodes; any number for those that go beyond a sentence.
+
+        Args:
+            hidden_NBH: states of the nodes ``first`` .. ``first`` + N - 1.
+            first: the first of them.
+            shared: from ``prepare``.
+        """
+        nodes, columns, _ = hidden_NBH.shape
+        targets = shared.targets[first : first + nodes]
+        longest = targets.shape[1]
+        steps = [self.inner.gates(linear(hidden_NBH, self.begin))]
+        for depth in range(1, longest):
+            added = shared.added[first + depth - 1 : first + depth - 1 + nodes]
+            steps.append(torch.stack(added) if nodes > 1 else added[0].unsqueeze(0))
+        outputs = self._stack(torch.stack(steps), shared.masks)
+        contexts = torch.tanh(linear(outputs, self.output)).view(longest, nodes, columns, -1).transpose(0, 1)
+        logits, normaliser = shared.softmax.pick(contexts.flatten(0, 2), targets.reshape(-1, 1))
+        token, normaliser = logits.view(targets.shape), normaliser.view(targets.shape)
+        if self.released_marks:
+            end = self.end(contexts).squeeze(-1)
+            normaliser = torch.logaddexp(normaliser, torch.logaddexp(end, self.start(contexts).squeeze(-1)))
+            end = end[:, 1:]
+        elif longest > 1:
+            end = self.end(contexts[:, 1:]).squeeze(-1)
+            normaliser = torch.cat([normaliser[:, :1], torch.logaddexp(normaliser[:, 1:], end)], dim=1)
+        so_far = (token - normaliser).cumsum(1)
+        if longest == 1:
+            return so_far.transpose(1, 2)
+        ending = (end - normaliser[:, 1:]).masked_fill(shared.closes[first : first + nodes], 0.0)
+        return torch.cat([so_far[:, :-1] + ending, so_far[:, -1:]], dim=1).transpose(1, 2)
+
+    def _stack(self, gates: Tensor, masks: list[Tensor]) -> Tensor:
+        """(L, N B, I) outputs of the last layer from zero states, from what the first one reads (L, N, B, 4 I)."""
+        layers, masks = self.inner.layers, [mask.repeat(gates.shape[1], 1) for mask in masks]
+        hidden = self._layer(gates.flatten(1, 2), getattr(self, "recurrent", None), masks[0] if masks else None)
+        for number, layer in enumerate(self.above, start=1):
+            assert isinstance(layer, UpperLayer)
+            read = self.inner.gates(linear(hidden * masks[layers + number - 1] if masks else hidden, layer.input))
+            hidden = self._layer(read, layer.recurrent, masks[number] if masks else None)
+        return hidden * masks[-1] if masks else hidden
+
+    def _layer(self, gates: Tensor, recurrent: nn.Linear | None, mask: Tensor | None) -> Tensor:
+        zero = gates.new_zeros(gates.shape[1], self.size)
+        if len(gates) == 1 or recurrent is None:
+            return lstm_cell(gates, torch.zeros_like(gates[:, :1]), zero[:1])[0]
+        return lstm_scan(gates, self.inner.gates(recurrent.weight, 0), zero, zero, mask=mask)[0]
