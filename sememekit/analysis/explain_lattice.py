@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.lattices import Decoding, LatticeReader, Reading, open_reader
+from sememekit.runs.run import Which
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -154,9 +155,7 @@ class EmbeddingsReport(Record):
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(
-    run: Path, text: str, *, device: str = "auto", which: Literal["best", "last"] = "best"
-) -> LatticeExplanation:
+def explain_lattice(run: Path, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
     """The lattice of a raw text under a trained model.
 
     Args:
@@ -232,7 +231,7 @@ def explain_embeddings(
     data: Path | None = None,
     contexts: int = 5,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
