@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate import LabelMetrics, evaluate
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -65,7 +66,11 @@ def test_predictions_agree_with_eval(pairs: tuple[Path, ExamplePlace], classifie
     examples, words = place.pairs.examples("test"), place.pairs.vocabulary
     texts = [[words.decode(examples.text(index, side)) for side in (0, 1)] for index in range(len(examples))]
     p = classifier.probabilities(texts)
-    report = evaluate(run, device="cpu").model_dump()
+    found = evaluate(run, device="cpu")
+    assert isinstance(found, LabelMetrics)
+    report = found.model_dump()
+    assert "metrics" not in report
+    assert LabelMetrics(**{**dict(found), "nats": math.inf}).nats == math.inf, "a model that diverged is reported, too"
     assert report["accuracy"] == np.mean(p.argmax(1) == examples.labels)
     assert np.array(report["confusion"]).sum() == report["examples"] == 20
     assert report["accuracy_low"] < report["accuracy"] < report["accuracy_high"]
