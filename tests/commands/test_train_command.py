@@ -85,13 +85,15 @@ def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(place: Path, tmp_pa
     out = tmp_path / "run"
     arguments = ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=100000)]
     command = [sys.executable, "-m", "sememekit", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
     metrics = out / "metrics.jsonl"
-    while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=60)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            _, stderr = process.communicate()
+        finally:
+            process.kill()
     assert process.returncode == 75, stderr
     assert f"--out {out} --resume" in stderr
     epochs = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])["epoch"]
