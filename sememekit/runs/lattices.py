@@ -43,7 +43,7 @@ class Reading:
         tokens: (T,) as they were written.
         read_as: (T,) as the model reads them: ``<unk>`` for one that it does not know.
         apart: (T,) whether a blank stands before the token, so that no word goes across.
-        posteriors: (T + 1, L, E) the probability of each edge given the sentence, by its last token, the end mark included.
+        posteriors: (T + 1, L, C) the probability of each edge given the sentence, by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
         nats: negative logarithm of the probability of the sentence.
