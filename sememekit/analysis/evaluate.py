@@ -169,7 +169,7 @@ def evaluate_ppl(
     if reader.dynamic is not None and not np.isfinite(total.perplexity):
         raise ConfigError(
             f"the steps of dynamic evaluation led away: the perplexity of {split} is not finite at a rate of "
-            f"{reader.dynamic.rate:g}; use a smaller --dynamic-rate, or find one with --tune"
+            f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
         )
     size = prepared.signature.splits[split]
     return PerplexityReport(

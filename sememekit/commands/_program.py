@@ -51,9 +51,6 @@ PANELS: Final = {
 }
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-_APART: Final = {"quickstart", "train", "cluster-update", "predict", "clusters", "attack"}
-"""Subcommands whose ``command`` is in ``commands/_NAME.py``, as their plain function imports torch."""
-
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
 """What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
@@ -125,7 +122,7 @@ class _Subcommands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
             panel = PANELS[name]
-            module = import_module(f"sememekit.commands.{'_' * (name in _APART)}{name.replace('-', '_')}")
+            module = import_module(f"sememekit.commands.{name.replace('-', '_')}")
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
                 app.add_typer(module.command, name=name, rich_help_panel=panel)
@@ -133,6 +130,7 @@ class _Subcommands(Mapping[str, Any]):
             else:
                 app.command(name, epilog=example(*module.EXAMPLES), rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
+                self._made[name].former = getattr(module, "FORMER", {})
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -234,6 +232,9 @@ def _usage_message(error: typer.TyperException) -> str:
     message = error.format_message().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "sememekit"
+    former = getattr(context.command, "former", {}) if context is not None else {}
+    if (setting := former.get(getattr(error, "option_name", ""))) is not None:
+        message = f"{error.option_name} is a setting now: --set {setting}=VALUE"  # type: ignore[attr-defined]
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
 
 

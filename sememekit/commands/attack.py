@@ -2,48 +2,194 @@
 
 from __future__ import annotations
 
-import math
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from sememekit import __version__
-from sememekit.attack import (
-    Attack,
-    AttackPlan,
-    AttackResources,
-    Cutter,
-    Document,
-    Example,
-    ExampleFile,
-    ExampleResult,
-    build_candidates,
-    build_constraints,
-    build_goal,
-    build_search,
-    choose_examples,
-    read_attack_plan,
-    read_examples,
-    words_of,
+from sememekit.commands._exit import STOPPED, fail_usage
+from sememekit.commands._options import (
+    Debug,
+    Device,
+    Json,
+    Overrides,
+    Quiet,
+    Recipe,
+    SeedIfGiven,
+    TrustCode,
+    Which,
+    WhichName,
+    names_of,
 )
-from sememekit.attack.constraints.opposites import Opposites
-from sememekit.attack.folder import AttackFolder, code_names
-from sememekit.attack.report import AttackReport, Comparison
-from sememekit.config import merge_tables, trusting_code
-from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import PAGE, check_output, write_output
-from sememekit.measure.attack_coverage import coverage_of
-from sememekit.measure.attack_rates import attack_rates, paired_differences
-from sememekit.reports.attack import comparison_page, report_page
-from sememekit.runs.attack_notes import check_cut, notes, warnings
-from sememekit.runs.victims import NamedVictim, SentenceNats, is_function, open_victim
-from sememekit.training.signals import stop_signals
+from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._tables import typed_table
+from sememekit.errors import ConfigError, DataError
 
-Progress = Callable[[str, int, int | None], None]
+if TYPE_CHECKING:
+    from sememekit.attack.report import AttackReport, Comparison
+
+EXAMPLES = (
+    "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
+    "sememekit attack mine:predict --labels no,yes --data x.tsv --source open --out a",
+    "sememekit attack --out a/1 --resume",
+    "sememekit attack --compare a/1 a/2",
+)
+
+
+PLACES = {
+    "sources": ("candidates", "sources"),
+    "lemmas": ("candidates", "lemmas"),
+    "vectors": ("candidates", "path"),
+    "opposites": ("constraints", "opposites", "files"),
+    "paraphrases": ("constraints", "paraphrases", "files"),
+    "segmenter": ("attack", "segmenter"),
+    "lexicon": ("attack", "lexicon"),
+    "seed": ("attack", "seed"),
+}
+"""Where the value of an option goes in the table of an attack."""
+VARIANTS = ("goal", "search", "candidates")
+
+
+def command(
+    victim: Annotated[
+        str | None,
+        typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.", show_default=False)] = None,
+    recipe: Recipe = None,
+    goal: Annotated[
+        str | None,
+        typer.Option("--goal", help="untargeted or targeted.", autocompletion=names_of("attack.plan:GOALS")),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            "--search",
+            help="genetic, pso, greedy, beam, random, exhaustive.",
+            autocompletion=names_of("attack.searches:SEARCHES"),
+        ),
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            "--candidates",
+            help="sememe, embedding, wordnet or table.",
+            autocompletion=names_of("attack.candidates:CANDIDATES"),
+        ),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated."),
+    ] = None,
+    lemmas: Annotated[
+        Path | None, typer.Option("--lemmas", help="Lemma TAB form lines, for inflected sememe candidates.")
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option("--vectors", help="Word vectors of embedding candidates.")] = None,
+    lm: Annotated[
+        Path | None, typer.Option("--lm", help="Run of a language model: it ranks substitutes and judges the changes.")
+    ] = None,
+    opposites: Annotated[
+        list[Path] | None,
+        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not stand for each other; may be repeated."),
+    ] = None,
+    paraphrases: Annotated[
+        list[Path] | None,
+        typer.Option("--paraphrases", metavar="FILE", help="Pairs of words that alone may stand for each other; likewise."),
+    ] = None,
+    segmenter: Annotated[
+        str | None,
+        typer.Option("--segmenter", help="Cuts the Chinese texts of a function: characters, fmm, jieba; a run has its own."),
+    ] = None,
+    lexicon: Annotated[
+        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
+    ] = None,
+    overrides: Overrides = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the attack in --out where it stopped.")] = False,
+    trust_code: TrustCode = False,
+    folders: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="With --compare, also write a page.")] = None,
+    which: Which = "best",
+    seed: SeedIfGiven = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Try to fool a classifier by exchanging words; success, queries and changes with intervals.
+
+    A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
+    """
+    if folders is not None:
+        if victim is not None or data is not None or resume:
+            fail_usage("--compare takes two folders of finished attacks, and no victim, --data or --resume")
+        _print_comparison(folders, html, json)
+        return
+    if html is not None:
+        fail_usage("--html goes with --compare; an attack writes OUT/report.html by itself")
+    if out is None:
+        fail_usage("missing option '--out': a folder for the results")
+    if not resume and (victim is None or data is None):
+        fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
+    table = typed_table(locals(), PLACES, VARIANTS)
+    from sememekit.reports.attack import rate_rows
+
+    names = [name.strip() for name in labels.split(",")] if labels else []
+    with progress_bars(quiet) as show:
+        report = attack(
+            victim,
+            data,
+            out,
+            table=table,
+            labels=names,
+            language_model=lm,
+            resume=resume,
+            trust_code=trust_code,
+            which=which,
+            device=device,
+            progress=show,
+        )
+    for warning in report.warnings:
+        remark(f"warning: {warning}", quiet=False)
+    if json:
+        print_json(report)
+    else:
+        print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
+        how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
+        remark(f"{report.preset}; {how}" if report.preset else how, quiet)
+        for note in report.notes:
+            remark(note, quiet)
+    if report.stopped:
+        remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
+        raise typer.Exit(STOPPED)
+    hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
+
+
+def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
+    from sememekit.reports.attack import comparison_rows
+
+    found = compare(*folders, html=html)
+    if json:
+        print_json(found)
+        return
+    title = f"{found.first} against {found.second}: {found.common:,} examples in common"
+    print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
+    if found.only_one:
+        say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
+    rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
+    print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
 
 
 def attack(
@@ -56,9 +202,9 @@ def attack(
     language_model: Path | None = None,
     resume: bool = False,
     trust_code: bool = False,
-    which: Literal["best", "last"] = "best",
+    which: WhichName = "best",
     device: str = "auto",
-    progress: Progress = lambda stage, done, total: None,
+    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
 ) -> AttackReport:
     """Attack a classifier.
 
@@ -79,6 +225,15 @@ def attack(
         ConfigError, DataError, CheckpointError: something cannot be used. Also when the victim failed on every example that it
             was asked about: that is no result.
     """
+    from sememekit.attack import choose_examples, read_attack_plan, read_examples
+    from sememekit.attack.folder import AttackFolder, code_names
+    from sememekit.config import merge_tables, trusting_code
+    from sememekit.reports.attack import report_page
+    from sememekit.runs.attack_notes import check_cut
+    from sememekit.runs.attacking import OpenAttack, prepare_attack, refuse_only_errors
+    from sememekit.runs.victims import SentenceNats, is_function, open_victim
+    from sememekit.training.signals import stop_signals
+
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
     folder = AttackFolder.open(out) if resume else None
@@ -114,7 +269,7 @@ def attack(
     chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
     uncut = check_cut(named, chosen, given_data)
     progress("substitutes", 0, None)
-    ready, sources = _prepare(plan, named, examples, chosen, nats)
+    ready, sources = prepare_attack(plan, named, examples, chosen, nats)
     progress("substitutes", len(ready.table), len(ready.table))
     identity = {
         "plan": plan.table(),
@@ -131,185 +286,34 @@ def attack(
     else:
         folder.check(identity)
         folder.drop_torn_line()
-    began = time.perf_counter()
+    begun = OpenAttack(folder, ready, plan, named, nats, given_data, chosen, uncut)
+    start = time.perf_counter()
     with stop_signals() as asked_to_stop:
-        stopped = _run(ready, chosen, folder, asked_to_stop, progress)
-    return _report(folder, ready, plan, named, nats, given_data, uncut, time.perf_counter() - began, stopped, trust_code)
-
-
-def _prepare(
-    plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
-) -> tuple[Attack, dict[str, str]]:
-    """All parts of the attack, and the hashes of what the substitutes came from."""
-    victim, words = named.victim, words_of(chosen, named.cut)
-    if victim.words is not None:
-        frequent = tuple(word for word in victim.words if word[:1].isalnum())
-    else:
-        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples, named.cut) if word[:1].isalnum()))
-    known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
-    resources = AttackResources(known, frequent, examples.field_names, nats)
-    candidates = build_candidates(plan, resources)
-    substitutes = candidates.table(words)
-    ready = Attack(
-        victim,
-        build_goal(plan, victim.labels),
-        build_search(plan),
-        build_constraints(plan, resources),
-        substitutes,
-        plan.attack,
-        named.cut,
-    )
-    return ready, candidates.sources()
-
-
-def _run(
-    ready: Attack, chosen: Sequence[Example], folder: AttackFolder, should_stop: Callable[[], bool], progress: Progress
-) -> bool:
-    """Attack what is not finished yet; whether a signal came in between."""
-    done = folder.results()
-    left = [example for example in chosen if example.index not in done]
-    finished, total = len(chosen) - len(left), len(chosen)
-    progress("examples", finished, total)
-    for result in ready.run(left, should_stop):
-        folder.append(result)
-        finished += 1
-        progress("examples", finished, total)
-    if finished < total:
-        return True
-    folder.finish()
-    return False
-
-
-def _report(
-    folder: AttackFolder,
-    ready: Attack,
-    plan: AttackPlan,
-    named: NamedVictim,
-    nats: SentenceNats | None,
-    data: str,
-    uncut: list[str],
-    seconds: float,
-    stopped: bool,
-    trust_code: bool,
-) -> AttackReport:
-    results = [result for _, result in sorted(folder.results().items())]
-    before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
-    coverage = coverage_of(result.space for result in results if result.space is not None)
-    opposites = sum(part.num_pairs for part in ready.constraints if isinstance(part, Opposites))
-    report = AttackReport(
-        folder=str(folder.path),
-        victim=named.victim.name,
-        data=data,
-        preset=plan.attack.preset,
-        goal=plan.goal.name,
-        search=plan.search.name,
-        candidates=plan.candidates.name,
-        counting=plan.attack.counting,
-        query_budget=plan.attack.query_budget,
-        segmentation=named.cut_by,
-        notes=tuple(notes(plan, named, opposites)),
-        warnings=(*uncut, *warnings(plan, coverage), *([_unfinished(len(results))] if stopped else [])),
-        coverage=coverage,
-        rates=attack_rates(results, query_budget=plan.attack.query_budget),
-        perplexity_before=before,
-        perplexity_after=after,
-        reasons=dict(Counter(_reason(result) for result in results if result.reason).most_common()),
-        queries=sum(result.queries for result in results),
-        texts_asked=named.victim.texts_asked,
-        calls=named.victim.calls,
-        seconds=seconds,
-        stopped=stopped,
-        resume_command=_trusting(folder.resume_command) if trust_code else folder.resume_command,
-    )
+        stopped = begun.run(asked_to_stop, progress)
+    report, results = begun.report(time.perf_counter() - start, stopped)
+    if trust_code and not report.resume_command.endswith(" --trust-code"):
+        report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
     folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
-    if stopped:
-        return report
-    folder.write("report.html", report_page(report, results).encode())
-    asked = [result for result in results if result.queries or result.outcome == "error"]
-    if asked and all(result.outcome == "error" for result in asked):
-        raise DataError(
-            f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {folder.path}"
-        )
+    if not stopped:
+        folder.write("report.html", report_page(report, results).encode())
+        refuse_only_errors(report, results)
     return report
-
-
-def _trusting(command: str) -> str:
-    return command if command.endswith(" --trust-code") else f"{command} --trust-code"
-
-
-def _unfinished(done: int) -> str:
-    return f"unfinished: the {done:,} examples that are done first are the quick ones, so these rates are no estimate"
-
-
-def _reason(result: ExampleResult) -> str:
-    """Outcome and reason; a number at the end that belongs to the one example alone is left out."""
-    reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
-    return f"{result.outcome}: {reason}"
-
-
-def _perplexities(
-    results: Iterable[ExampleResult], nats: SentenceNats, cut: Cutter | None
-) -> tuple[float | None, float | None]:
-    """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
-    sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
-    for result in results:
-        if result.adversarial is None:
-            continue
-        for field in sorted({change.field for change in result.changes}):
-            for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
-                side.append([word.text for word in Document.read((fields[field],), cut).words])
-    totals = [nats.totals(side) for side in sentences]
-    before, after = (math.exp(min(total / count, 700)) if count else None for total, count in totals)
-    return before, after
 
 
 def compare(first: Path, second: Path, *, html: Path | None = None) -> Comparison:
     """Paired differences between two finished attacks on the same data, the first minus the second.
 
     Raises:
-        CheckpointError: a folder is no attack, or an unfinished one: successes end first, so what is done already is no sample.
         ConfigError: ``html`` is there already and is no page of sememekit.
-        DataError: they are not on the same data, or have no example in common.
+        CheckpointError, DataError: as ``compare_attacks``.
     """
+    from sememekit.files import PAGE, check_output, write_output
+    from sememekit.reports.attack import comparison_page
+    from sememekit.runs.attacking import compare_attacks
+
     if html is not None:
         check_output(html, PAGE)
-    folders = [AttackFolder.open(path) for path in (first, second)]
-    for folder in folders:
-        if not folder.finished:
-            raise CheckpointError(
-                f"{folder.path} is unfinished, and the examples that are done already are the easy ones; "
-                f"finish it: {folder.resume_command}"
-            )
-    hashes = [folder.identity["data"]["sha256"] for folder in folders]
-    if hashes[0] != hashes[1]:
-        names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
-        raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
-    sides = [folder.results() for folder in folders]
-    common = [
-        index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
-    ]
-    if not common:
-        raise DataError(f"{first} and {second} have no finished example in common")
-    budgets = tuple(folder.query_budget for folder in folders)
-    comparison = Comparison(
-        first=str(first),
-        second=str(second),
-        common=len(common),
-        only_one=len({*sides[0], *sides[1]}) - len(common),
-        unlike=_unlike(folders[0].identity, folders[1].identity),
-        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]))),
-    )
+    comparison = compare_attacks(first, second)
     if html is not None:
         write_output(html, comparison_page(comparison).encode(), PAGE)
     return comparison
-
-
-def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    for key in dict.fromkeys((*first, *second)):
-        one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
-        if isinstance(one, Mapping) and isinstance(two, Mapping):
-            found |= _unlike(one, two, path)
-        elif one != two:
-            found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
-    return found

@@ -2,98 +2,122 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
-from torch import Tensor
+import typer
 
-from sememekit.commands.train import TrainReport, train
-from sememekit.config import Record
-from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import ClusterLearner
+from sememekit.commands._exit import STOPPED
+from sememekit.commands._options import (
+    Debug,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Split,
+    TrustCode,
+    Which,
+    WhichName,
+)
+from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
+from sememekit.commands.train import train
 from sememekit.errors import ConfigError
-from sememekit.runs.run import Run, Which
-from sememekit.tasks.base import tallies
-from sememekit.tasks.writing import Predictor, predictions, predictor
-from sememekit.training import Report, RunFolder
-from sememekit.training.checkpoint import step_of
-from sememekit.training.files import sync_folder
-from sememekit.training.trainer import order_of_epoch
 
-Progress = Callable[[str, int, int | None], None]
+if TYPE_CHECKING:
+    from sememekit.runs.cluster_update import ClusterUpdateReport
+    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.training import Report
 
-
-class ClusterPerplexities(Record):
-    """Eq. (5) and (6) of Shen et al. 2017 on a text; ``perplexity`` is their product."""
-
-    perplexity: float
-    cluster_perplexity: float
-    in_cluster_perplexity: float
+EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 
 
-class ClusterUpdateReport(Record):
-    """What assigning the words of a run anew did, and what training on did after it.
+def command(
+    run: Run,
+    epochs: Annotated[int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters held.")] = 0,
+    running_passes: Annotated[
+        int,
+        typer.Option("--running-passes", min=0, help="Read the text so often by the running mean; 0 takes the exact mean."),
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="A new run folder for the result; without it RUN is changed.", show_default=False),
+    ] = None,
+    split: Split = "valid",
+    data: EvaluationData = None,
+    which: Which = "best",
+    device: Device = "auto",
+    dtype: Dtype = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 
-    Attributes:
-        run, checkpoint: the run folder and the snapshot that was read.
-        written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
-        statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9).
-        tokens_read: predicted tokens of the training text, each time it was read.
-        objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-        split: the text of ``before``, ``after`` and ``trained``.
-        before, after: with the old clusters and with the new ones, the weights being the same.
-        trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
-        epochs_trained: epochs of the M-step that were done.
-        best_epoch: the epoch of the best snapshot; that before the M-step where none of its epochs was better.
-        finished: why the M-step ended.
-        stopped: whether a signal ended it; ``train --resume`` goes on with it.
-        moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
-        homeless_words: words that found no open cluster and went to the least loaded one.
-        num_clusters, empty_clusters, largest_cluster: the new clusters.
+    Without --epochs no weight changes, and the perplexity gets worse: the vectors have not followed. Without --out the
+    checkpoint is replaced, whole or not at all. train --resume goes on from either, and with an M-step that was stopped.
     """
+    from sememekit.training import StepReport
 
-    run: str
-    checkpoint: str
-    written: str
-    new_checkpoint: str
-    statistics: Literal["exact", "running"]
-    tokens_read: int
-    objective_before: float
-    objective_after: float
-    split: str
-    before: ClusterPerplexities
-    after: ClusterPerplexities
-    trained: ClusterPerplexities | None = None
-    epochs_trained: int = 0
-    best_epoch: int = 0
-    finished: str = ""
-    stopped: bool = False
-    moved_words: float
-    moved_frequency: float
-    homeless_words: int
-    num_clusters: int
-    empty_clusters: int
-    largest_cluster: int
+    with progress_bars(quiet) as show:
+
+        def on_report(report: Report) -> None:
+            if isinstance(report, StepReport):
+                show(f"epoch {report.epoch}", report.batch, report.num_batches)
+
+        result = cluster_update(
+            run,
+            epochs=epochs,
+            running_passes=running_passes,
+            out=out,
+            split=split,
+            data=data,
+            device=device,
+            dtype=dtype,
+            which=which,
+            progress=show,
+            on_report=on_report,
+        )
+    if json:
+        print_json(result)
+    else:
+        _print_update(run, result)
+    if result.homeless_words:
+        remark(
+            f"{result.homeless_words} words found every cluster closed and went to the least loaded one; a larger "
+            "decoder.gamma or decoder.frequency_budget would make room",
+            quiet,
+        )
+    if result.stopped:
+        remark(f"stopped by a signal; go on with: sememekit train --out {result.written} --resume", quiet=False)
+        raise typer.Exit(STOPPED)
+    if not epochs:
+        hint(
+            f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, so that the vectors follow", quiet
+        )
 
 
-@dataclass
-class _Sums:
-    """Sums of log2 p(c | h) over the occurrences of each word (V, C), and how many these were (V,), in float64 on the CPU."""
-
-    bits: Tensor
-    counts: Tensor
-
-    def objective(self, decoder: ClusterLearner) -> float:
-        """Eq. (7): the mean over all occurrences of the bits of the word's own cluster."""
-        cluster_of = decoder.clusters()
-        assert cluster_of is not None
-        own = self.bits.gather(1, cluster_of.cpu()[:, None]).sum()
-        return float(own / self.counts.sum())
+def _print_update(run: Path, result: ClusterUpdateReport) -> None:
+    steps = [("before", result.before), ("new clusters", result.after), ("trained on", result.trained)]
+    columns = [(name, values) for name, values in steps if values is not None]
+    rows = [
+        (name.replace("_", " "), *(getattr(values, name) for _, values in columns))
+        for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
+    ]
+    print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
+    moved = {"words moved": f"{result.moved_words:.2%}", "text that they are": f"{result.moved_frequency:.2%}"}
+    objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}
+    shown = {"statistics": result.statistics, "tokens_read": result.tokens_read}
+    written = {"written": f"{result.written} ({result.new_checkpoint})"}
+    counts = {name: getattr(result, name) for name in ("num_clusters", "empty_clusters", "largest_cluster")}
+    trained = {"epochs trained": result.epochs_trained, "best epoch": result.best_epoch, "finished": result.finished}
+    print_fields("", {**objective, **moved, **shown, **counts, **(trained if result.trained else {}), **written})
 
 
 def cluster_update(
@@ -106,8 +130,8 @@ def cluster_update(
     data: Path | None = None,
     device: str = "auto",
     dtype: str | None = None,
-    which: Which = "best",
-    progress: Progress = lambda stage, done, total: None,
+    which: WhichName = "best",
+    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> ClusterUpdateReport:
     """Take q over the training text, assign the words anew, keep the model with its new clusters, and train it on.
@@ -138,10 +162,21 @@ def cluster_update(
         ConfigError: the run learns no clusters, or the M-step would drop a later snapshot.
         DataError: the data are absent, lack a split, or have another vocabulary.
     """
+    from sememekit.decoders.base import ClusterLearner
+    from sememekit.runs.cluster_update import (
+        ClusterUpdateReport,
+        keep_clusters,
+        measure_clusters,
+        read_cluster_bits,
+        training_state,
+    )
+    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.tasks.writing import predictor
+
     if running_passes < 0 or epochs < 0:
         name, value = ("running-passes", running_passes) if running_passes < 0 else ("epochs", epochs)
         raise ConfigError(f"cluster-update: --{name} {value}: a number from 0 up is wanted")
-    loaded = Run.open(run, which=which, device=device, dtype=dtype)
+    loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
     task = predictor(loaded.task, "cluster-update")
     decoder = task.decoder
     if not isinstance(decoder, ClusterLearner):
@@ -161,12 +196,14 @@ def cluster_update(
     prepared = loaded.data(data)
     prepared.tokens(split), prepared.tokens("train")  # a missing split is told before the long reading
     with loaded.autocast():
-        before = _measure(task, prepared, split, partial(progress, "before"))
+        before = measure_clusters(task, prepared, split, partial(progress, "before"))
         read = 0
         for number in range(1, running_passes):
-            read += int(_gather(task, decoder, prepared, partial(progress, f"reading {number}"), move=True).counts.sum())
+            read += int(
+                read_cluster_bits(task, decoder, prepared, partial(progress, f"reading {number}"), move=True).counts.sum()
+            )
         last = partial(progress, f"reading {running_passes}" if running_passes else "reading")
-        sums = _gather(task, decoder, prepared, last, move=running_passes > 0)
+        sums = read_cluster_bits(task, decoder, prepared, last, move=running_passes > 0)
         read += int(sums.counts.sum())
         objective_before = sums.objective(decoder)
         if not running_passes:
@@ -174,10 +211,10 @@ def cluster_update(
             decoder.know(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
         change = decoder.reassign()
         objective_after = sums.objective(decoder)
-        after = _measure(task, prepared, split, partial(progress, "after"))
+        after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.headline.name == "perplexity"
         headline = after.perplexity if known else task.evaluate(prepared, "valid")[task.headline.name]
-    state, target_epochs, steps = _state(loaded, prepared, headline, epochs)
+    state, target_epochs, steps = training_state(loaded, prepared, headline, epochs)
     decoder.hold(steps)
     record = {
         "kind": "ClusterUpdate",
@@ -190,7 +227,7 @@ def cluster_update(
             "objective_after": objective_after,
         },
     }
-    where, name = _keep(loaded, task, state, record, out)
+    where, name = keep_clusters(loaded, task, state, record, out)
     report = ClusterUpdateReport(
         run=str(run),
         checkpoint=loaded.snapshot,
@@ -211,9 +248,9 @@ def cluster_update(
     changed: dict[str, Any] = {} if data is None else {"data": {"path": str(data)}}
     changed |= {} if device == "auto" else {"run": {"device": device}}
     trained = _train_on(where, loaded, changed, target_epochs, on_report)
-    best = Run.open(where, device=device, dtype=dtype)
+    best = LoadedRun.open(where, device=device, dtype=dtype)
     with best.autocast():
-        measured = _measure(predictor(best.task, "cluster-update"), prepared, split, partial(progress, "trained"))
+        measured = measure_clusters(predictor(best.task, "cluster-update"), prepared, split, partial(progress, "trained"))
     return report.model_copy(
         update={
             "new_checkpoint": best.snapshot,
@@ -226,83 +263,12 @@ def cluster_update(
     )
 
 
-def _measure(task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None]) -> ClusterPerplexities:
-    whole, parts = tallies(predictions(task, data, split, progress))
-    return ClusterPerplexities(
-        perplexity=whole.perplexity,
-        cluster_perplexity=parts["cluster"].perplexity,
-        in_cluster_perplexity=parts["in_cluster"].perplexity,
-    )
-
-
-@torch.no_grad()
-def _gather(
-    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: Callable[[int, int], None], *, move: bool
-) -> _Sums:
-    """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
-    size = len(data.vocabulary)
-    sums = _Sums(torch.zeros(size, decoder.num_clusters, dtype=torch.float64), torch.zeros(size, dtype=torch.float64))
-    for chunk in predictions(task, data, "train", progress):
-        assert chunk.hidden is not None
-        rows, words = chunk.hidden[chunk.mask], chunk.targets[chunk.mask]
-        sums.bits.index_add_(0, words.cpu(), decoder.cluster_bits(rows).double().cpu())
-        sums.counts += torch.bincount(words.cpu(), minlength=size)
-        if move:
-            decoder.observe(rows, words)
-    return sums
-
-
-def _state(loaded: Run, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
-    """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
-
-    What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
-    """
-    pointer = loaded.folder.pointer()
-    which: Literal["best", "last"] = "best" if pointer.get("best") == loaded.snapshot else "last"
-    state = loaded.folder.load(which, with_trainer=True).trainer
-    stand = dict(state["progress"])
-    if which == "best":
-        stand["best"] = headline
-    done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
-    steps = 0
-    if epochs:
-        stand.update(epoch=done + 1, finished="", since_best=0)
-        orders = [order_of_epoch(loaded.plan.run.seed, epoch) for epoch in range(done + 1, done + epochs + 1)]
-        steps = sum(loaded.task.num_batches(data, order) for order in orders) - stand["batch"]
-    return {**state, "progress": stand}, done + epochs, steps
-
-
-def _keep(loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None) -> tuple[Path, str]:
-    """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
-
-    A run of its own is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there.
-    """
-    source, step = loaded.folder, step_of(loaded.snapshot)
-    if out is None:
-        with source.locked():
-            name = source.revise(loaded.snapshot, task, state)
-            source.append_metrics({**record, "step": step})
-        return source.path, name
-    hidden = out.with_name(f".{out.name}.partial")
-    if hidden.exists():
-        shutil.rmtree(hidden)
-    files = source.kept()
-    copy = RunFolder.create(hidden, source.plan, source.versions, files)
-    for line in source.metrics():
-        if line["step"] <= step:
-            copy.append_metrics(line)
-    copy.append_metrics({**record, "step": step})
-    name = copy.save(step, task, state, best=True)
-    sync_folder(hidden)
-    hidden.replace(out)
-    sync_folder(out.parent)
-    return out, name
-
-
 def _train_on(
-    where: Path, loaded: Run, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
+    where: Path, loaded: LoadedRun, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
 ) -> TrainReport:
     """The M-step: the run goes on as ``train --resume`` would, up to ``last_epoch``; its own schedule may be longer."""
+    from sememekit.training import RunFolder
+
     report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)
     planned = loaded.plan.schedule.epochs
     if planned > last_epoch and not report.stopped:

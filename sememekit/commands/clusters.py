@@ -1,123 +1,52 @@
-"""``sememekit clusters``: which words a model keeps together, as Table 3 of Shen et al. 2017 shows them."""
+"""The subcommand clusters; the plain function is ``sememekit.analysis.clusters.clusters``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+import typer
 
-from sememekit.config import Record
-from sememekit.errors import ConfigError, DataError
-from sememekit.runs.run import Run, Which
-from sememekit.tasks.writing import predictor
-from sememekit.word_classes.file import write_clusters
+from sememekit.commands._options import Debug, Json, Quiet, Run, TrustCode, Which
+from sememekit.commands._render import print_json, print_table, remark
 
-
-class WordCluster(Record):
-    """A cluster.
-
-    Attributes:
-        number: of the cluster.
-        asked_for: the words of the question that are in it.
-        words: its words by falling frequency, ``size`` in all.
-        size: how many words it has.
-        frequency: the share of the text that its words are, 0 to 1.
-    """
-
-    number: int
-    asked_for: tuple[str, ...]
-    words: tuple[str, ...]
-    size: int
-    frequency: float
+EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
 
 
-class ClustersReport(Record):
-    """The clusters of a run.
-
-    Attributes:
-        run, checkpoint: the run folder and its snapshot.
-        num_words, num_clusters: of the model; ``empty_clusters`` of these have no word.
-        clusters: those that were asked for, or those with most of the text.
-        saved: the file that has them all, or an empty string.
-    """
-
-    run: str
-    checkpoint: str
-    num_words: int
-    num_clusters: int
-    empty_clusters: int
-    smallest: int
-    largest: int
-    clusters: tuple[WordCluster, ...]
-    saved: str
-
-
-def clusters(
-    run: Path,
-    *,
-    words: Sequence[str] = (),
-    top: int = 10,
-    members: int = 15,
-    save: Path | None = None,
+def command(
+    run: Run,
+    words: Annotated[str | None, typer.Option("--words", help="Show the clusters of these, a space between them.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Without --words: how many, those with most text.")] = 10,
+    members: Annotated[int, typer.Option("--members", min=1, help="How many words of each to show.")] = 15,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Write all clusters to a file, for train --clusters.", show_default=False)
+    ] = None,
     which: Which = "best",
-) -> ClustersReport:
-    """Show word clusters, and save them for other models (``train --clusters FILE``).
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Which words a model keeps in one cluster."""
+    from sememekit.analysis.clusters import clusters
 
-    Args:
-        run: the run folder.
-        words: show the clusters of these; without any, those with most of the text.
-        top: how many clusters to show where no words are given.
-        members: how many words of each to show, the commonest first.
-        save: a file to write all clusters to.
-        which: the best weights by validation, or the last.
-
-    Raises:
-        CheckpointError: no run, or a torn one.
-        ConfigError: its decoder has no clusters.
-        DataError: a word that the model does not know, or a file that cannot be written.
-    """
-    loaded = Run.open(run, which=which, device="cpu")
-    decoder = predictor(loaded.task, "clusters").decoder
-    found = decoder.clusters()
-    if found is None:
-        raise ConfigError(
-            f"clusters: the decoder {loaded.plan.table()['decoder']['name']!r} of {run} does not divide words into clusters; "
-            f"'self_organized' and 'class_hsm' do"
+    result = clusters(run, words=(words or "").split(), top=top, members=members, save=save, which=which)
+    if json:
+        print_json(result)
+    else:
+        rows = [
+            (cluster.number, f"{cluster.frequency:.2%}", cluster.size, " ".join(cluster.asked_for), " ".join(cluster.words))
+            for cluster in result.clusters
+        ]
+        title = (
+            f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
+            + (f", {result.empty_clusters} empty" if result.empty_clusters else "")
         )
-    vocabulary, cluster_of = loaded.vocabulary, found.numpy()
-    unknown = [word for word in words if word not in vocabulary]
-    if unknown:
-        raise DataError(
-            f"clusters: not among the {len(vocabulary):,} words of {run}: {', '.join(map(repr, unknown))}; words are looked "
-            f"up as they are spelled in {loaded.folder.file('vocabulary.tsv')}"
-        )
-    counts = vocabulary.counts.astype(np.float64)
-    sizes, loads = np.bincount(cluster_of), np.bincount(cluster_of, counts / counts.sum())
-    asked = list(dict.fromkeys(int(cluster_of[vocabulary.id(word)]) for word in words))
-    shown = asked if words else np.argsort(-loads, kind="stable")[:top].tolist()
-    if save is not None:
-        write_clusters(save, vocabulary, cluster_of)
-
-    def describe(number: int) -> WordCluster:
-        ids = np.flatnonzero(cluster_of == number)  # ids rise with falling frequency
-        return WordCluster(
-            number=number,
-            asked_for=tuple(dict.fromkeys(word for word in words if cluster_of[vocabulary.id(word)] == number)),
-            words=tuple(vocabulary.token(word) for word in ids[:members].tolist()),
-            size=len(ids),
-            frequency=float(loads[number]),
-        )
-
-    filled = sizes[sizes > 0]
-    return ClustersReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
-        num_words=len(vocabulary),
-        num_clusters=decoder.num_clusters,
-        empty_clusters=decoder.num_clusters - len(filled),
-        smallest=int(filled.min()),
-        largest=int(filled.max()),
-        clusters=tuple(describe(number) for number in shown),
-        saved=str(save) if save is not None else "",
-    )
+        if words:
+            print_table(title, ("cluster", "of the text", "words", "asked for", "commonest"), rows, numeric=5)
+        else:
+            print_table(
+                title, ("cluster", "of the text", "words", "commonest"), [(*row[:3], row[4]) for row in rows], numeric=4
+            )
+    if result.saved:
+        remark(f"clusters: {result.saved}", quiet)

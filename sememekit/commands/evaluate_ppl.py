@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Debug, Device, Dtype, EvaluationData, Json, Quiet, Run, Split, TrustCode, Which
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 
 if TYPE_CHECKING:
-    from sememekit.protocols.adaptation import Adaptation, AdaptationReport
+    from sememekit.protocols.adaptation import AdaptationReport
 
 EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --by senses",
     "sememekit evaluate-ppl runs/sdlm --cache --tune",
-    "sememekit evaluate-ppl runs/mos --dynamic --dynamic-preset mos-ptb",
+    "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
+FORMER = {
+    "--cache-preset": "cache.preset",
+    "--theta": "cache.theta",
+    "--lambda": "cache.weight",
+    "--window": "cache.window",
+    "--cache-start": "cache.start",
+    "--dynamic-preset": "dynamic.preset",
+    "--scaling": "dynamic.scaling",
+    "--dynamic-rate": "dynamic.rate",
+    "--dynamic-decay": "dynamic.decay",
+    "--dynamic-epsilon": "dynamic.epsilon",
+    "--dynamic-segment": "dynamic.segment",
+    "--statistics-tokens": "dynamic.statistics_tokens",
+    "--tune-tokens": "tune.tokens",
+}
+"""Options of earlier versions, and the setting that each is now."""
 
 
 class Grouping(StrEnum):
@@ -31,102 +46,6 @@ class Grouping(StrEnum):
 
 SHOWN_POINTS = 10
 """Rows of a grid that are printed; --json has all."""
-
-_CACHE = "Cache of what was read"
-_DYNAMIC = "Dynamic evaluation"
-_TUNING = "Tuning on the validation split"
-
-
-def complete_cache_preset(incomplete: str) -> list[str]:
-    """Names of the published settings of the cache."""
-    from sememekit.protocols import CACHE_PRESETS
-
-    return [name for name in CACHE_PRESETS if name.startswith(incomplete)]
-
-
-def complete_dynamic_preset(incomplete: str) -> list[str]:
-    """Names of the published settings of dynamic evaluation."""
-    from sememekit.protocols import DYNAMIC_PRESETS
-
-    return [name for name in DYNAMIC_PRESETS if name.startswith(incomplete)]
-
-
-Cache = Annotated[
-    bool, typer.Option("--cache", help="Mix in the words that followed similar contexts.", rich_help_panel=_CACHE)
-]
-CachePreset = Annotated[
-    str | None,
-    typer.Option(
-        "--cache-preset", help="Published: ptb, wikitext-2.", rich_help_panel=_CACHE, autocompletion=complete_cache_preset
-    ),
-]
-Theta = Annotated[
-    float | None, typer.Option("--theta", min=0.0, help="How sharply similar contexts are preferred.", rich_help_panel=_CACHE)
-]
-Lambda = Annotated[float | None, typer.Option("--lambda", help="Share of the cache, between 0 and 1.", rich_help_panel=_CACHE)]
-Window = Annotated[
-    int | None, typer.Option("--window", min=1, help="How many positions are remembered.", rich_help_panel=_CACHE)
-]
-CacheStart = Annotated[
-    Literal["history", "full-window"] | None,
-    typer.Option(
-        "--cache-start", help="As soon as there is a history, or once more than a window is read.", rich_help_panel=_CACHE
-    ),
-]
-Dynamic = Annotated[bool, typer.Option("--dynamic", help="Take a gradient step after each segment.", rich_help_panel=_DYNAMIC)]
-DynamicPreset = Annotated[
-    str | None,
-    typer.Option(
-        "--dynamic-preset",
-        help="Published: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2.",
-        rich_help_panel=_DYNAMIC,
-        autocompletion=complete_dynamic_preset,
-    ),
-]
-Scaling = Annotated[
-    Literal["krause", "mos"] | None,
-    typer.Option("--scaling", help="What rate, decay and epsilon are relative to.", rich_help_panel=_DYNAMIC),
-]
-DynamicRate = Annotated[float | None, typer.Option("--dynamic-rate", help="Rate of the steps (eta).", rich_help_panel=_DYNAMIC)]
-DynamicDecay = Annotated[
-    float | None,
-    typer.Option("--dynamic-decay", min=0.0, help="Pull back to the trained weights (lambda).", rich_help_panel=_DYNAMIC),
-]
-DynamicEpsilon = Annotated[
-    float | None, typer.Option("--dynamic-epsilon", help="Damps steps of quiet weights.", rich_help_panel=_DYNAMIC)
-]
-DynamicSegment = Annotated[
-    int | None, typer.Option("--dynamic-segment", min=1, help="Words scored before a step; 5.", rich_help_panel=_DYNAMIC)
-]
-StatisticsTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--statistics-tokens", min=1, help="Gradient statistics from so many training tokens; all.", rich_help_panel=_DYNAMIC
-    ),
-]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Find the settings that were not given, then use them.", rich_help_panel=_TUNING)
-]
-TuneTokens = Annotated[
-    int | None, typer.Option("--tune-tokens", min=2, help="Read only the first so many tokens.", rich_help_panel=_TUNING)
-]
-
-
-_CACHE_FLAGS = {
-    "--cache-preset": "preset",
-    "--theta": "theta",
-    "--lambda": "weight",
-    "--window": "window",
-    "--cache-start": "start",
-}
-_DYNAMIC_FLAGS = {
-    "--dynamic-preset": "preset",
-    "--scaling": "scaling",
-    "--dynamic-rate": "rate",
-    "--dynamic-decay": "decay",
-    "--dynamic-epsilon": "epsilon",
-    "--dynamic-segment": "segment",
-}
 
 
 def command(
@@ -142,22 +61,22 @@ def command(
         int | None, typer.Option("--batch-size", min=1, help="Columns the text is read in; 1 reads it from end to end.")
     ] = None,
     which: Which = "best",
-    cache: Cache = False,
-    cache_preset: CachePreset = None,
-    theta: Theta = None,
-    lambda_: Lambda = None,
-    window: Window = None,
-    cache_start: CacheStart = None,
-    dynamic: Dynamic = False,
-    dynamic_preset: DynamicPreset = None,
-    scaling: Scaling = None,
-    dynamic_rate: DynamicRate = None,
-    dynamic_decay: DynamicDecay = None,
-    dynamic_epsilon: DynamicEpsilon = None,
-    dynamic_segment: DynamicSegment = None,
-    statistics_tokens: StatisticsTokens = None,
-    tune: Tune = False,
-    tune_tokens: TuneTokens = None,
+    cache: Annotated[bool, typer.Option("--cache", help="Mix in the words that followed similar contexts.")] = False,
+    dynamic: Annotated[bool, typer.Option("--dynamic", help="Take a gradient step after each segment.")] = False,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Find their settings that were not chosen on valid, then use them.")
+    ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SLOT.KEY=VALUE",
+            help="cache.preset (ptb, wikitext-2), theta, weight (lambda), window, start; dynamic.preset (awd-ptb, "
+            "awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2), rate, decay, epsilon, scaling, segment, "
+            "statistics_tokens; tune.tokens. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     device: Device = "auto",
     dtype: Dtype = None,
     json: Json = False,
@@ -167,26 +86,12 @@ def command(
 ) -> None:
     """Perplexity under the one protocol of docs/perplexity.md, with its signature.
 
-    With --cache or --dynamic the model learns from the text as it reads; the run stays as it is.
+    With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
     from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.protocols.choices import read_adaptation
 
-    adaptation = adaptation_of(
-        cache={"preset": cache_preset, "theta": theta, "weight": lambda_, "window": window, "start": cache_start},
-        dynamic={
-            "preset": dynamic_preset,
-            "scaling": scaling,
-            "rate": dynamic_rate,
-            "decay": dynamic_decay,
-            "epsilon": dynamic_epsilon,
-            "segment": dynamic_segment,
-        },
-        with_cache=cache,
-        with_dynamic=dynamic,
-        tune=tune,
-        tune_tokens=tune_tokens,
-        statistics_tokens=statistics_tokens,
-    )
+    adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     with progress_bars(quiet) as show:
         report = evaluate_ppl(
             run,
@@ -207,64 +112,14 @@ def command(
     skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
     print_fields(f"Perplexity of {run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
-        print_adaptation(report.adaptation)
+        _print_adaptation(report.adaptation)
     for grouping, groups in (report.groups or {}).items():
         rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in groups]
         print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
     say(f"signature: {report.signature}")
 
 
-def adaptation_of(
-    *,
-    cache: dict[str, Any],
-    dynamic: dict[str, Any],
-    with_cache: bool,
-    with_dynamic: bool,
-    tune: bool,
-    tune_tokens: int | None,
-    statistics_tokens: int | None,
-) -> Adaptation | None:
-    """What the flags ask for; None where the model is to stay as it is. A flag without the one it belongs to is refused."""
-    given = {flag for flag, name in _CACHE_FLAGS.items() if cache[name] is not None}
-    given |= {flag for flag, name in _DYNAMIC_FLAGS.items() if dynamic[name] is not None}
-    given |= {"--statistics-tokens"} if statistics_tokens is not None else set()
-    needed = (
-        ("--cache", with_cache, given & _CACHE_FLAGS.keys()),
-        ("--dynamic", with_dynamic, given - _CACHE_FLAGS.keys()),
-        ("--cache, --dynamic or both", with_cache or with_dynamic, {"--tune"} if tune else set()),
-        ("--tune", tune, {"--tune-tokens"} if tune_tokens is not None else set()),
-    )
-    for flag, there, wanting in needed:
-        if wanting and not there:
-            fail_usage(f"{', '.join(sorted(wanting))} is of no use without {flag}")
-    weight, rate, epsilon = cache["weight"], dynamic["rate"], dynamic["epsilon"]
-    if weight is not None and not 0.0 < weight < 1.0:
-        fail_usage(f"--lambda must be between 0 and 1, given {weight}")
-    for flag, value in (("--dynamic-rate", rate), ("--dynamic-epsilon", epsilon)):
-        if value is not None and not value > 0.0:
-            fail_usage(f"{flag} must be greater than 0, given {value}")
-    if not with_cache and not with_dynamic:
-        return None
-    from sememekit.protocols import CacheGrid, DynamicGrid, cache_settings, dynamic_settings
-    from sememekit.protocols.adaptation import Adaptation, Tuning
-
-    tuning = None
-    if tune:
-        fixed = {"thetas": cache["theta"], "weights": cache["weight"], "windows": cache["window"]}
-        cache_grid = CacheGrid(**{name: (value,) for name, value in fixed.items() if value is not None})
-        cache_grid = cache_grid.model_copy(update={"start": cache["start"] or cache_grid.start})
-        kept = {"rates": dynamic["rate"], "decays": dynamic["decay"]}
-        dynamic_grid = DynamicGrid(**{name: (1.0,) for name, value in kept.items() if value is not None})
-        tuning = Tuning(tokens=tune_tokens, cache=cache_grid, dynamic=dynamic_grid)
-    return Adaptation(
-        cache=cache_settings(**cache) if with_cache else None,
-        dynamic=dynamic_settings(**dynamic) if with_dynamic else None,
-        tuning=tuning,
-        statistics_tokens=statistics_tokens,
-    )
-
-
-def print_adaptation(report: AdaptationReport) -> None:
+def _print_adaptation(report: AdaptationReport) -> None:
     """The settings in use, and the grid that they were found on."""
     tuning = report.tuning
     if tuning is not None:

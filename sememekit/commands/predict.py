@@ -1,80 +1,57 @@
-"""``sememekit predict``: the labels of texts, and what every user of a trained classifier starts from."""
+"""The subcommand predict; the plain function is ``sememekit.analysis.predict.predict``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
-from sememekit.config import Record
-from sememekit.errors import DataError
-from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import Which
+import typer
 
-_LINES_AT_ONCE = 1024
+from sememekit.commands._lines import lines_of
+from sememekit.commands._options import Debug, Device, Errors, Json, Run, TrustCode, Which
+from sememekit.commands._render import print_json, say
+
+EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 
 
-class Prediction(Record):
-    """What a model makes of an example.
+def command(
+    run: Run,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A text a line, or a pair with TAB between; stdin unless given.")
+    ] = None,
+    which: Which = "best",
+    errors: Errors = "strict",
+    device: Device = "auto",
+    json: Json = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """The label of each line and the probability of every label, TAB between; a header names the columns.
 
-    Attributes:
-        line: of the input, from 1.
-        label: the likeliest.
-        probabilities: label -> probability.
+    A blank line of the input is a blank line of the output, so that line N of the file is line N + 1 of the table.
     """
+    from sememekit.analysis.predict import PredictionReport, predict
 
-    line: int
-    label: str
-    probabilities: dict[str, float]
+    read = 0
 
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for line in lines_of(file, errors):
+            read += 1
+            yield line
 
-class PredictionReport(Record):
-    """All predictions of a call."""
-
-    run: str
-    checkpoint: str
-    labels: tuple[str, ...]
-    predictions: tuple[Prediction, ...]
-
-
-def predict(
-    run: Path, lines: Iterable[str], *, which: Which = "best", device: str = "auto"
-) -> tuple[Classifier, Iterator[Prediction]]:
-    """Labels of texts, a line each; the texts of a pair have TAB between.
-
-    Args:
-        run: the run folder.
-        lines: an example each; blank lines give nothing and are counted.
-        which: the best weights by validation, or the last.
-        device: ``auto``, ``cpu`` or ``cuda``.
-
-    Returns:
-        the model, and a prediction for each line in order, 1,024 lines read at once.
-
-    Raises:
-        CheckpointError, ConfigError, DataError: as :func:`load_classifier` and :meth:`Classifier.probabilities`.
-    """
-    classifier = load_classifier(run, which=which, device=device)
-    return classifier, _predictions(classifier, lines)
-
-
-def _predictions(classifier: Classifier, lines: Iterable[str]) -> Iterator[Prediction]:
-    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    wanted = len(classifier.texts)
-    while block := list(islice(numbered, _LINES_AT_ONCE)):
-        examples = []
-        for number, line in block:
-            parts = line.split("\t")
-            if len(parts) != wanted:
-                needed = "one text a line, without TAB" if wanted == 1 else f"{' TAB '.join(classifier.texts)} on a line"
-                raise DataError(f"line {number}: {len(parts)} texts with TAB between; this model takes {needed}")
-            for name, part in zip(classifier.texts, parts, strict=True):
-                if not part.strip():
-                    raise DataError(f"line {number}: the {name} is empty; a text needs a word at least")
-            examples.append(tuple(parts))
-        for (number, _), row in zip(block, classifier.probabilities(examples), strict=True):
-            yield Prediction(
-                line=number,
-                label=classifier.labels[int(row.argmax())],
-                probabilities=dict(zip(classifier.labels, row.tolist(), strict=True)),
-            )
+    classifier, predictions = predict(run, counted(), which=which, device=device)
+    if json:
+        checkpoint, labels = classifier.run.snapshot, classifier.labels
+        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
+        return
+    first = next(predictions, None)  # the first lines are read before anything is written
+    say("label", *classifier.labels, sep="\t")
+    written = 0
+    for row in predictions if first is None else chain([first], predictions):
+        say("\n" * (row.line - written - 1), end="")
+        say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
+        written = row.line
+    say("\n" * (read - written), end="")

@@ -1,54 +1,141 @@
-"""``sememekit train``: from a recipe's table to a run folder."""
+"""``sememekit train``: from what was typed, a recipe's table, to a run folder."""
 
 from __future__ import annotations
 
+import json as json_module
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ConfigDict
+import typer
 
-from sememekit.config import Record
-from sememekit.reports.run import report as write_report
-from sememekit.runs.training import open_training
-from sememekit.tasks.base import VectorCoverage
-from sememekit.training import EpochReport, Report, StopReport
-from sememekit.training.progress import ending_text
-from sememekit.training.signals import stop_signals
-from sememekit.training.tensorboard import TensorBoardLog
+from sememekit.commands._exit import STOPPED, fail_usage
+from sememekit.commands._options import (
+    Debug,
+    DeviceIfGiven,
+    Dtype,
+    Json,
+    Overrides,
+    Quiet,
+    Recipe,
+    SeedIfGiven,
+    TrustCode,
+    names_of,
+)
+from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
+from sememekit.commands._tables import typed_table
+
+if TYPE_CHECKING:
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.training import Report
+
+EXAMPLES = (
+    "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
+    "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
+    "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
+    "sememekit train --task headline --data data/headlines --out runs/headlines",
+    "sememekit train --out runs/sdlm --resume",
+    "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
+)
 
 
-class TrainReport(Record):
-    """What a training command did.
+PLACES = {
+    "data": ("data", "path"),
+    "graph": ("graph", "path"),
+    "clusters": ("clusters", "path"),
+    "vectors": ("task", "vectors"),
+    "augment": ("data", "augment"),
+    "seed": ("run", "seed"),
+    "device": ("run", "device"),
+    "dtype": ("run", "dtype"),
+}
+"""Where the value of an option goes in the table of a run."""
+VARIANTS = ("task", "encoder", "decoder")
 
-    Attributes:
-        run: the run folder.
-        epochs: epochs done in all, earlier calls included.
-        metric: the headline metric, such as "perplexity" or "accuracy".
-        best_valid: best value of it on validation.
-        best_epoch: the epoch of it.
-        tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
-        parameters: how many numbers are learnt, shared ones once.
-        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
-        remarks: what was given and changes nothing in this model.
-        finished: why training ended, or an empty string.
-        stopped: whether a signal ended it, with a checkpoint to resume from.
+
+def command(
+    recipe: Recipe = None,
+    task: Annotated[str | None, typer.Option("--task", help="What to learn.", autocompletion=names_of("tasks:TASKS"))] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            help="What reads the context: a name or package.module:Class.",
+            autocompletion=names_of("encoders:ENCODERS"),
+        ),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            "--decoder",
+            help="What predicts the word: a name or package.module:Class.",
+            autocompletion=names_of("decoders:DECODERS"),
+        ),
+    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="Word vectors that a classifier of texts begins with.", show_default=False)
+    ] = None,
+    clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
+    augment: Annotated[
+        Path | None,
+        typer.Option(
+            "--augment", help="What fooled another model, to learn from as well (examples.jsonl).", show_default=False
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="Begin with the best weights and the plan of this run.", show_default=False),
+    ] = None,
+    overrides: Overrides = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out where it stopped.")] = False,
+    print_plan: Annotated[bool, typer.Option("--print-plan", help="Print every setting as JSON and train nothing.")] = False,
+    seed: SeedIfGiven = None,
+    device: DeviceIfGiven = None,
+    dtype: Dtype = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    trust_code: TrustCode = False,
+    debug: Debug = False,
+) -> None:
+    """Train a model; the folder that it leaves is all that the other commands need.
+
+    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
+    --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
+    worse than the start is kept.
     """
+    below = None
+    if start_from is not None:
+        from sememekit.runs.training import table_of_run
 
-    model_config = ConfigDict(allow_inf_nan=True)  # runs of older versions may have diverged and yet be finished
+        below = table_of_run(start_from)
+    table = typed_table(locals(), PLACES, VARIANTS, below)
+    if print_plan:
+        from sememekit.runs.plan import read_plan
 
-    run: str
-    epochs: int
-    metric: str
-    best_valid: float | None
-    best_epoch: int
-    tokens_per_second: float
-    parameters: int
-    vectors: VectorCoverage | None = None
-    remarks: tuple[str, ...] = ()
-    finished: str
-    stopped: bool
+        say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        return
+    if out is None:
+        fail_usage("missing option '--out': the folder of the run")
+    hint(f"metrics: {out}/metrics.jsonl", quiet)
+    with training_progress(quiet) as show:
+        report = train(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
+    if json:
+        print_json(report)
+    else:
+        unit = "examples" if report.metric == "accuracy" else "tokens"
+        shown = {f"{unit}_per_second" if name == "tokens_per_second" else name: value for name, value in dict(report).items()}
+        shown["vectors"] = report.vectors.sentence() if report.vectors is not None else None
+        shown["remarks"] = "; ".join(report.remarks) or None
+        print_fields(f"Trained: {out}", shown)
+    if report.stopped:
+        remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
+        raise typer.Exit(STOPPED)
+    streams = table.get("task", {}).get("name", "language_model") == "language_model"
+    hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
 
 
 def train(
@@ -76,6 +163,14 @@ def train(
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the run is going nowhere.
     """
+    from sememekit.reports.run import report as write_report
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.runs.training import open_training
+    from sememekit.training import EpochReport, StopReport
+    from sememekit.training.progress import ending_text
+    from sememekit.training.signals import stop_signals
+    from sememekit.training.tensorboard import TensorBoardLog
+
     out = Path(out)
     with ExitStack() as held:
         asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())

@@ -4,7 +4,14 @@ from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recip
 from sememekit.config.records import Record
 from sememekit.config.resources import resources_folder
 from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
-from sememekit.config.tables import USUAL_VARIANTS, apply_overrides, choose_variant, merge_tables, named_variants
+from sememekit.config.tables import (
+    USUAL_VARIANTS,
+    apply_overrides,
+    choose_variant,
+    merge_tables,
+    named_variants,
+    read_overrides,
+)
 from sememekit.config.variants import check_code, load_variant, trusting_code
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "named_variants",
     "names_in",
     "nearest",
+    "read_overrides",
     "read_settings",
     "recipe_names",
     "resources_folder",

@@ -14,7 +14,10 @@ from sememekit.errors import ConfigError
 ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
 """The tables of recipes that describe an attack instead of a training."""
 
-SLOTS = ("claim", "data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
+RUN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
+"""The tables that ``--set`` may change."""
+
+SLOTS = ("claim", *RUN_SLOTS)
 """The tables that a recipe may have."""
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
@@ -121,17 +124,28 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
-def _split_override(override: str) -> tuple[list[str], Any]:
+def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
+    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings.
+
+    Raises:
+        ConfigError: for an override that is not ``slot.key=value``, or another slot.
+    """
+    table: Table = {}
+    for override in overrides:
+        (slot, *keys), value = _split_override(override, slots)
+        table.setdefault(slot, {})[".".join(keys)] = value
+    return table
+
+
+def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[list[str], Any]:
     """``encoder.hidden_size=200`` as ``(["encoder", "hidden_size"], 200)``."""
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
     if not equals or len(keys) < 2 or not all(keys):
-        raise ConfigError(f"--set {override!r}: expected slot.key=value, for example encoder.hidden_size=200")
-    allowed = [slot for slot in SLOTS if slot != "claim"]
-    if keys[0] not in allowed:
-        raise ConfigError(
-            f"--set {override!r}: unknown slot {keys[0]!r}{nearest(keys[0], allowed)}; allowed: {', '.join(allowed)}"
-        )
+        example = "encoder.hidden_size=200" if slots is RUN_SLOTS else f"{slots[0]}.KEY=VALUE"
+        raise ConfigError(f"--set {override!r}: expected slot.key=value, for example {example}")
+    if keys[0] not in slots:
+        raise ConfigError(f"--set {override!r}: unknown slot {keys[0]!r}{nearest(keys[0], slots)}; allowed: {', '.join(slots)}")
     return keys, _read_value(text.strip())
 
 

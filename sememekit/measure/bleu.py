@@ -131,7 +131,7 @@ class _Distance:
 
         self._smoothing = settings.smoothing
         # Counting alone; "add-k" would add to the counts themselves, and without an effective order sacrebleu complains.
-        self._bleu = BLEU(tokenize="none", force=True, smooth_method="none", effective_order=True)
+        self._bleu = BLEU(tokenize="none", smooth_method="none", effective_order=True)
         self._cut = English().segment if settings.tokenizer == "english" else str.split
 
     def words(self, text: str) -> str:

@@ -202,7 +202,7 @@ def _tuned(reader: Reader, data: PreparedData, tuning: Tuning, columns: int, pro
             progress("settings of the steps", number, len(candidates))
         dynamic_points = tuple(sorted(points, key=lambda point: math.inf if point.perplexity is None else point.perplexity))
         if dynamic_points[0].perplexity is None:
-            raise ConfigError(f"no rate of the grid around {steps.rate:g} worked; use a smaller --dynamic-rate")
+            raise ConfigError(f"no rate of the grid around {steps.rate:g} worked; use a smaller --set dynamic.rate")
         steps = dynamic_points[0].settings
         edges += _edges("dynamic rate", steps.rate, [candidate.rate for candidate in candidates])
         edges += _edges("dynamic decay", steps.decay, [candidate.decay for candidate in candidates])

@@ -179,6 +179,8 @@ def test_goals() -> None:
     assert goal.aim(2, generator).target == 0
     assert goal.aim(0, generator).target == 2
     assert {goal.aim(1, generator).target for _ in range(20)} == {0, 2}
+    chance = build_goal(plan_of(goal={"name": "targeted"}), labels)
+    assert {chance.aim(1, generator).target for _ in range(20)} == {0, 2}, "without targets, any label but its own"
     aim = goal.aim(2, generator)
     probabilities = np.array([[0.3, 0.4, 0.3], [0.5, 0.2, 0.3]])
     np.testing.assert_array_equal(aim.scores(probabilities), [0.3, 0.5])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from sememekit.attack import Document
+from sememekit.attack.searches.base import Search
+from sememekit.attack.searches.beam import Beam
 from sememekit.attack.searches.greedy import Greedy
 from sememekit.attack.searches.pso import ParticleSwarm
 from sememekit.attack.searches.random_search import RandomSearch
@@ -52,6 +54,24 @@ def test_a_swarm_gathers_round_what_is_best() -> None:
     assert gathered[-1] > 0.9
 
 
+def test_the_swarm_follows_itself_first_and_its_leader_later() -> None:
+    """P1 falls from 1 to 0 and P2 rises from 0 to 1. A word that agrees with the particle's best alone is taken with 1/2."""
+    space = space_of("good bad", most=1)
+    run = swarm(population=600, iterations=2, inertia=(0.0, 0.0), moves=(1.0, 0.0)).run(space, 0.0, np.random.default_rng(0))
+    favourite = np.array([2, 0], dtype=np.int16)
+
+    def score(rows: Rows) -> np.ndarray:
+        return np.where((rows == favourite).all(axis=1), 1.0, 0.1 * (rows > 0).sum(axis=1))
+
+    first = run.send(score(next(run)))
+    others = ~(first == favourite).all(axis=1)
+    assert 200 < others.sum() < 400, "P2 = 0: nobody has joined the leader"
+    later = run.send(score(first))
+    # P2 = 1/2; of four equal ways to take two words one is to keep both, and one is taken back in half of the cases.
+    assert (later[others] != first[others]).any(axis=1).mean() == pytest.approx(0.5 * 0.625, abs=0.06)
+    assert (later[~others] == favourite).all()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("good bad", 0.0), ("good bad slow end", 0.5), ("good bad slow end . . . .", 0.75)]
 )
@@ -89,6 +109,32 @@ def test_without_rescan_words_are_changed_by_falling_gain() -> None:
         except StopIteration:
             break
     assert changed == [{2}, {2, 3}, {0, 2, 3}, {0, 1, 2, 3}]
+
+
+def asked_by(search: Search, space: Space, score: Any) -> list[Rows]:
+    run = search.run(space, 0.0, np.random.default_rng(0))
+    rows = [next(run)]
+    while True:
+        try:
+            rows.append(run.send(score(rows[-1])))
+        except StopIteration:
+            return rows
+
+
+def test_a_wide_beam_asks_every_text_once() -> None:
+    space = space_of("slow film good", most=2)
+    asked = asked_by(Beam(Beam.Settings(width=1000)), space, lambda rows: np.zeros(len(rows)))
+    assert [len(rows) for rows in asked] == [2 + 2 + 3, 2 * 2 + 2 * 3 + 2 * 3]
+    assert len(np.unique(np.concatenate(asked), axis=0)) == space.num_points()
+
+
+def test_a_beam_takes_scores_that_differ_by_rounding_for_equal() -> None:
+    """The first of equals stays, whatever the last bits of a probability say."""
+    space = space_of("slow film", most=2)
+    kept = asked_by(Beam(Beam.Settings(width=1)), space, lambda rows: 0.5 + 3e-6 * np.arange(len(rows)) / len(rows))
+    assert [row.tolist() for row in kept[1]] == [[1, 1], [1, 2]]
+    kept = asked_by(Beam(Beam.Settings(width=1)), space, lambda rows: 0.5 + 3e-3 * np.arange(len(rows)))
+    assert [row.tolist() for row in kept[1]] == [[1, 2], [2, 2]]
 
 
 def test_random_texts_have_every_number_of_changes_alike() -> None:

@@ -158,38 +158,43 @@ def test_a_context_that_says_nothing_is_one_line(place: Path) -> None:
 
 def test_a_cache_and_steps_as_a_person_types_them(place: Path) -> None:
     run = str(place / "softmax")
-    cache = ["evaluate-ppl", run, "--cache", "--theta", "0.5", "--window", "30"]
-    result = runner.invoke(app, [*cache, "--cache-preset", "ptb", "--json"])
+    cache = ["evaluate-ppl", run, "--cache", "--set", "cache.theta=0.5", "--set", "cache.window=30"]
+    result = runner.invoke(app, [*cache, "--set", "cache.preset=ptb", "--json"])
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["adaptation"]["cache"] == {"theta": 0.5, "weight": 0.1, "window": 30, "start": "history"}
-    tuned = runner.invoke(app, [*cache, "--tune", "--tune-tokens", "60"])
+    tuned = runner.invoke(app, [*cache, "--tune", "--set", "tune.tokens=60"])
     assert tuned.exit_code == 0, tuned.stderr
     assert "the best 7 of" not in tuned.stdout
     assert "Cache: 7 settings on" in " ".join(tuned.stdout.split())
     assert "perplexity as trained" in tuned.stdout
     assert "best at the edge of what was tried" in tuned.stderr
-    steps = ["evaluate-ppl", run, "--dynamic", "--statistics-tokens", "220"]
-    result = runner.invoke(app, [*steps, "--dynamic-preset", "mos-ptb", "--dynamic-rate", "0.01", "--json"])
+    steps = ["evaluate-ppl", run, "--dynamic", "--set", "dynamic.statistics_tokens=220"]
+    result = runner.invoke(app, [*steps, "--set", "dynamic.preset=mos-ptb", "--set", "dynamic.rate=0.01", "--json"])
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)["adaptation"]
     assert (report["dynamic"]["scaling"], report["dynamic"]["rate"], report["statistics_batches"]) == ("mos", 0.01, 1)
-    assert "the same in krause scaling" in runner.invoke(app, [*steps, "--scaling", "mos"]).stdout
+    assert "the same in krause scaling" in runner.invoke(app, [*steps, "--set", "dynamic.scaling=mos"]).stdout
 
 
 @pytest.mark.parametrize(
     ("flags", "code", "fragments"),
     [
-        (["--theta", "0.3"], 2, ["--theta is of no use without --cache"]),
-        (["--cache", "--dynamic-rate", "1"], 2, ["--dynamic-rate is of no use without --dynamic"]),
-        (["--tune"], 2, ["--tune is of no use without --cache, --dynamic or both"]),
-        (["--cache", "--tune-tokens", "9"], 2, ["--tune-tokens is of no use without --tune"]),
-        (["--cache", "--lambda", "1"], 2, ["--lambda must be between 0 and 1, given 1.0"]),
-        (["--dynamic", "--dynamic-rate", "0"], 2, ["--dynamic-rate must be greater than 0"]),
-        (["--dynamic", "--dynamic-epsilon", "-1"], 2, ["--dynamic-epsilon must be greater than 0"]),
-        (["--cache", "--cache-preset", "wt2"], 1, ["'wt2'", "ptb, wikitext-2"]),
-        (["--dynamic", "--dynamic-preset", "wt2"], 1, ["'wt2'", "mos-wikitext-2"]),
-        (["--dynamic", "--dynamic-preset", "mos-ptb", "--scaling", "krause"], 1, ["'mos'", "'krause'"]),
+        (["--set", "cache.theta=0.3"], 1, ["--set cache.theta: of no use without --cache"]),
+        (["--cache", "--set", "dynamic.rate=1"], 1, ["--set dynamic.rate: of no use without --dynamic"]),
+        (["--tune"], 1, ["--tune: of no use without --cache, --dynamic or both"]),
+        (["--cache", "--set", "tune.tokens=9"], 1, ["--set tune.tokens: of no use without --tune"]),
+        (["--cache", "--set", "cache.weight=1"], 1, ["--set cache: key 'weight'", "less than 1", "given 1"]),
+        (["--cache", "--set", "cache.window=few"], 1, ["--set cache: key 'window'", "given 'few'"]),
+        (["--dynamic", "--set", "dynamic.rate=0"], 1, ["--set dynamic: key 'rate'", "greater than 0"]),
+        (["--dynamic", "--set", "dynamic.epsilon=-1"], 1, ["--set dynamic: key 'epsilon'", "greater than 0"]),
+        (["--cache", "--set", "cache.thetta=1"], 1, ["unknown key 'thetta'", "did you mean 'theta'", "preset"]),
+        (["--cache", "--set", "cahce.theta=1"], 1, ["unknown slot 'cahce'", "did you mean 'cache'"]),
+        (["--cache", "--set", "cache.preset=wt2"], 1, ["'wt2'", "ptb, wikitext-2"]),
+        (["--dynamic", "--set", "dynamic.preset=wt2"], 1, ["'wt2'", "mos-wikitext-2"]),
+        (["--dynamic", "--set", "dynamic.preset=mos-ptb", "--set", "dynamic.scaling=krause"], 1, ["'mos'", "'krause'"]),
+        (["--cache", "--theta", "0.3"], 2, ["--theta is a setting now: --set cache.theta=VALUE", "--help"]),
+        (["--dynamic", "--dynamic-preset=mos-ptb"], 2, ["--dynamic-preset is a setting now: --set dynamic.preset=VALUE"]),
     ],
 )
 def test_flags_that_make_no_sense_together_are_refused(place: Path, flags: list[str], code: int, fragments: list[str]) -> None:

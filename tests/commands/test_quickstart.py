@@ -15,20 +15,19 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from sememekit.commands._side_by_side import _in_words_of_quickstart, _stopped_before_it_began
 from sememekit.commands.quickstart import (
     CONTEXTS,
     MODELS,
     QuickstartSettings,
     _begin,
     _command,
-    _in_words_of_quickstart,
-    _stopped_before_it_began,
     quickstart,
 )
-from sememekit.commands.train import TrainReport
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
+from sememekit.runs.train_report import TrainReport
 from tests.pages import check_page
 
 WORDS = (
@@ -129,10 +128,9 @@ def test_its_files_are_written_whole_or_not_at_all(
         real(source, target)
 
     trained: dict[str, TrainReport] = {}
-    module = "sememekit.commands.quickstart"
-    monkeypatch.setattr(f"{module}._train_all", lambda *rest: trained)
-    monkeypatch.setattr(f"{module}.CONTEXTS", ())
-    monkeypatch.setattr(f"{module}.report_page", lambda report: "a page")
+    monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest: trained)
+    monkeypatch.setattr("sememekit.commands.quickstart.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.os.replace", replace)
         with pytest.raises(KilledError):
@@ -217,7 +215,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("the signal is obeyed at once")
 
-    monkeypatch.setattr("sememekit.commands.quickstart.preprocess", interrupted)
+    monkeypatch.setattr("sememekit.commands._quickstart_steps.preprocess", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
     assert report.stopped

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.commands._attack import attack_table
+from sememekit.commands import attack, train
 from sememekit.commands._program import app
-from sememekit.commands._train import training_table
+from sememekit.commands._tables import typed_table
 
 RECIPE = """# A recipe.
 [data]
@@ -28,6 +28,10 @@ seed = 5
 runner = CliRunner()
 
 
+def training_table(**options: object) -> dict[str, dict[str, object]]:
+    return typed_table(options, train.PLACES, train.VARIANTS)
+
+
 @pytest.fixture
 def recipe(tmp_path: Path) -> str:
     path = tmp_path / "mine.toml"
@@ -36,12 +40,10 @@ def recipe(tmp_path: Path) -> str:
 
 
 def test_flags_come_after_the_recipe_and_overrides_last(recipe: str) -> None:
-    table = training_table(
-        recipe,
-        {"decoder": "sdlm", "encoder": "lstm"},
-        {"data": Path("other"), "graph": Path("pd.graph"), "clusters": Path("words.json"), "seed": 7, "device": "cpu"},
-        ["encoder.hidden_size=16", "run.seed=8", "decoder.num_bases=2"],
-    )
+    typed = {"decoder": "sdlm", "encoder": "lstm", "data": Path("other"), "graph": Path("pd.graph")}
+    typed |= {"clusters": Path("words.json"), "seed": 7, "device": "cpu", "dtype": None}
+    overrides = ["encoder.hidden_size=16", "run.seed=8", "decoder.num_bases=2"]
+    table = training_table(recipe=recipe, overrides=overrides, **typed)
     assert table["encoder"] == {"name": "lstm", "hidden_size": 16}
     assert table["decoder"] == {"name": "sdlm", "num_bases": 2}
     assert table["data"] == {"path": "other", "prepare": "sememekit preprocess peoples-daily --out data/pd"}
@@ -51,7 +53,7 @@ def test_flags_come_after_the_recipe_and_overrides_last(recipe: str) -> None:
 
 
 def test_without_recipe_and_flags_the_table_is_empty() -> None:
-    assert training_table(None, {}, {}, []) == {}
+    assert training_table(recipe=None, overrides=None) == {}
 
 
 def test_the_plan_is_printed_whole(recipe: str) -> None:
@@ -68,10 +70,10 @@ def test_a_printed_plan_trains_the_same(recipe: str, tmp_path: Path) -> None:
     from sememekit.commands.recipes import toml_text
     from sememekit.runs.plan import read_plan
 
-    plan = read_plan(training_table(recipe, {}, {}, []), "mine").table()
+    plan = read_plan(training_table(recipe=recipe), "mine").table()
     again = tmp_path / "again.toml"
     again.write_text("# Again.\n" + toml_text(plan), encoding="utf-8")
-    assert read_plan(training_table(str(again), {}, {}, []), "again").table() == plan
+    assert read_plan(training_table(recipe=str(again)), "again").table() == plan
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,10 @@ def test_a_wrong_setting_gives_one_clear_line(arguments: list[str], fragments: l
 
 def test_a_variant_chosen_with_set_keeps_what_the_flags_say() -> None:
     """The file of --vectors goes into the slot whose variant --set chooses; one must not erase the other."""
-    table = training_table(
-        None,
-        {"encoder": "gru"},
-        {"vectors": Path("glove.txt")},
-        ["task.name=nli", "encoder.dropout=0.5", "encoder.name=bilstm"],
-    )
+    overrides = ["task.name=nli", "encoder.dropout=0.5", "encoder.name=bilstm"]
+    table = training_table(encoder="gru", vectors=Path("glove.txt"), overrides=overrides)
     assert table["task"] == {"name": "nli", "vectors": "glove.txt"}
     assert table["encoder"] == {"name": "bilstm", "dropout": 0.5}
-    table = attack_table(None, {}, {"vectors": Path("glove.txt")}, None, ["candidates.delta=0.4", "candidates.name=embedding"])
+    options = {"vectors": Path("glove.txt"), "overrides": ["candidates.delta=0.4", "candidates.name=embedding"]}
+    table = typed_table(options, attack.PLACES, attack.VARIANTS)
     assert table["candidates"] == {"name": "embedding", "path": "glove.txt", "delta": 0.4}

@@ -55,7 +55,8 @@ def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
     answers = ["i do n't know ."] * 5 + ["rubbish"]
     report = dialogue_bleu([answers], [["I don't know."]])
     assert [side.value for side in (*report.precision, *report.recall)] == pytest.approx([1.0] * 8)
-    assert "top:5" in report.signature
+    assert "top:5|refs:1|" in report.signature
+    assert "|refs:1-3|" in dialogue_bleu([["a"]] * 3, [["a"], ["a", "b", "c"], ["a", "b"]]).signature
     assert dialogue_bleu([["<unk>"]], [["<unk>"]]).precision[0].value < 1, "not knowing earns nothing"
     assert dialogue_bleu([[""]], [["a"]]).precision[0].value == 0
 

@@ -28,5 +28,7 @@ def test_the_interval_stays_inside() -> None:
     assert wilson_interval(0, 20)[0] == 0
     assert wilson_interval(20, 20)[1] == 1
     assert 0.8 < wilson_interval(20, 20)[0] < 1
-    with pytest.raises(ValueError, match="3 of 2"):
-        wilson_interval(3, 2)
+    assert wilson_interval(1, 1)[0] == pytest.approx(1 / (1 + 1.959964**2), rel=1e-6)
+    for correct, total in ((3, 2), (-1, 2), (0, 0)):
+        with pytest.raises(ValueError, match=f"{correct} of {total}"):
+            wilson_interval(correct, total)

@@ -64,6 +64,7 @@ def test_several_references_summed_by_f1() -> None:
 def test_the_cap_counts_bytes_of_what_was_written() -> None:
     settings = RougeSettings(byte_cap=7, statistic="recall")
     assert rouge(["aaa bbb ccc"], [["ccc aaa bbb"]], settings).rouge1.value == pytest.approx(2 / 3)
+    assert rouge(["abc"], [["a"]], RougeSettings(unit="character", byte_cap=1, statistic="recall")).rouge1.value == 1.0
     chars = RougeSettings(unit="character", byte_cap=7, statistic="recall")
     assert rouge(["一二三"], [["一二三"]], chars).rouge1.value == pytest.approx(2 / 3), "a torn character is dropped"
 

@@ -31,7 +31,7 @@ def test_the_gold_segmentation_is_right_and_one_of_no_common_word_is_all_wrong()
     nothing = count_words(gold, [["一", "二三", "四"], ["五六"]]).scores()
     assert (nothing.right, nothing.precision, nothing.recall, nothing.f1) == (0, 0.0, 0.0, 0.0)
     empty = count_words([], []).scores()
-    assert (empty.sentences, empty.f1) == (0, 0.0)
+    assert (empty.sentences, empty.precision, empty.recall, empty.f1, empty.f1_low, empty.f1_high) == (0, 0, 0, 0, 0, 0)
 
 
 def test_other_texts_and_other_numbers_of_sentences_are_refused() -> None:
@@ -64,4 +64,5 @@ def test_random_words_have_the_rate_that_is_asked_for() -> None:
     cut = random_words(text, 0.25, np.random.default_rng(1))
     assert boundary_rate([cut]) == pytest.approx(0.25, abs=0.03)
     assert boundary_rate([["一"], []]) == 0.0
+    assert boundary_rate([["一", "二"], ["三四五"]]) == pytest.approx(1 / 3), "one place of 1 + 2"
     assert random_words(text, 1.0, np.random.default_rng(1)) == list(text)

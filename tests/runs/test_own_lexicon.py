@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sememekit.analysis.explain_label import explain_label
-from sememekit.commands.predict import predict
+from sememekit.analysis.predict import predict
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData

@@ -12,7 +12,6 @@ from sememekit.config import load_variant
 from sememekit.data.batching import evaluation_columns, training_columns
 from sememekit.decoders import DECODERS
 from sememekit.errors import DataError
-from sememekit.measure import Tally, perplexity_of, unigram_tally
 from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.tasks import TASKS
@@ -132,26 +131,9 @@ def test_the_loss_is_a_sum_over_predictions_and_the_state_is_detached(place: Pla
     assert not any(part.requires_grad for part in loss.carry)
 
 
-def test_ignorance_is_the_unigram_model(place: Place) -> None:
-    train = np.array([0, 0, 0, 1])
-    tally = unigram_tally(train, np.array([2, 0, 1, 2]), 3)
-    expected = -math.log(4 / 7) - math.log(2 / 7) - math.log(1 / 7)
-    assert (tally.nats, tally.count) == (pytest.approx(expected), 3)
+def test_ignorance_is_better_than_all_words_alike(place: Place) -> None:
     value = model(place).ignorant(place.data, "valid")["perplexity"]
     assert 1 < value <= len(place.data.vocabulary)
-
-
-def test_tallies_add_and_are_divided_once() -> None:
-    total = Tally(3.0, 1) + Tally(1.0, 3)
-    assert (total.mean, total.perplexity) == (1.0, pytest.approx(math.e))
-    assert math.isnan(Tally().mean)
-    assert math.isnan(Tally().perplexity)
-    assert Tally(1e6, 1).perplexity == math.inf
-    report = perplexity_of(Tally(10.0, 5), characters=8, num_bytes=24)
-    assert report.per_character == pytest.approx(math.exp(10 / 8))
-    assert report.bits_per_byte == pytest.approx(10 / math.log(2) / 24)
-    assert perplexity_of(Tally(10.0, 5)).per_character is None
-    assert perplexity_of(Tally(1e6, 5), 5, 5).perplexity == math.inf
 
 
 def test_improvement_respects_direction_threshold_and_nan() -> None:

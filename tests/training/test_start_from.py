@@ -10,8 +10,8 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._train import training_table
-from sememekit.commands.train import train
+from sememekit.commands._tables import typed_table
+from sememekit.commands.train import PLACES, VARIANTS, train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
 from sememekit.runs.training import table_of_run
@@ -30,7 +30,7 @@ def first(place: Place, tmp_path: Path) -> Path:
 
 
 def tuning(run: Path, *overrides: str) -> dict[str, dict[str, object]]:
-    return training_table("mixture/finetune", {}, {}, list(overrides), run)
+    return typed_table({"recipe": "mixture/finetune", "overrides": overrides}, PLACES, VARIANTS, table_of_run(run))
 
 
 def test_the_plan_comes_along_and_the_recipe_lies_on_top(first: Path) -> None:

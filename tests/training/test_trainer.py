@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.commands.train import TrainReport, train
+from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import CheckpointError, TrainingError
 from sememekit.runs.build import build_task, data_of, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
+from sememekit.runs.train_report import TrainReport
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place

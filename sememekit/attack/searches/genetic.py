@@ -60,9 +60,8 @@ class Genetic(Search):
             members = np.concatenate([members[best_index(scores)][None], children])
 
     def _mutate(self, rows: Rows, space: Space, generator: np.random.Generator, share: float) -> Generator[Rows, Scores, Rows]:
-        """The rows with one replacement each, or in the share of them that is drawn."""
+        """Give each row, or the share of them that is drawn, one replacement in place."""
         chosen = np.arange(len(rows)) if share == 1.0 else np.flatnonzero(generator.random(len(rows)) < share)
-        rows = rows.copy()
         if not len(chosen):
             return rows
         places = draw_places(rows[chosen], space.sizes.astype(np.float64), space, generator, revisit=self.settings.revisit)

@@ -1,0 +1,123 @@
+"""``sememekit clusters``: which words a model keeps together, as Table 3 of Shen et al. 2017 shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.run import Run, Which
+from sememekit.tasks.writing import predictor
+from sememekit.word_classes.file import write_clusters
+
+
+class WordCluster(Record):
+    """A cluster.
+
+    Attributes:
+        number: of the cluster.
+        asked_for: the words of the question that are in it.
+        words: its words by falling frequency, ``size`` in all.
+        size: how many words it has.
+        frequency: the share of the text that its words are, 0 to 1.
+    """
+
+    number: int
+    asked_for: tuple[str, ...]
+    words: tuple[str, ...]
+    size: int
+    frequency: float
+
+
+class ClustersReport(Record):
+    """The clusters of a run.
+
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        num_words, num_clusters: of the model; ``empty_clusters`` of these have no word.
+        clusters: those that were asked for, or those with most of the text.
+        saved: the file that has them all, or an empty string.
+    """
+
+    run: str
+    checkpoint: str
+    num_words: int
+    num_clusters: int
+    empty_clusters: int
+    smallest: int
+    largest: int
+    clusters: tuple[WordCluster, ...]
+    saved: str
+
+
+def clusters(
+    run: Path,
+    *,
+    words: Sequence[str] = (),
+    top: int = 10,
+    members: int = 15,
+    save: Path | None = None,
+    which: Which = "best",
+) -> ClustersReport:
+    """Show word clusters, and save them for other models (``train --clusters FILE``).
+
+    Args:
+        run: the run folder.
+        words: show the clusters of these; without any, those with most of the text.
+        top: how many clusters to show where no words are given.
+        members: how many words of each to show, the commonest first.
+        save: a file to write all clusters to.
+        which: the best weights by validation, or the last.
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: its decoder has no clusters.
+        DataError: a word that the model does not know, or a file that cannot be written.
+    """
+    loaded = Run.open(run, which=which, device="cpu")
+    decoder = predictor(loaded.task, "clusters").decoder
+    found = decoder.clusters()
+    if found is None:
+        raise ConfigError(
+            f"clusters: the decoder {loaded.plan.table()['decoder']['name']!r} of {run} does not divide words into clusters; "
+            f"'self_organized' and 'class_hsm' do"
+        )
+    vocabulary, cluster_of = loaded.vocabulary, found.numpy()
+    unknown = [word for word in words if word not in vocabulary]
+    if unknown:
+        raise DataError(
+            f"clusters: not among the {len(vocabulary):,} words of {run}: {', '.join(map(repr, unknown))}; words are looked "
+            f"up as they are spelled in {loaded.folder.file('vocabulary.tsv')}"
+        )
+    counts = vocabulary.counts.astype(np.float64)
+    sizes, loads = np.bincount(cluster_of), np.bincount(cluster_of, counts / counts.sum())
+    asked = list(dict.fromkeys(int(cluster_of[vocabulary.id(word)]) for word in words))
+    shown = asked if words else np.argsort(-loads, kind="stable")[:top].tolist()
+    if save is not None:
+        write_clusters(save, vocabulary, cluster_of)
+
+    def describe(number: int) -> WordCluster:
+        ids = np.flatnonzero(cluster_of == number)  # ids rise with falling frequency
+        return WordCluster(
+            number=number,
+            asked_for=tuple(dict.fromkeys(word for word in words if cluster_of[vocabulary.id(word)] == number)),
+            words=tuple(vocabulary.token(word) for word in ids[:members].tolist()),
+            size=len(ids),
+            frequency=float(loads[number]),
+        )
+
+    filled = sizes[sizes > 0]
+    return ClustersReport(
+        run=str(run),
+        checkpoint=loaded.snapshot,
+        num_words=len(vocabulary),
+        num_clusters=decoder.num_clusters,
+        empty_clusters=decoder.num_clusters - len(filled),
+        smallest=int(filled.min()),
+        largest=int(filled.max()),
+        clusters=tuple(describe(number) for number in shown),
+        saved=str(save) if save is not None else "",
+    )

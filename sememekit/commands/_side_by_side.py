@@ -1,0 +1,144 @@
+"""Training several models at once, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import Empty
+from typing import Any, Final
+
+from sememekit.commands.train import train
+from sememekit.errors import SememekitError, TrainingError
+from sememekit.runs.train_report import TrainReport
+from sememekit.training import Report, StepReport
+from sememekit.training.signals import held_signals, release_signals, stop_signals
+
+Progress = Callable[[str, int, int | None], None]
+
+_PATIENCE: Final = 30.0
+"""Seconds that a model being trained has for its checkpoint after it was asked to stop."""
+
+
+def train_all(
+    out: Path,
+    tables: Mapping[str, Mapping[str, Any]],
+    command: str,
+    progress: Progress,
+    on_report: Callable[[str, Report], None],
+    asked_to_stop: Callable[[], bool],
+) -> dict[str, TrainReport]:
+    """Train every model in a process of its own; a signal stops them all with checkpoints.
+
+    The processes are begun with signals held, and take any number of them for one: however often and at whatever moment a
+    terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
+
+    Raises:
+        SememekitError: what went wrong in one of them; the others were stopped.
+    """
+    context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
+    with held_signals():
+        queue = context.Queue()  # begins the process that keeps count of what is shared, which knows no SIGHUP
+    workers = {
+        name: context.Process(target=_train_one, args=(name, table, out / name, queue), daemon=True)
+        for name, table in tables.items()
+    }
+    reports: dict[str, TrainReport] = {}
+    with held_signals():
+        for worker in workers.values():
+            worker.start()
+    told = False
+    try:
+        while len(reports) < len(workers):
+            if asked_to_stop() and not told:
+                told = True
+                _tell_to_stop(workers)
+            try:
+                name, message = queue.get(timeout=0.2)
+            except Empty:
+                dead = [name for name in workers if name not in reports and workers[name].exitcode is not None]
+                if dead and not told:
+                    raise _death(out / dead[0], workers[dead[0]].exitcode, command) from None
+                reports |= {name: _stopped_before_it_began(out / name) for name in dead}
+                continue
+            match message:
+                case TrainReport():
+                    reports[name] = message
+                    if not message.stopped:
+                        progress(f"train {name}", 1, 1)
+                case SememekitError():
+                    raise _in_words_of_quickstart(message, command)
+                case _:
+                    _show(tables[name], name, message, progress)
+                    on_report(name, message)
+    finally:
+        _tell_to_stop(workers)
+        for worker in workers.values():
+            worker.join(_PATIENCE)
+    return {name: reports[name] for name in tables}
+
+
+def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any) -> None:
+    """In a process of its own: train or go on training, and send every report home. Without a parent, stop."""
+    parent = multiprocessing.parent_process()
+
+    def send(report: Report) -> None:
+        if parent is not None and not parent.is_alive():
+            raise SystemExit(1)
+        queue.put((name, report))
+
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+        release_signals()
+        try:
+            begun = (run / "plan.json").is_file()
+            report = (
+                _stopped_before_it_began(run)
+                if asked_to_stop()
+                else train(table, run, resume=begun, on_report=send, should_stop=asked_to_stop)
+            )
+            queue.put((name, report))
+        except SememekitError as error:
+            queue.put((name, error))
+
+
+def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
+    """An error of training whose advice can be typed here: quickstart resumes by itself, and begins anew with ``--fresh``."""
+    told = str(error).replace("--resume --set ", f"{command} --set ")
+    for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
+        told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
+    return type(error)(told)
+
+
+def _tell_to_stop(workers: Mapping[str, Any]) -> None:
+    for worker in workers.values():
+        if worker.is_alive():
+            worker.terminate()
+
+
+def _death(run: Path, code: int | None, command: str) -> TrainingError:
+    """The error for a process that ended and left no word."""
+    return TrainingError(
+        f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: {command}"
+    )
+
+
+def _stopped_before_it_began(run: Path) -> TrainReport:
+    """For a process that a signal met while it was still loading."""
+    return TrainReport(
+        run=str(run),
+        epochs=0,
+        metric="perplexity",
+        best_valid=None,
+        best_epoch=0,
+        tokens_per_second=0.0,
+        parameters=0,
+        finished="",
+        stopped=True,
+    )
+
+
+def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:
+    """Tell how far a model is, in batches of all epochs that it may take."""
+    if isinstance(report, StepReport):
+        epochs = table["schedule"]["epochs"]
+        progress(f"train {name}", (report.epoch - 1) * report.num_batches + report.batch, epochs * report.num_batches)

@@ -1,0 +1,53 @@
+"""From what was typed to the plain table of a run or of an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def typed_table(
+    options: Mapping[str, Any],
+    places: Mapping[str, tuple[str, ...]],
+    variants: Sequence[str],
+    below: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The recipe, then the options that name variants, then those that name things, then each ``--set``.
+
+    Args:
+        options: what was typed, None for what was not: ``recipe``, ``overrides``, the slots of ``variants`` and the options of
+            ``places``; others are left alone, so that the ``locals()`` of a command will do.
+        places: option -> the slot and the keys below it where its value goes.
+        variants: slots whose option names a variant; another name than the recipe's replaces the table of the slot whole. A
+            variant that ``overrides`` choose is chosen before any key is set.
+        below: a table that lies under the recipe.
+
+    Raises:
+        ConfigError: for a recipe or an override that cannot be read.
+    """
+    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
+
+    recipe, overrides = options.get("recipe"), options.get("overrides") or ()
+    table = load_recipe(recipe) if recipe is not None else {}
+    if below is not None:
+        table = merge_tables(below, table)
+    named = {slot: options[slot] for slot in variants if options.get(slot) is not None}
+    for slot, name in {**named, **named_variants(overrides)}.items():
+        table = choose_variant(table, slot, name)
+    for option, path in places.items():
+        if options.get(option) is not None:
+            table = _with(table, path, options[option])
+    return apply_overrides(table, overrides)
+
+
+def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """The table with a value below some keys; files as they were typed."""
+    key, *rest = path
+    if rest:
+        return {**table, key: _with(table.get(key, {}), rest, value)}
+    return {**table, key: [str(item) for item in value] if isinstance(value, list) else _plain(value)}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

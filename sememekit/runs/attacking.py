@@ -1,0 +1,214 @@
+"""An attack under way: what it attacks, by what, and what came of it so far."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sememekit.attack import (
+    Attack,
+    AttackPlan,
+    AttackResources,
+    Cutter,
+    Document,
+    Example,
+    ExampleFile,
+    ExampleResult,
+    build_candidates,
+    build_constraints,
+    build_goal,
+    build_search,
+    words_of,
+)
+from sememekit.attack.constraints.opposites import Opposites
+from sememekit.attack.folder import AttackFolder
+from sememekit.attack.report import AttackReport, Comparison
+from sememekit.errors import CheckpointError, DataError
+from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.runs.attack_notes import notes, warnings
+from sememekit.runs.victims import NamedVictim, SentenceNats
+
+
+def prepare_attack(
+    plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
+) -> tuple[Attack, dict[str, str]]:
+    """The engine with all its parts, and the hashes of what the substitutes came from."""
+    victim, words = named.victim, words_of(chosen, named.cut)
+    if victim.words is not None:
+        frequent = tuple(word for word in victim.words if word[:1].isalnum())
+    else:
+        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples, named.cut) if word[:1].isalnum()))
+    known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
+    resources = AttackResources(known, frequent, examples.field_names, nats)
+    candidates = build_candidates(plan, resources)
+    substitutes = candidates.table(words)
+    ready = Attack(
+        victim,
+        build_goal(plan, victim.labels),
+        build_search(plan),
+        build_constraints(plan, resources),
+        substitutes,
+        plan.attack,
+        named.cut,
+    )
+    return ready, candidates.sources()
+
+
+@dataclass(frozen=True)
+class OpenAttack:
+    """An attack and the folder of its results.
+
+    Attributes:
+        folder: the results so far.
+        engine: victim, goal, search, constraints and substitutes.
+        plan: its settings.
+        named: the victim.
+        nats: the language model that ranks substitutes, where there is one.
+        data: the file of the examples, as it was typed.
+        chosen: the examples to attack.
+        uncut: what is to be said of texts that were not cut.
+    """
+
+    folder: AttackFolder
+    engine: Attack
+    plan: AttackPlan
+    named: NamedVictim
+    nats: SentenceNats | None
+    data: str
+    chosen: Sequence[Example]
+    uncut: Sequence[str]
+
+    def run(self, should_stop: Callable[[], bool], progress: Callable[[str, int, int | None], None]) -> bool:
+        """Attack what is not finished yet; whether a signal came in between."""
+        done = self.folder.results()
+        left = [example for example in self.chosen if example.index not in done]
+        finished, total = len(self.chosen) - len(left), len(self.chosen)
+        progress("examples", finished, total)
+        for result in self.engine.run(left, should_stop):
+            self.folder.append(result)
+            finished += 1
+            progress("examples", finished, total)
+        if finished < total:
+            return True
+        self.folder.finish()
+        return False
+
+    def report(self, seconds: float, stopped: bool) -> tuple[AttackReport, list[ExampleResult]]:
+        """What came of it, after ``seconds`` of this call, and of each example."""
+        results = [result for _, result in sorted(self.folder.results().items())]
+        before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
+        coverage = coverage_of(result.space for result in results if result.space is not None)
+        opposites = sum(part.num_pairs for part in self.engine.constraints if isinstance(part, Opposites))
+        report = AttackReport(
+            folder=str(self.folder.path),
+            victim=self.named.victim.name,
+            data=self.data,
+            preset=self.plan.attack.preset,
+            goal=self.plan.goal.name,
+            search=self.plan.search.name,
+            candidates=self.plan.candidates.name,
+            counting=self.plan.attack.counting,
+            query_budget=self.plan.attack.query_budget,
+            segmentation=self.named.cut_by,
+            notes=tuple(notes(self.plan, self.named, opposites)),
+            warnings=(*self.uncut, *warnings(self.plan, coverage), *([_unfinished(len(results))] if stopped else [])),
+            coverage=coverage,
+            rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
+            perplexity_before=before,
+            perplexity_after=after,
+            reasons=dict(Counter(_reason(result) for result in results if result.reason).most_common()),
+            queries=sum(result.queries for result in results),
+            texts_asked=self.named.victim.texts_asked,
+            calls=self.named.victim.calls,
+            seconds=seconds,
+            stopped=stopped,
+            resume_command=self.folder.resume_command,
+        )
+        return report, results
+
+
+def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult]) -> None:
+    """Raise DataError when the victim failed on every example that it was asked about: that is no result."""
+    asked = [result for result in results if result.queries or result.outcome == "error"]
+    if asked and all(result.outcome == "error" for result in asked):
+        raise DataError(
+            f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {report.folder}"
+        )
+
+
+def _unfinished(done: int) -> str:
+    return f"unfinished: the {done:,} examples that are done first are the quick ones, so these rates are no estimate"
+
+
+def _reason(result: ExampleResult) -> str:
+    """Outcome and reason; a number at the end that belongs to the one example alone is left out."""
+    reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
+    return f"{result.outcome}: {reason}"
+
+
+def _perplexities(
+    results: Iterable[ExampleResult], nats: SentenceNats, cut: Cutter | None
+) -> tuple[float | None, float | None]:
+    """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
+    sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for result in results:
+        if result.adversarial is None:
+            continue
+        for field in sorted({change.field for change in result.changes}):
+            for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
+                side.append([word.text for word in Document.read((fields[field],), cut).words])
+    totals = [nats.totals(side) for side in sentences]
+    before, after = (math.exp(min(total / count, 700)) if count else None for total, count in totals)
+    return before, after
+
+
+def compare_attacks(first: Path, second: Path) -> Comparison:
+    """Paired differences between two finished attacks on the same data, the first minus the second.
+
+    Raises:
+        CheckpointError: a folder is no attack, or an unfinished one: successes end first, so what is done already is no sample.
+        DataError: they are not on the same data, or have no example in common.
+    """
+    folders = [AttackFolder.open(path) for path in (first, second)]
+    for folder in folders:
+        if not folder.finished:
+            raise CheckpointError(
+                f"{folder.path} is unfinished, and the examples that are done already are the easy ones; "
+                f"finish it: {folder.resume_command}"
+            )
+    hashes = [folder.identity["data"]["sha256"] for folder in folders]
+    if hashes[0] != hashes[1]:
+        names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
+        raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
+    sides = [folder.results() for folder in folders]
+    common = [
+        index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
+    ]
+    if not common:
+        raise DataError(f"{first} and {second} have no finished example in common")
+    budgets = tuple(folder.query_budget for folder in folders)
+    return Comparison(
+        first=str(first),
+        second=str(second),
+        common=len(common),
+        only_one=len({*sides[0], *sides[1]}) - len(common),
+        unlike=_unlike(folders[0].identity, folders[1].identity),
+        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]))),
+    )
+
+
+def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for key in dict.fromkeys((*first, *second)):
+        one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
+        if isinstance(one, Mapping) and isinstance(two, Mapping):
+            found |= _unlike(one, two, path)
+        elif one != two:
+            found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
+    return found

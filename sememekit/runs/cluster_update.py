@@ -1,0 +1,169 @@
+"""What assigning the words of a run to clusters anew needs: one reading of the text, a state of training, a snapshot."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from sememekit.config import Record
+from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import ClusterLearner
+from sememekit.runs.run import Run
+from sememekit.tasks.base import tallies
+from sememekit.tasks.writing import Predictor, predictions
+from sememekit.training import RunFolder
+from sememekit.training.checkpoint import step_of
+from sememekit.training.files import sync_folder
+from sememekit.training.trainer import order_of_epoch
+
+
+class ClusterPerplexities(Record):
+    """Eq. (5) and (6) of Shen et al. 2017 on a text; ``perplexity`` is their product."""
+
+    perplexity: float
+    cluster_perplexity: float
+    in_cluster_perplexity: float
+
+
+class ClusterUpdateReport(Record):
+    """What assigning the words of a run anew did, and what training on did after it.
+
+    Attributes:
+        run, checkpoint: the run folder and the snapshot that was read.
+        written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
+        statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9).
+        tokens_read: predicted tokens of the training text, each time it was read.
+        objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
+        split: the text of ``before``, ``after`` and ``trained``.
+        before, after: with the old clusters and with the new ones, the weights being the same.
+        trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
+        epochs_trained: epochs of the M-step that were done.
+        best_epoch: the epoch of the best snapshot; that before the M-step where none of its epochs was better.
+        finished: why the M-step ended.
+        stopped: whether a signal ended it; ``train --resume`` goes on with it.
+        moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
+        homeless_words: words that found no open cluster and went to the least loaded one.
+        num_clusters, empty_clusters, largest_cluster: the new clusters.
+    """
+
+    run: str
+    checkpoint: str
+    written: str
+    new_checkpoint: str
+    statistics: Literal["exact", "running"]
+    tokens_read: int
+    objective_before: float
+    objective_after: float
+    split: str
+    before: ClusterPerplexities
+    after: ClusterPerplexities
+    trained: ClusterPerplexities | None = None
+    epochs_trained: int = 0
+    best_epoch: int = 0
+    finished: str = ""
+    stopped: bool = False
+    moved_words: float
+    moved_frequency: float
+    homeless_words: int
+    num_clusters: int
+    empty_clusters: int
+    largest_cluster: int
+
+
+@dataclass
+class ClusterBits:
+    """Sums of log2 p(c | h) over the occurrences of each word (V, C), and how many these were (V,), in float64 on the CPU."""
+
+    bits: Tensor
+    counts: Tensor
+
+    def objective(self, decoder: ClusterLearner) -> float:
+        """Eq. (7): the mean over all occurrences of the bits of the word's own cluster."""
+        cluster_of = decoder.clusters()
+        assert cluster_of is not None
+        own = self.bits.gather(1, cluster_of.cpu()[:, None]).sum()
+        return float(own / self.counts.sum())
+
+
+def measure_clusters(
+    task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None]
+) -> ClusterPerplexities:
+    """Perplexity of a split and of its two terms."""
+    whole, parts = tallies(predictions(task, data, split, progress))
+    return ClusterPerplexities(
+        perplexity=whole.perplexity,
+        cluster_perplexity=parts["cluster"].perplexity,
+        in_cluster_perplexity=parts["in_cluster"].perplexity,
+    )
+
+
+@torch.no_grad()
+def read_cluster_bits(
+    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: Callable[[int, int], None], *, move: bool
+) -> ClusterBits:
+    """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
+    size = len(data.vocabulary)
+    sums = ClusterBits(torch.zeros(size, decoder.num_clusters, dtype=torch.float64), torch.zeros(size, dtype=torch.float64))
+    for chunk in predictions(task, data, "train", progress):
+        assert chunk.hidden is not None
+        rows, words = chunk.hidden[chunk.mask], chunk.targets[chunk.mask]
+        sums.bits.index_add_(0, words.cpu(), decoder.cluster_bits(rows).double().cpu())
+        sums.counts += torch.bincount(words.cpu(), minlength=size)
+        if move:
+            decoder.observe(rows, words)
+    return sums
+
+
+def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
+    """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
+
+    What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
+    """
+    pointer = loaded.folder.pointer()
+    which: Literal["best", "last"] = "best" if pointer.get("best") == loaded.snapshot else "last"
+    state = loaded.folder.load(which, with_trainer=True).trainer
+    stand = dict(state["progress"])
+    if which == "best":
+        stand["best"] = headline
+    done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
+    steps = 0
+    if epochs:
+        stand.update(epoch=done + 1, finished="", since_best=0)
+        orders = [order_of_epoch(loaded.plan.run.seed, epoch) for epoch in range(done + 1, done + epochs + 1)]
+        steps = sum(loaded.task.num_batches(data, order) for order in orders) - stand["batch"]
+    return {**state, "progress": stand}, done + epochs, steps
+
+
+def keep_clusters(
+    loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None
+) -> tuple[Path, str]:
+    """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
+
+    A run of its own is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there.
+    """
+    source, step = loaded.folder, step_of(loaded.snapshot)
+    if out is None:
+        with source.locked():
+            name = source.revise(loaded.snapshot, task, state)
+            source.append_metrics({**record, "step": step})
+        return source.path, name
+    hidden = out.with_name(f".{out.name}.partial")
+    if hidden.exists():
+        shutil.rmtree(hidden)
+    files = source.kept()
+    copy = RunFolder.create(hidden, source.plan, source.versions, files)
+    for line in source.metrics():
+        if line["step"] <= step:
+            copy.append_metrics(line)
+    copy.append_metrics({**record, "step": step})
+    name = copy.save(step, task, state, best=True)
+    sync_folder(hidden)
+    hidden.replace(out)
+    sync_folder(out.parent)
+    return out, name

@@ -1,0 +1,174 @@
+"""The folder of an attack: what may change when it goes on, what is dropped, and what it never imports by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.errors import CheckpointError, DataError
+from tests.attack.toys import EXAMPLES, make_attack
+
+IDENTITY: dict[str, Any] = {
+    "plan": {
+        "goal": {"name": "untargeted"},
+        "search": {"name": "beam", "width": 8},
+        "candidates": {"name": "wordnet"},
+        "constraints": {"share": {"most": 0.2}},
+        "attack": {"together": 256, "batch_size": 512, "seed": 1, "query_budget": 7, "segmenter": ""},
+    },
+    "victim": {"kind": "function", "name": "lab:victim", "labels": ["no", "yes"]},
+    "data": {"path": "test.tsv", "sha256": "0" * 64},
+    "candidates": {},
+    "language_model": {},
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    found = json.loads(json.dumps(IDENTITY))
+    table = found
+    *tables, key = path.split(".")
+    for name in tables:
+        table = table[name]
+    table[key] = value
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> AttackFolder:
+    AttackFolder.create(tmp_path / "attack", IDENTITY)
+    return AttackFolder.open(tmp_path / "attack")
+
+
+def test_what_decides_speed_alone_may_change(folder: AttackFolder) -> None:
+    folder.check(IDENTITY)
+    folder.check(changed("plan.attack.together", 2))
+    folder.check(changed("plan.attack.batch_size", 3))
+    for path, value in (
+        ("plan.attack.seed", 2),
+        ("plan.search.width", 9),
+        ("plan.search.batch_size", 3),
+        ("plan.constraints", {}),
+        ("victim.labels", ["yes", "no"]),
+        ("data.sha256", "1" * 64),
+    ):
+        with pytest.raises(CheckpointError, match=rf"{path}.* = .*, and now it is"):
+            folder.check(changed(path, value))
+
+
+def test_a_folder_is_made_once_and_a_leftover_is_no_folder(tmp_path: Path) -> None:
+    path = tmp_path / "attack"
+    path.mkdir()
+    (path / ".attack.json.writing").write_text("{", encoding="utf-8")
+    assert AttackFolder.create(path, IDENTITY).identity["format"] == 2
+    with pytest.raises(CheckpointError, match="exists already; go on with --resume"):
+        AttackFolder.create(path, IDENTITY)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(CheckpointError, match="exists already"):
+        AttackFolder.create(tmp_path / "file", IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("plan", []),
+        ("plan.search", "beam"),
+        ("victim.name", 3),
+        ("victim.labels", "no yes"),
+        ("data.sha256", None),
+        ("candidates", None),
+        ("language_model", 1),
+    ],
+)
+def test_what_no_version_has_written_is_refused(folder: AttackFolder, path: str, value: Any) -> None:
+    content = {**changed(path, value), "format": 2}
+    (folder.path / "attack.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="changed after writing"):
+        AttackFolder.open(folder.path)
+
+
+def test_an_attack_of_before_is_read_and_not_gone_on_with(folder: AttackFolder) -> None:
+    folder.check_format()
+    (folder.path / "attack.json").write_text(json.dumps({**IDENTITY, "format": 1}), encoding="utf-8")
+    old = AttackFolder.open(folder.path)
+    with pytest.raises(CheckpointError, match="begun by an earlier version"):
+        old.check_format()
+    (folder.path / "attack.json").write_text(json.dumps({**IDENTITY, "format": 3}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="is not of format 2"):
+        AttackFolder.open(folder.path)
+
+
+def test_nothing_to_try_was_a_failure_before(folder: AttackFolder) -> None:
+    results = {result.index: result for result in make_attack("greedy").run(EXAMPLES)}
+    failed = results[0].model_copy(update={"outcome": "failed", "reason": "no word has a substitute"})
+    folder.append(failed)
+    assert folder.results()[0].outcome == "failed"
+    assert AttackFolder(folder.path, {**folder.identity, "format": 1}).results()[0].outcome == "no_candidates"
+    other = failed.model_copy(update={"reason": "search exhausted, no adversarial example found"})
+    folder.append(other)
+    assert AttackFolder(folder.path, {**folder.identity, "format": 1}).results()[0].outcome == "failed"
+
+
+def test_a_torn_line_goes_and_the_rest_comes_into_the_order_of_the_data(folder: AttackFolder) -> None:
+    assert folder.results() == {}
+    folder.drop_torn_line()
+    results = {result.index: result for result in make_attack("greedy").run(EXAMPLES)}
+    for index in (5, 1, 3):
+        folder.append(results[index])
+    path = folder.path / "examples.jsonl"
+    whole = path.read_bytes()
+    folder.drop_torn_line()
+    assert path.read_bytes() == whole, "nothing is torn"
+    path.write_bytes(whole + b'{"index": 7')
+    assert set(folder.results()) == {1, 3, 5}
+    folder.drop_torn_line()
+    assert path.read_bytes() == whole
+    folder.finish()
+    lines = path.read_bytes().splitlines()
+    assert [json.loads(line)["index"] for line in lines] == [1, 3, 5]
+    assert folder.results() == {index: results[index] for index in (1, 3, 5)}
+    path.write_bytes(lines[0] + b"\n{}\n" + lines[1] + b"\n")
+    with pytest.raises(DataError, match=r"examples\.jsonl:2: no result"):
+        folder.results()
+
+
+def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> None:
+    assert not folder.finished
+    for stopped in (True, False):
+        folder.write("report.json", json.dumps({"stopped": stopped}).encode())
+        assert folder.finished is not stopped
+    folder.write("report.json", b"[]")
+    with pytest.raises(CheckpointError, match="no report of an attack"):
+        _ = folder.finished
+
+
+def test_the_budget_is_that_of_the_plan(folder: AttackFolder) -> None:
+    assert folder.query_budget == 7
+    with pytest.raises(CheckpointError, match="no query budget"):
+        _ = AttackFolder(folder.path, changed("plan.attack.query_budget", None)).query_budget
+
+
+def test_code_is_what_has_a_colon_and_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identity = changed("plan.attack.segmenter", "lab:cut")
+    identity["plan"]["search"]["name"] = "lab:Search"
+    identity["plan"]["constraints"] = {"share": {}, "lab:Own": {}}
+    expected = {"victim": "lab:victim", "search": "lab:Search", "segmenter": "lab:cut", "constraint lab:Own": "lab:Own"}
+    assert code_names(identity) == expected
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab:victim").mkdir()
+    assert code_names(identity) == {place: name for place, name in expected.items() if place != "victim"}
+
+
+def test_code_is_named_again_or_trusted(folder: AttackFolder) -> None:
+    folder.refuse_code((), trust=True)
+    folder.refuse_code(["lab:victim"], trust=False)
+    with pytest.raises(CheckpointError, match="names 'lab:victim' as its victim"):
+        folder.refuse_code(["lab:other"], trust=False)
+    assert folder.resume_command == f"sememekit attack lab:victim --out {folder.path} --resume"
+    more = AttackFolder(folder.path, changed("plan.search.name", "lab:Search"))
+    assert more.resume_command == f"sememekit attack lab:victim --out {folder.path} --resume --trust-code"
+    plain = AttackFolder(folder.path, changed("victim.name", "runs/one"))
+    assert plain.resume_command == f"sememekit attack --out {folder.path} --resume"

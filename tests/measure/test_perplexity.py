@@ -1,0 +1,33 @@
+"""The perplexity protocol against arithmetic by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sememekit.measure.perplexity import perplexity_of, unigram_tally
+from sememekit.measure.tally import Tally
+
+
+def test_the_three_units_share_their_nats() -> None:
+    """Six nats over three words, twelve characters, twenty bytes: one nat is 1 / ln 2 bits."""
+    found = perplexity_of(Tally(6.0, 3), characters=12, num_bytes=20)
+    assert (found.nats, found.tokens) == (6.0, 3)
+    assert found.perplexity == pytest.approx(math.exp(2.0))
+    assert found.per_character == pytest.approx(math.exp(0.5))
+    assert found.bits_per_byte == pytest.approx(math.log2(math.exp(6.0)) / 20)
+
+
+def test_what_was_not_counted_is_no_number() -> None:
+    found = perplexity_of(Tally(6.0, 3))
+    assert (found.per_character, found.bits_per_byte) == (None, None)
+    assert perplexity_of(Tally(1e6, 5), 5, 5).perplexity == math.inf
+
+
+def test_the_unigram_baseline_adds_one_and_does_not_predict_the_first_word() -> None:
+    """Counts 2, 1, 0 become 3, 2, 1 of 6: words 2 and 0 have 1/6 and 3/6."""
+    found = unigram_tally(np.array([0, 0, 1]), np.array([1, 2, 0]), num_words=3)
+    assert found.count == 2
+    assert found.nats == pytest.approx(-math.log(1 / 6) - math.log(3 / 6))
