@@ -15,7 +15,7 @@ from sememekit.layers.lattice import (
     log_marginal,
     sample_path,
 )
-from sememekit.layers.linear import linear
+from sememekit.layers.linear import RepeatedLinear, linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
@@ -29,6 +29,7 @@ __all__ = [
     "ChosenLogits",
     "Groups",
     "Incidence",
+    "RepeatedLinear",
     "WeightDropped",
     "at_least_single",
     "backward_scores",

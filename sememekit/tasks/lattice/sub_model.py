@@ -8,7 +8,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import ChosenLogits, linear, lstm_cell, lstm_scan
+from sememekit.layers import ChosenLogits, RepeatedLinear, linear, lstm_cell, lstm_scan
 from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
 
@@ -19,6 +19,7 @@ class SubModelBatch:
 
     Attributes:
         softmax: over tokens.
+        begin, output: the maps from a state and to the softmax.
         added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
         masks: on the outputs of the layers as their next step reads them, on what layers above the first read, and on what
             comes out of the last, (B, I) each; nothing without dropout.
@@ -27,6 +28,8 @@ class SubModelBatch:
     """
 
     softmax: ChosenLogits
+    begin: RepeatedLinear
+    output: RepeatedLinear
     added: tuple[Tensor, ...]
     masks: list[Tensor]
     targets: Tensor
@@ -89,7 +92,8 @@ class SubModel(nn.Module):
         depths = torch.arange(longest, device=batch.tokens.device)
         from_node = torch.arange(batch.num_tokens, device=batch.tokens.device)[:, None] + depths
         targets = batch.tokens[from_node.clamp(max=batch.num_tokens - 1)]
-        return SubModelBatch(softmax, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
+        begin, output = RepeatedLinear(self.begin), RepeatedLinear(self.output)
+        return SubModelBatch(softmax, begin, output, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
         """(N, B, L) log-probabilities of the chunks that begin at some nodes; any number for those that go beyond a sentence.
@@ -102,12 +106,12 @@ class SubModel(nn.Module):
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
         longest = targets.shape[1]
-        steps = [self.inner.gates(linear(hidden_NBH, self.begin))]
+        steps = [self.inner.gates(shared.begin(hidden_NBH))]
         for depth in range(1, longest):
             added = shared.added[first + depth - 1 : first + depth - 1 + nodes]
             steps.append(torch.stack(added) if nodes > 1 else added[0].unsqueeze(0))
         outputs = self._stack(torch.stack(steps), shared.masks)
-        contexts = torch.tanh(linear(outputs, self.output)).view(longest, nodes, columns, -1).transpose(0, 1)
+        contexts = torch.tanh(shared.output(outputs)).view(longest, nodes, columns, -1).transpose(0, 1)
         logits, normaliser = shared.softmax.pick(contexts.flatten(0, 2), targets.reshape(-1, 1))
         token, normaliser = logits.view(targets.shape), normaliser.view(targets.shape)
         if self.released_marks:
