@@ -107,7 +107,7 @@ def main() -> None:
     torch.manual_seed(1)
     torch.set_num_threads(1)
     if options.texts:
-        texts = [example.fields[0] for example in read_examples(options.texts).examples[: options.examples]]
+        texts = [example.fields[0] for example in read_examples(options.texts)[0][: options.examples]]
     else:
         texts = made_up_texts(options.examples)
     words = words_of([Example(0, (text,), "0") for text in texts])

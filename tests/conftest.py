@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,18 @@ from hypothesis import settings
 settings.register_profile("sememekit", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "sememekit")
+
+
+# Nor does a result depend on where they run: on the number of cores, on the width and colours of a terminal, on signals that a
+# shell or nohup has them ignore. All this is inherited by the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PYTHONUNBUFFERED"):
+    os.environ.pop(_name, None)
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for _name in ("SIGTERM", "SIGHUP", "SIGUSR1"):
+        if hasattr(signal, _name):
+            signal.signal(getattr(signal, _name), signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from sememekit.analysis.judge_writing import judge_writing
+from sememekit.analysis.judge_writing import WrittenReport, judge_writing
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
+from sememekit.measure.classes import Accuracy
+from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import SentencePredictor, is_label_predictor, is_sentence_predictor, word_predictor
-from sememekit.tasks.writing import TextWriter, is_text_writer
+from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
+from sememekit.tasks.vectors import VectorCoverage
+from sememekit.tasks.writing import TextWriter
 
 Grouping = Literal["senses", "sememes"]
-Progress = Callable[[str, int, int | None], None]
 
 SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
@@ -81,13 +83,51 @@ class PerplexityReport(Perplexity):
 
 
 class MetricsReport(Record):
-    """The metrics of a task by their usual names, beside where they come from."""
+    """What ``eval`` found; as JSON one flat object, each metric under its usual name.
 
-    model_config = ConfigDict(extra="allow", allow_inf_nan=True)
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        split: which part of the data.
+        metrics: name -> value, as the task calls them.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
 
     run: str
     checkpoint: str
     split: str
+    metrics: dict[str, float] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _flat(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        table = fields(self)
+        return table | table.pop("metrics")
+
+
+class LabelMetrics(Accuracy, MetricsReport):
+    """What ``eval`` found of a classifier.
+
+    Attributes:
+        nats: of the right labels, summed.
+        labels: their names, in the order of the confusion matrix.
+        vectors: how much of the text has a vector in the file that the model began with, where there was one.
+    """
+
+    nats: float
+    labels: tuple[str, ...]
+    vectors: VectorCoverage | None
+
+
+class WrittenMetrics(WrittenReport, MetricsReport):
+    """What ``eval`` found of a model that writes texts; ``metrics`` are the first of the ``scores``.
+
+    Attributes:
+        signature: of these metrics.
+        perplexity_signature: as ``evaluate-ppl`` has it.
+    """
+
+    signature: str
+    perplexity_signature: str
 
 
 def evaluate_ppl(
@@ -131,14 +171,14 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
-    if is_sentence_predictor(loaded.task):
+    if declares(loaded.task, SentencePredictor):
         if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, progress)
-    if is_text_writer(loaded.task):
+    if declares(loaded.task, TextWriter):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
@@ -146,7 +186,7 @@ def evaluate_ppl(
             )
         used_graph = _graph_for(loaded, graph, by)
         return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, progress)
-    task = word_predictor(loaded.task, "evaluate-ppl")
+    task = require(loaded.task, WordPredictor, "evaluate-ppl")
     prepared = loaded.data(data)
     tokens = prepared.tokens(split)
     used_graph = _graph_for(loaded, graph, by)
@@ -267,36 +307,33 @@ def evaluate(
     texts: Path | None = None,
     progress: Progress | None = None,
 ) -> MetricsReport:
-    """Whatever the metrics of the run's task are; for labels those of ``measure.classes.Accuracy``, for headlines and dialogue
-    those of ``judge_writing.WrittenReport``, and of its main scores each by its own name.
+    """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or of any other task what it names.
 
     Args and errors as ``evaluate_ppl``; ``overrides`` and ``texts`` as ``judge_writing``, and refused for other tasks.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
-    if (overrides or texts is not None) and not is_text_writer(loaded.task):
+    if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
+    where: dict[str, str] = {"run": str(run), "checkpoint": loaded.snapshot, "split": split}
     with loaded.autocast():
-        if is_text_writer(loaded.task):
+        if declares(loaded.task, TextWriter):
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
-            main = {score.name: score.value for score in judged.scores[0].values}
-            signature = perplexity_signature(prepared, split, judged.tokens, 1, PAIRS)
-            metrics: dict[str, Any] = {
-                **judged.model_dump(),
-                **main,
-                "signature": judged.scores[0].signature,
-                "perplexity_signature": signature,
-            }
-        elif is_label_predictor(loaded.task):
+            main = judged.scores[0]
+            return WrittenMetrics(
+                **where,
+                **dict(judged),
+                metrics={score.name: score.value for score in main.values},
+                signature=main.signature,
+                perplexity_signature=perplexity_signature(prepared, split, judged.tokens, 1, PAIRS),
+            )
+        if declares(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
-            metrics = {**accuracy.model_dump(), "nats": nats, "labels": loaded.task.labels}
-            if (vectors := loaded.task.vector_coverage(prepared, split)) is not None:
-                metrics["vectors"] = vectors.model_dump()
-        else:
-            metrics = loaded.task.evaluate(prepared, split)
-    return MetricsReport(run=str(run), checkpoint=loaded.snapshot, split=split, **metrics)
+            vectors = loaded.task.vector_coverage(prepared, split)
+            return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=tuple(loaded.task.labels), vectors=vectors)
+        return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))
 
 
 def perplexity_signature(

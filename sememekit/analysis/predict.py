@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 
 from sememekit.config import Record
+from sememekit.corpora.examples import Row, recorded_set
+from sememekit.corpora.examples.labelled import opened
+from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.run import Which
+from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
 
 
-class Prediction(Record):
+class LabelPrediction(Record):
     """What a model makes of an example.
 
     Attributes:
@@ -34,47 +39,72 @@ class PredictionReport(Record):
     run: str
     checkpoint: str
     labels: tuple[str, ...]
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[LabelPrediction, ...]
+
+
+class Predictions:
+    """Predictions in the order of a file, which is read as they are asked for.
+
+    Attributes:
+        classifier: the model.
+        header: whether the first line of the file names its columns; known once a prediction was asked for.
+        lines: how many lines were read so far.
+    """
+
+    def __init__(self, classifier: Classifier, file: Path | None, errors: str) -> None:
+        self.classifier = classifier
+        self.header = False
+        self.lines = 0
+        self._file, self._faults = file, FaultCounter(errors)
+
+    def __iter__(self) -> Iterator[LabelPrediction]:
+        """A prediction for each example, 1,024 read at once; blank lines give none.
+
+        Raises:
+            DataError: a line that is no example of this model, with file and line.
+        """
+        run = self.classifier.run
+        kind = recorded_set(run.signature.dataset, str(run.folder.file("data.json")))
+        labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
+        with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
+            reader = RowReader(files, kind, self._faults, labels)
+            rows = iter(reader)
+            while block := list(islice(rows, _LINES_AT_ONCE)):
+                self.header, self.lines = reader.header is not None, reader.lines
+                yield from self._of(block, files[0].name)
+            self.header, self.lines = reader.header is not None, reader.lines
+
+    def _of(self, rows: Sequence[Row], name: str) -> Iterator[LabelPrediction]:
+        texts, labels = self.classifier.texts, self.classifier.labels
+        for row in rows:
+            empty = [title for title, text in zip(texts, row.texts, strict=True) if not text]
+            if empty:
+                raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; a text needs a word at least")
+        probabilities = self.classifier.probabilities([row.texts for row in rows])
+        for row, values in zip(rows, probabilities, strict=True):
+            of_label = dict(zip(labels, values.tolist(), strict=True))
+            yield LabelPrediction(line=row.line, label=labels[int(values.argmax())], probabilities=of_label)
 
 
 def predict(
-    run: Path, lines: Iterable[str], *, which: Which = "best", device: str = "auto"
-) -> tuple[Classifier, Iterator[Prediction]]:
-    """Labels of texts, a line each; the texts of a pair have TAB between.
+    run: Path,
+    file: Path | None = None,
+    *,
+    errors: str = "strict",
+    which: Which = "best",
+    device: str = "auto",
+) -> Predictions:
+    """Labels of texts.
 
     Args:
         run: the run folder.
-        lines: an example each; blank lines give nothing and are counted.
+        file: a text a line, the texts of a pair with TAB between; or a file as ``preprocess`` reads them for the data of the
+            run, whose labels are read over. None for standard input.
+        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
         which: the best weights by validation, or the last.
         device: ``auto``, ``cpu`` or ``cuda``.
 
-    Returns:
-        the model, and a prediction for each line in order, 1,024 lines read at once.
-
     Raises:
-        CheckpointError, ConfigError, DataError: as :func:`load_classifier` and :meth:`Classifier.probabilities`.
+        CheckpointError, ConfigError, DataError: as :func:`load_classifier`.
     """
-    classifier = load_classifier(run, which=which, device=device)
-    return classifier, _predictions(classifier, lines)
-
-
-def _predictions(classifier: Classifier, lines: Iterable[str]) -> Iterator[Prediction]:
-    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    wanted = len(classifier.texts)
-    while block := list(islice(numbered, _LINES_AT_ONCE)):
-        examples = []
-        for number, line in block:
-            parts = line.split("\t")
-            if len(parts) != wanted:
-                needed = "one text a line, without TAB" if wanted == 1 else f"{' TAB '.join(classifier.texts)} on a line"
-                raise DataError(f"line {number}: {len(parts)} texts with TAB between; this model takes {needed}")
-            for name, part in zip(classifier.texts, parts, strict=True):
-                if not part.strip():
-                    raise DataError(f"line {number}: the {name} is empty; a text needs a word at least")
-            examples.append(tuple(parts))
-        for (number, _), row in zip(block, classifier.probabilities(examples), strict=True):
-            yield Prediction(
-                line=number,
-                label=classifier.labels[int(row.argmax())],
-                probabilities=dict(zip(classifier.labels, row.tolist(), strict=True)),
-            )
+    return Predictions(load_classifier(run, which=which, device=device), file, errors)

@@ -2,7 +2,7 @@
 
 from sememekit.attack.documents import Cutter, Document, Fields, long_run
 from sememekit.attack.engine import Attack, words_of
-from sememekit.attack.examples import Change, Example, ExampleFile, ExampleResult, choose_examples, read_examples
+from sememekit.attack.examples import Change, Example, ExampleResult, choose_examples, read_examples
 from sememekit.attack.plan import (
     GOALS,
     AttackPlan,
@@ -25,7 +25,6 @@ __all__ = [
     "Cutter",
     "Document",
     "Example",
-    "ExampleFile",
     "ExampleResult",
     "Fields",
     "SentenceNats",

@@ -60,7 +60,7 @@ class AttackReport(Record):
     resume_command: str
 
 
-class Comparison(Record):
+class AttackComparison(Record):
     """Two attacks on the same examples.
 
     Attributes:

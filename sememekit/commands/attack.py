@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,10 +26,10 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sememekit.attack.report import AttackReport, Comparison
+    from sememekit.attack.report import AttackComparison, AttackReport
 
 EXAMPLES = (
     "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
@@ -259,22 +258,16 @@ def attack(
             lexicon=plan.attack.lexicon,
         )
         nats = SentenceNats(Path(model), device) if model else None
-    examples = read_examples(Path(given_data))
-    if named.num_fields is not None and named.num_fields != len(examples.field_names):
-        raise DataError(
-            f"{given_data} has {len(examples.field_names)} text(s) an example ({', '.join(examples.field_names)}), and the run "
-            f"{victim} takes {named.num_fields}"
-        )
-    spelled = [replace(example, label=named.spelled.get(example.label, example.label)) for example in examples.examples]
-    chosen = choose_examples(spelled, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    examples, file = read_examples(Path(given_data), named.kind)
+    chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
     uncut = check_cut(named, chosen, given_data)
     progress("substitutes", 0, None)
-    ready, sources = prepare_attack(plan, named, examples, chosen, nats)
+    ready, sources = prepare_attack(plan, named, examples, file.texts, chosen, nats)
     progress("substitutes", len(ready.table), len(ready.table))
     identity = {
         "plan": plan.table(),
         "victim": named.identity,
-        "data": {"path": given_data, "sha256": examples.sha256, "fields": list(examples.field_names)},
+        "data": {"path": given_data, "sha256": file.sha256, "fields": list(file.texts)},
         "candidates": sources,
         "constraints": {name: digest for part in ready.constraints for name, digest in part.sources().items()},
         "segmentation": named.cut_by,
@@ -300,7 +293,7 @@ def attack(
     return report
 
 
-def compare(first: Path, second: Path, *, html: Path | None = None) -> Comparison:
+def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second.
 
     Raises:

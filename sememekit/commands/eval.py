@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +27,7 @@ from sememekit.commands._options import (
 from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, say
 
 if TYPE_CHECKING:
-    from sememekit.analysis.evaluate import MetricsReport
+    from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
     from sememekit.analysis.segmentation import SegmentationReport
 
 EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
@@ -83,43 +83,36 @@ def command(
 
 
 def _print_metrics(report: MetricsReport) -> None:
-    metrics = report.model_dump()
-    if "search" in metrics:
-        _print_written_scores(metrics)
-        return
-    print_fields(f"Metrics of {report.run} on {report.split}", report, skip=("run", "split", "vectors", *_TABLES))
-    if "vectors" in metrics:
-        from sememekit.tasks.base import VectorCoverage
+    from sememekit.analysis.evaluate import LabelMetrics, WrittenMetrics
 
-        say(f"vectors: {VectorCoverage.model_validate(metrics['vectors']).sentence()}")
-    if "confusion" in metrics:
-        _print_classes(metrics)
+    title = f"Metrics of {report.run} on {report.split}"
+    match report:
+        case LabelMetrics():
+            tables = ("metrics", "vectors", "classes", "confusion", "labels", "interval", "accuracy_low", "accuracy_high")
+            print_fields(title, dict(report), skip=("run", "split", *tables))
+            _print_classes(report)
+        case WrittenMetrics():
+            names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")
+            parts = {f"{name} perplexity": value for name, value in report.parts.items()}
+            print_fields(title, {name: getattr(report, name) for name in names} | parts)
+            say(f"signature: {report.perplexity_signature}\n")
+            for scores in report.scores:
+                rows = [(one.name, *map(per_cent, (one.value, one.low, one.high))) for one in scores.values]
+                print_table(f"{scores.preset}, in per cent", ("", "score", "from", "to"), rows)
+                say(f"signature: {scores.signature}\n")
+        case _:
+            print_fields(title, report, skip=("run", "split"))
 
 
-_TABLES = ("classes", "confusion", "labels", "interval", "accuracy_low", "accuracy_high")
-
-
-def _print_classes(metrics: dict[str, Any]) -> None:
+def _print_classes(found: LabelMetrics) -> None:
     """The interval, the scores of each class and the confusion matrix."""
-    low, high = metrics["accuracy_low"], metrics["accuracy_high"]
-    say(f"accuracy {metrics['accuracy']:.2%}, between {low:.2%} and {high:.2%} ({metrics['interval']})\n")
-    rows = [tuple(scores[key] for key in ("label", "precision", "recall", "f1", "support")) for scores in metrics["classes"]]
+    if found.vectors is not None:
+        say(f"vectors: {found.vectors.sentence()}")
+    say(f"accuracy {found.accuracy:.2%}, between {found.accuracy_low:.2%} and {found.accuracy_high:.2%} ({found.interval})\n")
+    rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in found.classes]
     print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
-    rows = [(label, *row) for label, row in zip(metrics["labels"], metrics["confusion"], strict=True)]
-    print_table("What an example is (row), and what it was called (column)", ("", *metrics["labels"]), rows)
-
-
-def _print_written_scores(metrics: dict[str, Any]) -> None:
-    """Perplexity, then each kind of score with its intervals and its signature."""
-    parts = {f"{name} perplexity": value for name, value in metrics["parts"].items()}
-    names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")
-    fields = {name: metrics[name] for name in names} | parts
-    print_fields(f"Metrics of {metrics['run']} on {metrics['split']}", fields)
-    say(f"signature: {metrics['perplexity_signature']}\n")
-    for scores in metrics["scores"]:
-        rows = [(item["name"], *(per_cent(item[key]) for key in ("value", "low", "high"))) for item in scores["values"]]
-        print_table(f"{scores['preset']}, in per cent", ("", "score", "from", "to"), rows)
-        say(f"signature: {scores['signature']}\n")
+    confusion = [(label, *row) for label, row in zip(found.labels, found.confusion, strict=True)]
+    print_table("What an example is (row), and what it was called (column)", ("", *found.labels), confusion)
 
 
 def _print_segmentation(report: SegmentationReport) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sememekit.commands._lines import lines_of
 from sememekit.commands._options import Debug, Device, Errors, Json, Run, TrustCode, Which
 from sememekit.commands._render import print_json, say
 
@@ -19,7 +17,8 @@ EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 def command(
     run: Run,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A text a line, or a pair with TAB between; stdin unless given.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Texts, or pairs with TAB between, or a file as for preprocess; else stdin."),
     ] = None,
     which: Which = "best",
     errors: Errors = "strict",
@@ -28,30 +27,25 @@ def command(
     trust_code: TrustCode = False,
     debug: Debug = False,
 ) -> None:
-    """The label of each line and the probability of every label, TAB between; a header names the columns.
+    """The label of each text and the probability of every label, TAB between; the first line names the columns.
 
-    A blank line of the input is a blank line of the output, so that line N of the file is line N + 1 of the table.
+    FILE may be .jsonl, .csv or a table, packed or not; labels in it are not read. A first line that names its columns, such as
+    "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file.
     """
     from sememekit.analysis.predict import PredictionReport, predict
 
-    read = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal read
-        for line in lines_of(file, errors):
-            read += 1
-            yield line
-
-    classifier, predictions = predict(run, counted(), which=which, device=device)
+    predictions = predict(run, file, errors=errors, which=which, device=device)
+    classifier = predictions.classifier
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
         return
-    first = next(predictions, None)  # the first lines are read before anything is written
+    rows = iter(predictions)
+    first = next(rows, None)  # the first lines are read before anything is written
     say("label", *classifier.labels, sep="\t")
-    written = 0
-    for row in predictions if first is None else chain([first], predictions):
+    written = int(predictions.header)
+    for row in rows if first is None else chain([first], rows):
         say("\n" * (row.line - written - 1), end="")
         say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
         written = row.line
-    say("\n" * (read - written), end="")
+    say("\n" * (predictions.lines - written), end="")

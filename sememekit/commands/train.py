@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json as json_module
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -25,6 +26,9 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import TrainReport
@@ -53,15 +57,24 @@ PLACES = {
 """Where the value of an option goes in the table of a run."""
 VARIANTS = ("task", "encoder", "decoder")
 
+PAGE_EVERY: Final = 1.0
+"""Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
+
+
+def _any_of(names: Mapping[str, str]) -> str:
+    return f"{', '.join(names)} or package.module:Class."
+
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, typer.Option("--task", help="What to learn.", autocompletion=names_of("tasks:TASKS"))] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help=f"Task: {_any_of(TASKS)}", autocompletion=names_of("tasks:TASKS"))
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
             "--encoder",
-            help="What reads the context: a name or package.module:Class.",
+            help=f"Encoder: {_any_of(ENCODERS)}",
             autocompletion=names_of("encoders:ENCODERS"),
         ),
     ] = None,
@@ -69,7 +82,7 @@ def command(
         str | None,
         typer.Option(
             "--decoder",
-            help="What predicts the word: a name or package.module:Class.",
+            help=f"Output layer: {_any_of(DECODERS)}",
             autocompletion=names_of("decoders:DECODERS"),
         ),
     ] = None,
@@ -180,15 +193,23 @@ def train(
         if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
             write_report(out)  # no epoch follows that would
         seconds, tokens, stopped = 0.0, 0.0, False
-        for report in trainer.run(asked_to_stop):
-            folder.append_metrics({"kind": type(report).__name__, **vars(report)})
-            board.add(report)
-            if isinstance(report, EpochReport):
-                seconds += report.seconds
-                tokens += report.seconds * report.tokens_per_second
+        drawn, behind = time.monotonic(), False
+        try:
+            for report in trainer.run(asked_to_stop):
+                folder.append_metrics({"kind": type(report).__name__, **vars(report)})
+                board.add(report)
+                if isinstance(report, EpochReport):
+                    seconds += report.seconds
+                    tokens += report.seconds * report.tokens_per_second
+                    behind = time.monotonic() - drawn < PAGE_EVERY
+                    if not behind:
+                        write_report(out)
+                        drawn = time.monotonic()
+                stopped = isinstance(report, StopReport)
+                on_report(report)
+        finally:
+            if behind:
                 write_report(out)
-            stopped = isinstance(report, StopReport)
-            on_report(report)
     progress = trainer.progress
     return TrainReport(
         run=str(out),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
+from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, find_splits, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExamplesSummary
 from sememekit.errors import ConfigError
@@ -69,14 +69,14 @@ class Corpus(ABC):
         """
 
     @abstractmethod
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CorpusFile]:
         """The files to read, in order."""
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
         """Parts of an unpacked file as (split, first byte, last byte + 1): the whole unless a reader says otherwise."""
         return [(split, 0, size)]
 
-    def unpack(self, source: Source, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
+    def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
         """Make source ``number`` ready to be read by byte ranges; what is written goes into ``folder``.
 
         Raises:
@@ -116,6 +116,29 @@ class SegmentedCorpus(Corpus):
         """The words as they are."""
         words = segmenter.segment(text)
         yield Unit(words, *text_size(words))
+
+
+class SplitFolder(SegmentedCorpus):
+    """Text whose words stand apart, in a folder with one file for each split.
+
+    Attributes:
+        dataset: its name, for messages.
+        patterns: names of the files with ``{}`` for the split, the usual one first.
+    """
+
+    dataset: ClassVar[str]
+    patterns: ClassVar[tuple[str, ...]]
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def open(cls, source: Path | None) -> Corpus:
+        names = [cls.patterns[0].format(split) for split in SPLITS]
+        return cls(require_source(cls.dataset, source, f"the folder with {', '.join(names[:-1])} and {names[-1]}"))
+
+    def sources(self) -> list[CorpusFile]:
+        return find_splits(self._folder, self.patterns)
 
 
 def text_size(words: Iterable[str]) -> tuple[int, int]:

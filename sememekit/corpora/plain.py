@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import final
 
 from sememekit.corpora.base import Corpus, require_source, text_size
-from sememekit.corpora.sources import Source, find_splits
+from sememekit.corpora.sources import CorpusFile, find_splits
 from sememekit.corpora.units import Unit
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.form import TextForm
@@ -60,14 +60,13 @@ class Plain(Corpus):
         """The same source in the form that these options ask for."""
         return Plain(self._source, lower=lower, numbers_to=numbers_to, max_length=max_length)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CorpusFile]:
         """The file, or those of the folder."""
         if self._source.is_dir():
             return find_splits(self._source, ["{}.txt"], required=("train",))
-        return [Source(None, self._source)]
+        return [CorpusFile(None, self._source)]
 
     def sentence(self, text: str) -> str | None:
-        """See the base class."""
         read = self._form.text(text).split()
         return None if not read or self._is_long(len(read)) else " ".join(read)
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import final
 
-from sememekit.corpora.base import SegmentedCorpus, require_source
-from sememekit.corpora.sources import Source, find_splits
+from sememekit.corpora.base import SplitFolder
 
 
 @final
-class PennTreebank(SegmentedCorpus):
+class PennTreebank(SplitFolder):
     """Every line, also a blank one, ends with ``<eos>``, as the word language models have it."""
 
+    dataset = "ptb"
+    patterns = ("ptb.{}.txt", "{}.txt")
     end_of_sentence = True
     keeps_blank_lines = True
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @classmethod
-    def open(cls, source: Path | None) -> PennTreebank:
-        """The folder with ``ptb.{train,valid,test}.txt``."""
-        return cls(require_source("ptb", source, "the folder with ptb.train.txt, ptb.valid.txt and ptb.test.txt"))
-
-    def sources(self) -> list[Source]:
-        """The three files."""
-        return find_splits(self._folder, ["ptb.{}.txt", "{}.txt"])

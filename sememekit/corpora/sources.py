@@ -27,7 +27,7 @@ PACKED: Final = tuple(_UNPACKERS)
 """Endings of packed files that are read."""
 
 
-class Source(NamedTuple):
+class CorpusFile(NamedTuple):
     """A file to read, and the split it holds; None for text that is to be divided into splits."""
 
     split: str | None
@@ -51,7 +51,7 @@ class Unpacked(NamedTuple):
     text_sha256: str = ""
 
 
-def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[Source]:
+def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[CorpusFile]:
     """The files of a folder with one file for each split.
 
     Args:
@@ -70,7 +70,7 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
         tried = [pattern.format(split) + ending for pattern in patterns for ending in ("", *_UNPACKERS)]
         path = next((folder / name for name in tried if (folder / name).is_file()), None)
         if path is not None:
-            found.append(Source(split, path))
+            found.append(CorpusFile(split, path))
         elif split in required:
             names = ", ".join(pattern.format(split) for pattern in patterns)
             raise DataError(f"{folder}: no file for the split {split!r}; looked for {names} (also as .xz, .gz, .bz2)")
@@ -90,7 +90,7 @@ def require_file(path: Path) -> Path:
     return path
 
 
-def unpack(source: Source, folder: Path, faults: FaultCounter) -> Unpacked:
+def unpack(source: CorpusFile, folder: Path, faults: FaultCounter) -> Unpacked:
     """Hash a source and, when it is packed, write its text into ``folder``, block by block.
 
     Raises:
@@ -140,10 +140,8 @@ def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCoun
         raise DataError(f"{path}: the file is empty")
     if not decoder.eof:
         if faults.policy == "strict":
-            raise DataError(
-                f"{path}: ends before its end mark, after {text_size} bytes of text; fetch it again, "
-                "or pass --errors replace to read up to there"
-            )
+            read_on = ", or pass --errors replace to read up to there" if faults.choices else ""
+            raise DataError(f"{path}: ends before its end mark, after {text_size} bytes of text; fetch it again{read_on}")
         faults.add("truncated_archives")
     return Unpacked(target, size, digest.hexdigest(), text_size)
 

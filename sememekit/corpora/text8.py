@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final, final
 
 from sememekit.corpora.base import SegmentedCorpus, require_source
-from sememekit.corpora.sources import Source, require_file
+from sememekit.corpora.sources import CorpusFile, require_file
 from sememekit.errors import DataError
 
 DEVELOPMENT_BYTES: Final = 1_000_000
@@ -35,9 +35,9 @@ class Text8(SegmentedCorpus):
             path = next((candidate for candidate in inside if candidate.is_file()), path)
         return cls(require_file(path))
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CorpusFile]:
         """The one file."""
-        return [Source(None, self._path)]
+        return [CorpusFile(None, self._path)]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
         """All but the last million bytes, and those.

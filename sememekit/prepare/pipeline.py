@@ -25,7 +25,7 @@ import numpy as np
 
 from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision
-from sememekit.corpora.sources import Source, Unpacked
+from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, lexicon_bytes
@@ -37,13 +37,11 @@ from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.pool import ShardJob, run_shards
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import shard_key, sync
+from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import END, STOP, Vocabulary
-
-Progress = Callable[[str, int, int], None]
-"""Called as (stage, done, total)."""
 
 OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 
@@ -128,7 +126,7 @@ class Pipeline:
                     shutil.rmtree(self._work, ignore_errors=True)
                 raise
 
-    def _run(self, sources: Sequence[Source], open_segmenter: OpenSegmenter) -> PreparedData:
+    def _run(self, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
         unpacked = []
         for number, source in enumerate(sources):
             self._progress("hash", number, len(sources))
@@ -175,7 +173,7 @@ class Pipeline:
         )
         return self._finish(target, merged.vocabulary, signature)
 
-    def _cut(self, sources: Sequence[Source], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
+    def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
         """(split, span, SHA-256 of what decides the text) for every shard, in order."""
         parts = []
         for source, found in zip(sources, unpacked, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sememekit.attack import Change, Document, ExampleResult
-from sememekit.attack.report import AttackReport, Comparison
+from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.measure.attack_rates import Interval
 from sememekit.reports import pages
 
@@ -119,7 +119,7 @@ def _how(report: AttackReport) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def comparison_rows(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
+def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:
     """Metric, both values, difference with interval, verdict."""
     rows = []
     for row in comparison.rows:
@@ -134,7 +134,7 @@ def comparison_rows(comparison: Comparison) -> list[tuple[str, str, str, str, st
     return rows
 
 
-def comparison_page(comparison: Comparison) -> str:
+def comparison_page(comparison: AttackComparison) -> str:
     """The page of a comparison."""
     unlike = [(name, *both) for name, both in comparison.unlike.items()]
     return pages.render("attack_comparison", comparison=comparison, rows=comparison_rows(comparison), unlike=unlike)

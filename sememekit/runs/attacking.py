@@ -17,7 +17,6 @@ from sememekit.attack import (
     Cutter,
     Document,
     Example,
-    ExampleFile,
     ExampleResult,
     build_candidates,
     build_constraints,
@@ -27,7 +26,7 @@ from sememekit.attack import (
 )
 from sememekit.attack.constraints.opposites import Opposites
 from sememekit.attack.folder import AttackFolder
-from sememekit.attack.report import AttackReport, Comparison
+from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
@@ -36,16 +35,21 @@ from sememekit.runs.victims import NamedVictim, SentenceNats
 
 
 def prepare_attack(
-    plan: AttackPlan, named: NamedVictim, examples: ExampleFile, chosen: Sequence[Example], nats: SentenceNats | None
+    plan: AttackPlan,
+    named: NamedVictim,
+    examples: Sequence[Example],
+    field_names: tuple[str, ...],
+    chosen: Sequence[Example],
+    nats: SentenceNats | None,
 ) -> tuple[Attack, dict[str, str]]:
     """The engine with all its parts, and the hashes of what the substitutes came from."""
     victim, words = named.victim, words_of(chosen, named.cut)
     if victim.words is not None:
         frequent = tuple(word for word in victim.words if word[:1].isalnum())
     else:
-        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples.examples, named.cut) if word[:1].isalnum()))
+        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples, named.cut) if word[:1].isalnum()))
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
-    resources = AttackResources(known, frequent, examples.field_names, nats)
+    resources = AttackResources(known, frequent, field_names, nats)
     candidates = build_candidates(plan, resources)
     substitutes = candidates.table(words)
     ready = Attack(
@@ -168,7 +172,7 @@ def _perplexities(
     return before, after
 
 
-def compare_attacks(first: Path, second: Path) -> Comparison:
+def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second.
 
     Raises:
@@ -193,7 +197,7 @@ def compare_attacks(first: Path, second: Path) -> Comparison:
     if not common:
         raise DataError(f"{first} and {second} have no finished example in common")
     budgets = tuple(folder.query_budget for folder in folders)
-    return Comparison(
+    return AttackComparison(
         first=str(first),
         second=str(second),
         common=len(common),

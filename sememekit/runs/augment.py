@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from pydantic import ValidationError
 
-from sememekit.attack import ExampleResult, read_examples
+from sememekit.attack import ExampleResult
+from sememekit.corpora.examples import ExampleSet, recorded_set
+from sememekit.corpora.examples.labelled import read_labelled, read_records
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
@@ -22,8 +24,8 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
 
     Args:
         data: of examples with labels.
-        path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or lines of texts and
-            labels as ``read_examples`` takes them.
+        path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or a file of texts
+            and labels, read by the rules by which the data were prepared.
         share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
             adds a tenth of the training set).
         seed: of the draw.
@@ -35,6 +37,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
+    kind = recorded_set(data.signature.dataset, str(data.folder / "signature.json"))
     segmenter = data.segmenter()
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
@@ -42,7 +45,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
 
     held_out = {key for split in data.splits if split != "train" for key in _keys(data.examples(split))} - set(_keys(train))
     found, labels = [], []
-    for place, fields, label, origin in _lines(path):
+    for place, fields, label, origin in _lines(path, kind):
         if len(fields) != train.num_texts:
             raise DataError(f"--augment {path}:{place}: {len(fields)} texts, and the data have {train.num_texts} an example")
         if label not in summary.labels:
@@ -80,22 +83,19 @@ def _key(texts: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(text) for text in texts)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, tuple[str, ...], str, tuple[str, ...]]]:
+def _lines(path: Path, kind: ExampleSet) -> Iterator[tuple[int, tuple[str, ...], str, tuple[str, ...]]]:
     """(line, texts to learn from, true label, texts that they were made of) of each usable line."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise DataError(f"--augment {path}: cannot be read: {error.strerror}") from None
-    if b'"outcome"' not in lines[0]:
-        for example in read_examples(path).examples:
-            yield example.index + 1, example.fields, example.label, example.fields
+    records = read_records(path)
+    if not records or "outcome" not in records[0][1]:
+        for row in read_labelled(path, kind).rows:
+            label = row.label or ""
+            if label not in kind.left_out:
+                yield row.line, row.texts, kind.spelled.get(label, label), row.texts
         return
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, record in records:
         try:
-            result = ExampleResult.model_validate(json.loads(line))
-        except (ValueError, RecursionError) as error:
+            result = ExampleResult.model_validate(record)
+        except ValidationError as error:
             raise DataError(f"--augment {path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
         if result.adversarial is not None:
             yield number, result.adversarial, result.label, result.fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.attack import Cutter, Victim
-from sememekit.config import load_variant
-from sememekit.corpora.examples import EXAMPLE_SETS
+from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.base import WordPredictor, require
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class NamedVictim:
     Attributes:
         victim: to ask.
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
-        num_fields: texts that an example must have, where that is known.
-        spelled: other spellings of its labels, as the data set of a run has them: ``1`` for positive.
+        kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
         cut: cuts texts into the words that may be exchanged; None for white space and marks.
         cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
@@ -41,8 +39,7 @@ class NamedVictim:
 
     victim: Victim
     identity: dict[str, Any]
-    num_fields: int | None
-    spelled: Mapping[str, str]
+    kind: ExampleSet | None
     cut: Cutter | None
     cut_by: str
     blanks: bool = False
@@ -86,7 +83,7 @@ def open_victim(
         known = None if words is None else _strings(words, name, "words")
         victim = Victim(function, found, name=name, batch_size=batch_size, words=known)
         cut, cut_by = _cutter(segmenter, lexicon)
-        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, {}, cut, cut_by)
+        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, cut, cut_by)
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
@@ -101,9 +98,9 @@ def open_victim(
         words=classifier.run.vocabulary.tokens,
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
-    classifier.run.check_code(dataset=classifier.run.signature.dataset)
-    kind = load_variant("data set", classifier.run.signature.dataset, EXAMPLE_SETS)
-    own = str(classifier.run.signature.options["segmenter"])
+    signature = classifier.run.signature
+    kind = recorded_set(signature.dataset, f"{name}/data.json")
+    own = str(signature.options["segmenter"])
     if (own in _CUTS_WORDS or ":" in own) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
     elif segmenter and (own in _CUTS_WORDS or own == "none"):
@@ -111,7 +108,7 @@ def open_victim(
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
         cut, cut_by = _cutter(segmenter, lexicon)
-    return NamedVictim(victim, identity, len(classifier.texts), kind.spelled, cut, cut_by, blanks=own == "none")
+    return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none")
 
 
 def is_function(name: str) -> bool:
@@ -192,7 +189,7 @@ class SentenceNats:
             ConfigError: its task predicts no words.
         """
         self._loaded = Run.open(run, device=device)
-        self._task = word_predictor(self._loaded.task, "attack --lm")
+        self._task = require(self._loaded.task, WordPredictor, "attack --lm")
         ends = self._loaded.signature.end_of_sentence
         self._end = self._loaded.vocabulary.end_id if ends else None
         self._form = self._loaded.form()

@@ -37,7 +37,6 @@ class LemmaList:
     of_form: Mapping[str, str]
 
     def bases(self, word: str) -> tuple[str, ...]:
-        """See ``Lemmas.bases``."""
         lemma = self.of_form.get(word, word)
         return () if lemma == word else (lemma,)
 
@@ -62,9 +61,7 @@ def read_lemmas(path: Path) -> LemmaList:
     """
     source = read_lexicon_text(path)
     of_form: dict[str, str] = {}
-    for number, line in enumerate(source.lines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in source.entries():
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) != 2 or not all(columns):
             raise DataError(f"{source.place(number)}: a list of lemmas has lemma TAB form, found {line[:60]!r}")

@@ -171,9 +171,10 @@ class LexiconReader(ABC):
         """Read when the format is named without a path; None where a path must be given."""
         return None
 
-    @abstractmethod
     def __init__(self, path: Path, settings: Settings) -> None:
-        """Remember where to read; nothing is opened yet."""
+        """Where to read; nothing is opened yet."""
+        self.path = path
+        self.settings = settings
 
     @abstractmethod
     def read(self) -> Lexicon:

@@ -1,11 +1,14 @@
-"""Reading a lexicon file whole: ``.xz`` is unpacked, the encoding is found by strict decoding, the bytes are hashed."""
+"""Reading a lexicon file whole: packed ones are unpacked, the encoding is found by strict decoding, the bytes are hashed."""
 
 from __future__ import annotations
 
 import hashlib
 import lzma
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sememekit.errors import DataError
 
@@ -29,6 +32,12 @@ class LexiconText:
         if lines and lines[-1] == "":
             lines.pop()
         return [line.removesuffix("\r") for line in lines]
+
+    def entries(self, comment: str = "") -> Iterator[tuple[int, str]]:
+        """(number, line) of lines that are not blank and do not begin with ``comment``, where one is given."""
+        for number, line in enumerate(self.lines(), start=1):
+            if line.strip() and not (comment and line.startswith(comment)):
+                yield number, line
 
     def place(self, line: int) -> str:
         """``file:line`` for a message; lines count from 1."""
@@ -56,15 +65,15 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     """Read and decode a file; the first encoding that fits every byte is taken.
 
     Args:
-        path: a text file, or one packed with xz if its name ends in ``.xz``.
+        path: a text file, or one packed with xz or gzip if its name ends in ``.xz`` or ``.gz``.
         encodings: tried in this order, strictly.
 
     Raises:
-        DataError: absent, empty, broken or oversized xz, not text in any of the encodings (with the place of the first
+        DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the first
             bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all).
     """
     packed = read_bytes(path)
-    data = _unpack(path, packed) if path.suffix == ".xz" else packed
+    data = _unpack(path, packed) if path.suffix in (".xz", ".gz") else packed
     digest = hashlib.sha256(packed).hexdigest()
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
@@ -85,12 +94,13 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
 
 
 def _unpack(path: Path, packed: bytes) -> bytes:
-    decompressor = lzma.LZMADecompressor(memlimit=MAX_BYTES)
+    kind = path.suffix[1:]
+    engine: Any = lzma.LZMADecompressor(memlimit=MAX_BYTES) if kind == "xz" else zlib.decompressobj(wbits=31)
     try:
-        data = decompressor.decompress(packed, max_length=MAX_BYTES)
-    except lzma.LZMAError as error:
-        raise DataError(f"lexicon {path}: not an intact xz file: {error}") from None
-    if not decompressor.eof:
-        reason = "holds more than 1 GiB" if len(data) == MAX_BYTES else "is cut off: the end of the xz stream is missing"
+        data: bytes = engine.decompress(packed, MAX_BYTES)
+    except (lzma.LZMAError, zlib.error) as error:
+        raise DataError(f"lexicon {path}: not an intact {kind} file: {error}") from None
+    if not engine.eof:
+        reason = "holds more than 1 GiB" if len(data) == MAX_BYTES else f"is cut off: the end of the {kind} stream is missing"
         raise DataError(f"lexicon {path}: {reason}")
     return data

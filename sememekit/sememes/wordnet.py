@@ -21,6 +21,7 @@ FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.
 
 DEBIAN: Final = Path("/usr/share/wordnet")
 """Where Debian's package wordnet-base puts the database."""
+_POINTER_FILE: Final = {"n": "n", "v": "v", "a": "a", "s": "a", "r": "r"}
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
 
@@ -33,12 +34,16 @@ class Synset:
         offset: eight digits, the name of the synset in its file.
         words: as written, blanks for underscores, in the order of the file.
         gloss: definition and examples.
+        place: file and line.
+        opposites: (own word, part of speech and offset of a synset, word of that) for each pointer ``!``, words from 0.
     """
 
     part_of_speech: str
     offset: str
     words: tuple[str, ...]
     gloss: str
+    place: str
+    opposites: tuple[tuple[int, tuple[str, str], int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,30 @@ class WordNet:
             for word in dict.fromkeys(word.lower() for word in synset.words):
                 found.setdefault(word, []).append(synset)
         return {word: tuple(synsets) for word, synsets in found.items()}
+
+    @cached_property
+    def by_offset(self) -> dict[tuple[str, str], Synset]:
+        """(part of speech, offset) -> synset."""
+        return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
+
+    def antonyms(self) -> frozenset[frozenset[str]]:
+        """All pairs of words that are antonyms, in lower case, underscores for blanks.
+
+        Raises:
+            DataError: a pointer leads to a word that is not there; names file and line.
+        """
+        pairs = set()
+        for synset in self.synsets:
+            for own, target, other in synset.opposites:
+                word, found = synset.words[own], self.by_offset.get(target)
+                if found is None or not 0 <= other < len(found.words):
+                    raise DataError(
+                        f"WordNet {synset.place}: the antonym of {word!r} points to synset {target[1]} of data that has it not"
+                    )
+                pair = frozenset(name.lower().replace(" ", "_") for name in (word, found.words[other]))
+                if len(pair) == 2:
+                    pairs.add(pair)
+        return frozenset(pairs)
 
     def synonyms(self, word: str) -> tuple[str, ...]:
         """Other words of the synsets of ``word``, each once, lower case, in the order of the synsets.
@@ -104,32 +133,55 @@ def read_wordnet(path: str = "") -> WordNet:
     digest = hashlib.sha256()
     for part_of_speech, name in FILES.items():
         file = folder / name
-        try:
-            data = file.read_bytes()
-            text = data.decode("utf-8")
-        except OSError as error:
-            raise DataError(f"WordNet {file}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise DataError(f"WordNet {file}: byte {error.start} is not UTF-8") from None
-        digest.update(data)
-        synsets.extend(_parse(text, part_of_speech, file))
+        synsets.extend(_synset(line, part_of_speech, f"{file}:{number}") for number, line in database_lines(file, digest))
     return WordNet(tuple(synsets), digest.hexdigest())
 
 
-def _parse(text: str, part_of_speech: str, file: Path) -> Iterator[Synset]:
+def database_lines(file: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
+    """(number, line) of a file of WordNet without its licence; ``digest`` takes its bytes.
+
+    Raises:
+        DataError: absent, or not UTF-8.
+    """
+    try:
+        data = file.read_bytes()
+        text = data.decode("utf-8")
+    except FileNotFoundError:
+        raise DataError(
+            f"WordNet {file}: there is no such file; the order of senses and base forms need index.* and *.exc beside data.*"
+        ) from None
+    except OSError as error:
+        raise DataError(f"WordNet {file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"WordNet {file}: byte {error.start} is not UTF-8") from None
+    digest.update(data)
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.startswith("  "):
-            continue
-        head, bar, gloss = line.partition("|")
-        fields = head.split()
-        try:
-            if not bar:
-                raise ValueError("no gloss behind a bar")
-            num_words = int(fields[3], 16)
-            words = fields[4 : 4 + 2 * num_words : 2]
-            if not words or len(words) != num_words or len(fields[0]) != 8:
-                raise ValueError("too few fields")
-        except (ValueError, IndexError) as error:
-            raise DataError(f"WordNet {file}:{number}: no synset ({error}): {line[:60]!r}") from None
-        spelt = tuple(_MARKER.sub("", word).replace("_", " ") for word in words)
-        yield Synset(part_of_speech, fields[0], spelt, gloss.strip())
+        if line.strip() and not line.startswith("  "):
+            yield number, line
+
+
+def _synset(line: str, part_of_speech: str, place: str) -> Synset:
+    head, bar, gloss = line.partition("|")
+    fields = head.split()
+    try:
+        if not bar:
+            raise ValueError("no gloss behind a bar")
+        behind = 4 + 2 * int(fields[3], 16)
+        words = fields[4:behind:2]
+        if not words or len(fields) < behind or len(fields[0]) != 8:
+            raise ValueError("too few fields")
+        opposites = tuple(_opposites(fields[behind:], len(words))) if "!" in fields else ()
+    except (ValueError, IndexError, KeyError) as error:
+        raise DataError(f"WordNet {place}: no synset ({error}): {line[:60]!r}") from None
+    spelt = tuple(_MARKER.sub("", word).replace("_", " ") for word in words)
+    return Synset(part_of_speech, fields[0], spelt, gloss.strip(), place, opposites)
+
+
+def _opposites(fields: list[str], num_words: int) -> Iterator[tuple[int, tuple[str, str], int]]:
+    for begin in range(1, 1 + 4 * int(fields[0]), 4):
+        symbol, offset, kind, ends = fields[begin : begin + 4]
+        own, other = int(ends[:2], 16) - 1, int(ends[2:], 16) - 1
+        if symbol == "!" and ends != "0000":
+            if not 0 <= own < num_words:
+                raise ValueError(f"pointer from word {own + 1} of {num_words}")
+            yield own, (_POINTER_FILE[kind], offset), other

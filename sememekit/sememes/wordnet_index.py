@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import DataError
+from sememekit.sememes.wordnet import database_lines
 
 NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 
@@ -69,33 +70,13 @@ def read_wordnet_index(folder: Path) -> WordNetIndex:
     senses: dict[tuple[str, str], tuple[str, ...]] = {}
     irregular: dict[tuple[str, str], tuple[str, ...]] = {}
     for part_of_speech, name in NAMES.items():
-        for number, line in _lines(folder / f"index.{name}", digest):
-            if line.startswith("  "):
-                continue
+        for number, line in database_lines(folder / f"index.{name}", digest):
             fields = line.split()
             count = fields[2] if len(fields) > 2 and re.fullmatch(r"[0-9]{1,4}", fields[2]) else "0"
             if int(count) < 1 or len(fields) < int(count) + 6:
                 raise DataError(f"{folder / f'index.{name}'}:{number}: no line of an index: {line[:60]!r}")
             senses[part_of_speech, fields[0].replace("_", " ")] = tuple(fields[-int(count) :])
-        for _, line in _lines(folder / f"{name}.exc", digest):
+        for _, line in database_lines(folder / f"{name}.exc", digest):
             form, *bases = (part.replace("_", " ") for part in line.split())
             irregular[part_of_speech, form] = tuple(bases)
     return WordNetIndex(f"wordnet:{folder.name}", digest.hexdigest(), senses, irregular)
-
-
-def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    try:
-        data = path.read_bytes()
-        text = data.decode("utf-8")
-    except FileNotFoundError:
-        raise DataError(
-            f"WordNet {path}: there is no such file; the order of senses and base forms need index.* and *.exc beside data.*"
-        ) from None
-    except OSError as error:
-        raise DataError(f"WordNet {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"WordNet {path}: byte {error.start} is not UTF-8") from None
-    digest.update(data)
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, line

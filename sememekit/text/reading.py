@@ -72,10 +72,12 @@ class TextFaults(Record):
 class FaultCounter:
     """Counts what was met, by the names of :class:`~sememekit.text.reading.TextFaults`."""
 
-    def __init__(self, policy: str) -> None:
+    def __init__(self, policy: str, *, can_choose: bool = True) -> None:
         if policy not in POLICIES:
             raise ConfigError(f"--errors {policy!r}: allowed are {', '.join(POLICIES)}")
         self.policy = policy
+        self.choices = ", or pass --errors replace or --errors skip" if can_choose else ""
+        """What a message says of the other policies; empty where a command has none."""
         self.counts: dict[str, int] = {}
 
     def add(self, name: str, amount: int = 1) -> None:
@@ -191,7 +193,7 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
     except UnicodeDecodeError as error:
         if faults.policy == "strict":
             at = offset + error.start
-            raise DataError(f"{where(at)}: {_explain(at, chunk, error)}") from None
+            raise DataError(f"{where(at)}: {_explain(at, chunk, error)}{faults.choices}") from None
         faults.add("invalid_utf8")
         if faults.policy == "skip":
             faults.add("skipped_lines")
@@ -201,7 +203,7 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
         return text
     if faults.policy == "strict":
         at = offset + chunk.find(b"\0")
-        raise DataError(f"{where(at)}: a NUL at byte {at}; clean the file, or pass --errors replace or --errors skip")
+        raise DataError(f"{where(at)}: a NUL at byte {at}; clean the file{faults.choices}")
     faults.add("nul")
     if faults.policy == "skip":
         faults.add("skipped_lines")
@@ -212,7 +214,7 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
 def _explain(at: int, chunk: bytes, error: UnicodeDecodeError) -> str:
     bad = chunk[error.start : error.end].hex(" ")
     hint = "; the file begins like UTF-16" if at == 0 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    return f"not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8, or pass --errors replace or --errors skip"
+    return f"not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8"
 
 
 def place(span: Span, offset: int) -> str:

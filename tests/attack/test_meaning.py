@@ -25,7 +25,7 @@ from sememekit.attack.opposite_words import GROUPS, built_in_opposites
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import read_pairs
 from sememekit.errors import ConfigError, DataError
-from sememekit.sememes.wordnet_antonyms import read_antonyms
+from sememekit.sememes.wordnet import read_wordnet
 from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
 
 PLAIN = {"candidates": {"name": "table", "path": "x"}}
@@ -101,17 +101,15 @@ def test_antonyms_of_wordnet(tmp_path: Path) -> None:
     (tmp_path / "data.noun").write_text("00000010 00 n 01 night 0 001 ! 00000020 n 0101 | d\n00000020 00 n 01 Day 0 000 | l\n")
     for name in ("data.verb", "data.adv"):
         (tmp_path / name).write_text("", encoding="utf-8")
-    pairs, digest = read_antonyms(str(tmp_path))
-    assert pairs == {frozenset(("hot", "cold")), frozenset(("night", "day"))}
-    assert len(digest) == 64
+    assert read_wordnet(str(tmp_path)).antonyms() == {frozenset(("hot", "cold")), frozenset(("night", "day"))}
     table = {"hot": ("cold", "spicy")}
     assert narrowed("hot", table, opposites={"wordnet": str(tmp_path), "built_in": False}) == {"hot": ("spicy",)}
     (tmp_path / "data.adv").write_text("00000010 00 r 01 so 0 001 ! 00000099 r 0101 | x\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"data\.adv:1: the antonym of 'so' points to synset 00000099"):
-        read_antonyms(str(tmp_path))
+        read_wordnet(str(tmp_path)).antonyms()
     (tmp_path / "data.adv").write_text("00000010 00 r zz\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"data\.adv:1: no synset"):
-        read_antonyms(str(tmp_path))
+        read_wordnet(str(tmp_path))
 
 
 def test_marks_numbers_and_negations_stay_by_default() -> None:

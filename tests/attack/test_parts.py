@@ -19,7 +19,6 @@ from sememekit.attack import (
     build_constraints,
     build_goal,
     read_attack_plan,
-    read_examples,
 )
 from sememekit.attack.candidates import CANDIDATES
 from sememekit.attack.candidates.embedding import squared_distances
@@ -205,39 +204,6 @@ def test_plans_survive_their_table_and_refuse_strangers() -> None:
     ):
         with pytest.raises(ConfigError, match=problem):
             plan_of(**table)
-
-
-def test_files_of_examples(tmp_path: Path) -> None:
-    def read(name: str, text: str) -> Any:
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return read_examples(tmp_path / name)
-
-    found = read("a.tsv", "a good film\t1\nbad\t0\n")
-    assert found.field_names == ("text",)
-    assert [(example.index, example.fields, example.label) for example in found.examples] == [
-        (0, ("a good film",), "1"),
-        (1, ("bad",), "0"),
-    ]
-    found = read("b.tsv", "gold_label\tsentence1\tsentence2\nneutral\tp\th\n")
-    assert found.field_names == ("premise", "hypothesis")
-    assert (found.examples[0].fields, found.examples[0].label) == (("p", "h"), "neutral")
-    found = read("c.jsonl", json.dumps({"gold_label": "-", "sentence1": "p", "sentence2": "", "annotator_labels": []}) + "\n")
-    assert (found.examples[0].fields, found.examples[0].label) == (("p", ""), "-")
-    (tmp_path / "s2.dev").write_text("h \n", encoding="utf-8")
-    (tmp_path / "labels.dev").write_text("entailment\n", encoding="utf-8")
-    assert read("s1.dev", "p . \n").examples[0].fields == ("p .", "h")
-    for name, text, problem in (
-        ("d.tsv", "x\t1\ny\n", r"d\.tsv:2: 1 columns"),
-        ("e.tsv", "x\n", "1 columns; a table"),
-        ("f.tsv", "\n", "holds no examples"),
-        ("g.jsonl", "{\n", "not JSON"),
-        ("h.jsonl", '{"text": "x"}\n', "no label"),
-        ("s1.dev", "a\nb\n", "2 / 1 / 1 lines"),
-    ):
-        with pytest.raises(DataError, match=problem):
-            read(name, text)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_examples(tmp_path / "absent.tsv")
 
 
 def test_vectors_that_are_cut_off_end_before_the_attack(tmp_path: Path) -> None:

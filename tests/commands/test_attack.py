@@ -151,10 +151,12 @@ def test_a_victim_that_always_fails_is_no_result(files: dict[str, Path]) -> None
 
 SLOW = """
 import time
+from pathlib import Path
 from tests.attack.toys import predict as fast
 
 def predict(texts):
-    time.sleep(0.05)
+    while Path("out/examples.jsonl").exists() and not Path("go").exists():
+        time.sleep(0.01)
     return fast(texts)
 
 predict.labels = ("no", "yes")
@@ -169,10 +171,14 @@ def test_a_signal_ends_with_75_and_resuming_finishes(files: dict[str, Path], tmp
     command += ["--candidates", "table", "--set", f"candidates.path={files['table']}", "--set", "attack.together=1"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         examples = tmp_path / "out" / "examples.jsonl"
-        while process.poll() is None and not (examples.exists() and examples.stat().st_size):
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            while process.poll() is None and not (examples.exists() and examples.stat().st_size):
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            (tmp_path / "go").touch()  # the victim waits for it once an example is finished
+            _, errors = process.communicate()
+        finally:
+            process.kill()
     assert process.returncode == 75, errors.decode()
     assert b"go on with: sememekit attack slow_victim:predict --out out --resume" in errors
     stopped = AttackFolder.open(tmp_path / "out").results()
@@ -359,7 +365,7 @@ def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
 def test_half_a_surrogate_is_refused_at_reading(files: dict[str, Path]) -> None:
     data = files["data"].with_suffix(".jsonl")
     for line, problem in (
-        ('{"text": "fine \\ud800", "label": "yes"}', r"data\.jsonl:2: character 6 of a text or label is half a surrogate"),
+        ('{"text": "fine \\ud800", "label": "yes"}', r"data\.jsonl:2: half a surrogate pair"),
         ("[" * 100_000, r"data\.jsonl:2: not JSON"),
     ):
         data.write_text(f'{{"text": "good", "label": "yes"}}\n{line}\n', encoding="utf-8")

@@ -69,7 +69,7 @@ def test_a_run_is_a_victim_with_its_own_words_and_labels(place: ExamplePlace, at
     with pytest.raises(ConfigError, match="has its own labels"):
         attack(str(place.folder / "run"), place.folder / "train.tsv", place.folder / "x", labels=("a", "b"), table={})
     (place.folder / "single.tsv").write_text("a man\tneutral\n", encoding="utf-8")
-    with pytest.raises(DataError, match="has 1 text"):
+    with pytest.raises(DataError, match=r"single\.tsv:1: 2 columns with TAB between, 3 are needed"):
         attack(str(place.folder / "run"), place.folder / "single.tsv", place.folder / "x", table={})
     with pytest.raises(CheckpointError, match="does not exist"):
         attack(str(place.folder / "nothing"), place.folder / "train.tsv", place.folder / "x", table={})
@@ -138,9 +138,10 @@ def test_augmenting_with_what_is_judged_on_is_refused(place: ExamplePlace, attac
     for name, content, problem in (
         ("none.jsonl", None, "no example in it fooled"),
         ("label.tsv", "a cat\ta dog\tperhaps\n", "label 'perhaps' is none"),
-        ("one.tsv", "a cat\tneutral\n", "1 texts, and the data have 2"),
-        ("torn.jsonl", lines[0] + '{"outcome": "success"\n', "torn.jsonl:2: no result"),
-        ("absent.jsonl", None, "cannot be read"),
+        ("one.tsv", "a cat\tneutral\n", "2 columns with TAB between, 3 are needed"),
+        ("torn.jsonl", lines[0] + '{"outcome": "success"\n', "torn.jsonl:2: not JSON"),
+        ("none.jsonl", lines[0] + '{"outcome": "success"}\n', "none.jsonl:2: no result of an attack"),
+        ("absent.jsonl", None, "no such file"),
     ):
         if content is not None:
             (tmp_path / name).write_text(content, encoding="utf-8")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate import LabelMetrics, evaluate
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -65,7 +66,11 @@ def test_predictions_agree_with_eval(pairs: tuple[Path, ExamplePlace], classifie
     examples, words = place.pairs.examples("test"), place.pairs.vocabulary
     texts = [[words.decode(examples.text(index, side)) for side in (0, 1)] for index in range(len(examples))]
     p = classifier.probabilities(texts)
-    report = evaluate(run, device="cpu").model_dump()
+    found = evaluate(run, device="cpu")
+    assert isinstance(found, LabelMetrics)
+    report = found.model_dump()
+    assert "metrics" not in report
+    assert LabelMetrics(**{**dict(found), "nats": math.inf}).nats == math.inf, "a model that diverged is reported, too"
     assert report["accuracy"] == np.mean(p.argmax(1) == examples.labels)
     assert np.array(report["confusion"]).sum() == report["examples"] == 20
     assert report["accuracy_low"] < report["accuracy"] < report["accuracy_high"]
@@ -106,11 +111,30 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
     assert runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n").stdout.endswith("contradiction\n\n")
 
 
+def test_files_as_preprocess_reads_them(pairs: tuple[Path, ExamplePlace], tmp_path: Path) -> None:
+    def predicted(name: str, content: str) -> list[str]:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        result = runner.invoke(app, ["predict", str(pairs[0]), str(tmp_path / name), "--device", "cpu"])
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
+
+    plain = predicted("a.txt", "A man sleeps.\tThe man runs.\nthe girl\tdogs\n")
+    assert predicted("b.tsv", "A man sleeps.\tThe man runs.\t-\nthe girl\tdogs\tneutral\n") == plain
+    header = predicted("c.tsv", "id\tHypothesis\tpremise\n7\tThe man runs.\tA man sleeps.\n\n8\tdogs\tthe girl\n\n")
+    assert header == [*plain[:2], "", plain[2], ""], "line N of a table with a header is line N of the file"
+    assert predicted("d.csv", 'premise,hypothesis\n"A man sleeps.","The man runs."\nthe girl,dogs\n') == plain
+    rows = [{"sentence1": "A man sleeps.", "sentence2": "The man runs."}, {"sentence1": "the girl", "sentence2": "dogs"}]
+    assert predicted("e.jsonl", "".join(json.dumps(row) + "\n" for row in rows)) == plain
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("only one text\n", "line 1: 1 texts with TAB between; this model takes premise TAB hypothesis on a line"),
-        ("a\tb\n c\t \n", "line 2: the hypothesis is empty"),
+        (
+            "only one text\n",
+            "stdin:1: 1 columns with TAB between, 2 are needed (premise, hypothesis; or a first line that",
+        ),
+        ("a\tb\n c\t \n", "stdin:2: the hypothesis is empty"),
     ],
 )
 def test_lines_that_are_no_examples(pairs: tuple[Path, ExamplePlace], lines: str, message: str) -> None:

@@ -148,10 +148,10 @@ sys.exit(f"imported: {sorted(loaded)}" if loaded else 0)
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
-    script = "from sememekit.commands._program import main; main()"
+    script = "import sys; sys.stdin.read(); from sememekit.commands._program import main; main()"
     command = [sys.executable, "-c", script, "recipes", "show", "ours/pd-softmax"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.close()  # before the first byte is written, as Python starts slowly
+    process.stdout.close()  # before the first byte is written: that waits for the end of its input
     _, complaint = process.communicate()
     assert (process.returncode, complaint) == (0, b"")

@@ -11,7 +11,7 @@ import pytest
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.reports.run import report, run_page
-from sememekit.training import RunFolder
+from sememekit.training import EpochReport, RunFolder
 from tests.pages import Page, check_page
 from tests.small_run import Place
 
@@ -31,6 +31,28 @@ def test_training_leaves_the_page_of_a_run_with_clusters(place: Place, tmp_path:
     for epoch in epochs:
         assert f"{epoch['valid']['cluster_perplexity']:,.2f}" in text
     assert "decoder.update_every = 7" in text
+
+
+def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs of a second or more each leave their page; of shorter ones the last does, also where training breaks off."""
+    seen: list[bool] = []
+
+    def stop(report: object) -> None:
+        if isinstance(report, EpochReport):
+            seen.append((tmp_path / "run" / "report.html").exists())
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(place.table(schedule__epochs=3), tmp_path / "run", on_report=stop)
+    assert "2 epochs" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert seen == [False, False]
+    seen.clear()
+    shutil.rmtree(tmp_path / "run")
+    monkeypatch.setattr("sememekit.commands.train.PAGE_EVERY", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(place.table(schedule__epochs=3), tmp_path / "run", on_report=stop)
+    assert seen == [True, True]
 
 
 def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
+from sememekit.tasks import TASKS
 
 runner = CliRunner()
 SMALL = {
@@ -82,13 +85,15 @@ def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(place: Path, tmp_pa
     out = tmp_path / "run"
     arguments = ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=100000)]
     command = [sys.executable, "-m", "sememekit", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
     metrics = out / "metrics.jsonl"
-    while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=60)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            _, stderr = process.communicate()
+        finally:
+            process.kill()
     assert process.returncode == 75, stderr
     assert f"--out {out} --resume" in stderr
     epochs = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])["epoch"]
@@ -106,3 +111,8 @@ def test_what_changes_nothing_is_remarked_on(place: Path, tmp_path: Path) -> Non
     result = runner.invoke(app, [*train, "--out", str(tmp_path / "two"), "--quiet", "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert wanted in json.loads(result.stdout)["remarks"][0]
+
+
+def test_the_help_names_every_task_encoder_and_output_layer() -> None:
+    shown = set(runner.invoke(app, ["train", "--help"], env={"COLUMNS": "160"}).stdout.replace(",", " ").split())
+    assert {*TASKS, *ENCODERS, *DECODERS} <= shown

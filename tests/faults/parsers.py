@@ -36,7 +36,6 @@ from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import read_lemmas
 from sememekit.sememes.wordnet import read_wordnet
-from sememekit.sememes.wordnet_antonyms import read_antonyms
 from sememekit.sememes.wordnet_index import read_wordnet_index
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
@@ -207,8 +206,7 @@ def _wordnet(folder: Path) -> None:
 
 
 def _read_wordnet(folder: Path) -> None:
-    read_wordnet(str(folder))
-    read_antonyms(str(folder))
+    read_wordnet(str(folder)).antonyms()
     read_wordnet_index(folder)
 
 

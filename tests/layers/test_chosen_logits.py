@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers import ChosenLogits, RepeatedLinear, chosen_logits, rows_of, weighted_sum
+from sememekit.layers import ChosenLogits, chosen_logits, rows_of, weighted_sum
 
 ROWS, WORDS, SIZE = 11, 9, 4
 
@@ -79,18 +79,3 @@ def test_weighted_sums_and_rows_have_the_gradients_of_their_plain_forms() -> Non
     matrix = torch.randn(4, 2, generator=generator, dtype=torch.float64).requires_grad_(True)
     indices = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 3])
     assert torch.autograd.gradcheck(lambda table: rows_of(table, *indices), matrix)
-
-
-def test_a_map_that_is_used_again_has_the_gradients_of_all_uses() -> None:
-    generator = torch.Generator().manual_seed(3)
-    layer = torch.nn.Linear(4, 3).double()
-    first, second = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in [(2, 5, 4), (3, 4)])
-    first.requires_grad_(True)
-    inputs = [first, layer.weight, layer.bias]
-    expected = layer(first).square().sum() + layer(second).pow(3).sum()
-    repeated = RepeatedLinear(layer)
-    found = repeated(first).square().sum() + repeated(second).pow(3).sum()
-    torch.testing.assert_close(found, expected)
-    torch.autograd.grad(found, first, retain_graph=True)
-    for one, other in zip(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs), strict=True):
-        torch.testing.assert_close(one, other, msg="asked for once more, they are not added up")

@@ -114,9 +114,10 @@ def test_leftovers_of_processes_that_are_gone_are_removed(tmp_path: Path) -> Non
 def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("天地 人和 大学 。\n" * 20_000, encoding="utf-8")
     script = (
-        "import sys\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
+        "import sys, time\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
         "from sememekit.prepare.settings import PreprocessSettings\n"
-        "def told(stage, done, total):\n    if stage == 'shards' and done: Path(sys.argv[2], 'begun').touch()\n"
+        "def told(stage, done, total):\n    if stage == 'shards' and done:\n"
+        "        Path(sys.argv[2], 'begun').touch()\n        time.sleep(600)\n"  # until it is killed
         "if __name__ == '__main__':\n"
         "    settings = PreprocessSettings(workers=2, shard_bytes=20_000)\n"
         "    preprocess('plain', Path(sys.argv[1]), Path(sys.argv[2], 'out'), settings, progress=told)\n"
@@ -124,13 +125,13 @@ def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(script)
     parent = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path / "text.txt"), str(tmp_path)])
     try:
-        wait_for(lambda: (tmp_path / "begun").exists(), 120)
+        wait_for(lambda: (tmp_path / "begun").exists(), 240)
         workers = children(parent.pid)
         assert len(workers) >= 2
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    wait_for(lambda: not any(is_alive(worker) for worker in workers), 30)
+    wait_for(lambda: not any(is_alive(worker) for worker in workers), 240)
 
 
 def children(process: int) -> list[int]:
@@ -158,7 +159,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {".xz": lzma.compress, ".gz": gzi
 @pytest.mark.parametrize("ending", PACKERS)
 def test_a_small_file_of_much_text_is_unpacked_in_bounded_memory(ending: str, tmp_path: Path) -> None:
     """85 MB in a file of some kilobytes, and another file behind it, in a process that may have 24 MB more."""
-    block = b"one line of text\n" * 5_000_000
+    block = (b"x" * 999 + b"\n") * 85_000  # bz2 is quick with one letter
     path = tmp_path / f"text{ending}"
     path.write_bytes(PACKERS[ending](block) + PACKERS[ending](b"the end\n"))
     size = len(block)

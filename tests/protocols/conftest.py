@@ -26,7 +26,6 @@ def make(place: Place) -> Make:
     """A model with dropout everywhere, in float64, moved away from where it starts."""
 
     def build(decoder: str = "softmax", encoder: str = "lstm") -> LanguageModel:
-        torch.set_num_threads(1)
         table = place.table(decoder, task__input_dropout=0.4, task__output_dropout=0.4, encoder__dropout=0.4)
         table["encoder"]["name"] = encoder
         if encoder.startswith("sememe") and "graph" not in table:

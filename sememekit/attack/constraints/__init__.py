@@ -8,7 +8,7 @@ CONSTRAINTS: dict[str, str] = {
     "opposites": "sememekit.attack.constraints.opposites:Opposites",
     "paraphrases": "sememekit.attack.constraints.paraphrases:Paraphrases",
     "frequent_words": "sememekit.attack.constraints.frequent_words:FrequentWords",
-    "language_model": "sememekit.attack.constraints.language_model:LanguageModel",
+    "language_model": "sememekit.attack.constraints.language_model:LanguageModelConstraint",
     "share": "sememekit.attack.constraints.share:Share",
 }
 """Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""

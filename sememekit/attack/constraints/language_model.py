@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError
 
 
 @final
-class LanguageModel(Constraint):
+class LanguageModelConstraint(Constraint):
     """For each word, the ``keep`` substitutes that make the sentence likeliest under a language model are kept.
 
     Alzantot et al. 2018 rank by a language model of a billion words; their code shows it one word before the place and carries
@@ -31,7 +31,7 @@ class LanguageModel(Constraint):
         keep: int = Field(default=4, ge=1)
         """Substitutes that stay for each word."""
 
-    settings: LanguageModel.Settings
+    settings: LanguageModelConstraint.Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -40,7 +40,6 @@ class LanguageModel(Constraint):
         self._nats = resources.sentence_nats
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         document, keep = space.document, self.settings.keep
         crowded = [number for number in space.positions if len(space.substitutes[number]) > keep]
         sentences = []

@@ -10,7 +10,7 @@ from sememekit.attack.opposite_words import built_in_opposites
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import read_pairs
-from sememekit.sememes.wordnet_antonyms import read_antonyms
+from sememekit.sememes.wordnet import read_wordnet
 
 
 @final
@@ -43,9 +43,9 @@ class Opposites(Constraint):
             pairs |= found
             self._sources[path.name] = digest
         if settings.wordnet:
-            antonyms, digest = read_antonyms(settings.wordnet)
-            pairs |= antonyms
-            self._sources["wordnet antonyms"] = digest
+            wordnet = read_wordnet(settings.wordnet)
+            pairs |= wordnet.antonyms()
+            self._sources["wordnet antonyms"] = wordnet.sha256
         self._pairs = frozenset(pairs)
 
     @property
@@ -54,7 +54,6 @@ class Opposites(Constraint):
         return len(self._pairs)
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text.lower(), found) for word, found in pairs))
 
@@ -62,5 +61,4 @@ class Opposites(Constraint):
         return tuple(other for other in found if frozenset((word, other.lower())) not in self._pairs)
 
     def sources(self) -> dict[str, str]:
-        """See ``Constraint.sources``."""
         return dict(self._sources)

@@ -1,19 +1,35 @@
 """Examples of one or more texts and a label: readers of data sets, one name each, and the corpus that prepares them."""
 
+from sememekit.config import check_code, load_variant
 from sememekit.corpora.examples.base import ExampleSet, Row
 
 EXAMPLE_SETS = {
-    "classification": "sememekit.corpora.examples.sets:Classification",
+    "classification": "sememekit.corpora.examples.sets:ClassificationSet",
     "duc": "sememekit.corpora.examples.pairs:Duc",
-    "gigaword": "sememekit.corpora.examples.pairs:Gigaword",
+    "gigaword": "sememekit.corpora.examples.pairs:GigawordSet",
     "imdb": "sememekit.corpora.examples.sets:Imdb",
     "lcsts": "sememekit.corpora.examples.lcsts:Lcsts",
-    "nli": "sememekit.corpora.examples.sets:Inference",
+    "nli": "sememekit.corpora.examples.sets:InferenceSet",
     "peoples-daily-headlines": "sememekit.corpora.examples.peoples_daily:PeoplesDailyHeadlines",
-    "snli": "sememekit.corpora.examples.sets:Inference",
+    "snli": "sememekit.corpora.examples.sets:InferenceSet",
     "sst2": "sememekit.corpora.examples.sets:Sst2",
     "switchboard": "sememekit.corpora.examples.switchboard:Switchboard",
 }
 """name -> "module:Class"; ``preprocess package.module:Class`` takes a set of your own."""
 
-__all__ = ["EXAMPLE_SETS", "ExampleSet", "Row"]
+__all__ = ["EXAMPLE_SETS", "ExampleSet", "Row", "recorded_set"]
+
+
+def recorded_set(dataset: str, where: str) -> ExampleSet:
+    """The set that data were prepared from, so that other files are read by its rules.
+
+    Args:
+        dataset: as the signature of the data names it.
+        where: that signature stands.
+
+    Raises:
+        ConfigError: it names code that is not trusted or not there.
+    """
+    check_code({"dataset": dataset}, where)
+    kind: ExampleSet = load_variant("data set", dataset, EXAMPLE_SETS)()
+    return kind

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from sememekit.corpora.examples.rows import Opened, Row, read_rows
+from sememekit.corpora.examples.rows import Opened, Row, RowReader
 from sememekit.text.reading import FaultCounter
 from sememekit.text.vocabulary import STOP
 
@@ -99,4 +99,4 @@ class ExampleSet:
         Raises:
             DataError: for a row of another form, with file and line.
         """
-        return read_rows(files, self, faults)
+        return iter(RowReader(files, self, faults))

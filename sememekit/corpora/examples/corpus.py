@@ -28,7 +28,7 @@ from sememekit.corpora.examples.base import START, STOP, ExampleSet, Row
 from sememekit.corpora.examples.files import side_by_side
 from sememekit.corpora.examples.rows import Opened
 from sememekit.corpora.examples.texts import write_texts
-from sememekit.corpora.sources import SPLITS, Source, Unpacked, unpack
+from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExampleSplit, ExamplesSummary
 from sememekit.errors import ConfigError, DataError
@@ -59,7 +59,7 @@ class ExampleCorpus(Corpus):
         self.kind = kind
         self.segmenters = kind.segmenters
         self.specials = (UNKNOWN, START, STOP, *kind.marks)
-        self.normalisation = f"{kind.normalisation} ({type(kind).__name__})"
+        self.normalisation = f"{kind.normalisation} ({type(kind).__name__.removesuffix('Set')})"
         self.default_lexicon = kind.default_lexicon
         self.proportions = kind.proportions
         self.cuts_latin = kind.cuts_latin
@@ -82,15 +82,15 @@ class ExampleCorpus(Corpus):
         """Not in use: a corpus of examples is opened by ``open_corpus``."""
         raise ConfigError("a corpus of examples is opened by its set")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CorpusFile]:
         """The files, train first: its labels decide what is allowed elsewhere. Where held-out examples stay out it is last."""
         order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
-        return [Source(split, path) for split in order for path in self._files.get(split, [])]
+        return [CorpusFile(split, path) for split in order for path in self._files.get(split, [])]
 
-    def unpack(self, source: Source, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
+    def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
         """Write the rows of a source as lines, check each, and note its label."""
         paths = side_by_side(source.path, self.kind)
-        plain = [unpack(Source(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
+        plain = [unpack(CorpusFile(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
         files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
         names = repeat(source.split) if source.split is not None else self._division(files, faults)
         found_rows = self.kind.rows(files, source.split, faults, self._left_out)

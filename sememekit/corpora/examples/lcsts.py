@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, final
 
 from sememekit.corpora.examples.pairs import PairSet
-from sememekit.corpora.examples.rows import Opened, Row, whole_lines
+from sememekit.corpora.examples.rows import Opened, Row, numbered_lines
 from sememekit.errors import DataError
 from sememekit.text.normalise import to_half_width
 from sememekit.text.reading import FaultCounter
@@ -53,8 +53,8 @@ def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | 
     fields: dict[str, str] = {}
     inside = ""  # the field that is open
     number = 0
-    for number, (piece, name) in enumerate(whole_lines(file, faults), start=1):
-        where, position, text = f"{name}:{number}", 0, piece.text
+    for number, text in numbered_lines(file, faults):
+        where, position = f"{file.name}:{number}", 0
         for found in [*_TAG.finditer(text), None]:
             between = text[position : found.start() if found else None].strip()
             if between and inside == "human_label":
@@ -78,7 +78,7 @@ def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | 
             elif tag == "doc":
                 missing = [field for field in _FIELDS if field not in fields]
                 if missing or inside:
-                    raise DataError(f"{name}:{opened}: the <doc> has no {f'</{inside}>' if inside else f'<{missing[0]}>'}")
+                    raise DataError(f"{file.name}:{opened}: the <doc> has no {f'</{inside}>' if inside else f'<{missing[0]}>'}")
                 yield opened, score, fields
                 opened = 0
             elif closes != (inside == tag) or (inside and not closes) or tag not in (*_FIELDS, "human_label"):

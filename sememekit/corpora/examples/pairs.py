@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from sememekit.corpora.examples.base import ExampleSet
-from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, whole_lines
+from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, value_of
 from sememekit.errors import DataError
 from sememekit.text.reading import FaultCounter
 
@@ -54,13 +53,11 @@ class FilePairs(PairSet):
         """Pairs of one file, or of two."""
         if len(files) == 1 and is_json(files[0]):
             return _of_records(files[0], faults)
-        if len(files) == 1:
-            return (_pair(row.line, row.texts[0], [row.texts[1]]) for row in super().rows(files, split, faults, left_out))
-        return _of_two_files(files[0], files[1], faults)
+        return (row._replace(references=row.texts[1:]) for row in super().rows(files, split, faults, left_out))
 
 
 @final
-class Gigaword(FilePairs):
+class GigawordSet(FilePairs):
     """Headlines of Gigaword in the form of Rush et al. (2015): tokenised, lower-cased, digits as ``#``."""
 
     segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "sentencepiece")
@@ -70,14 +67,14 @@ class Gigaword(FilePairs):
 class Duc(FilePairs):
     """DUC-2004, task 1: first sentences with four references each, a test set for models of Gigaword."""
 
-    segmenters: ClassVar = Gigaword.segmenters
+    segmenters: ClassVar = GigawordSet.segmenters
     test_only: ClassVar = True
 
 
 def _of_records(file: Opened, faults: FaultCounter) -> Iterator[Row]:
     for number, record in json_records(file, faults):
         where = f"{file.name}:{number}"
-        source, target = _value(record, SOURCE_KEYS, where), _value(record, TARGET_KEYS, where)
+        source, target = value_of(record, SOURCE_KEYS, where)[1], value_of(record, TARGET_KEYS, where)[1]
         if not isinstance(source, str):
             raise DataError(f"{where}: the source must be a string, given {source!r}"[:300])
         references = [target] if isinstance(target, str) else target
@@ -89,28 +86,6 @@ def _of_records(file: Opened, faults: FaultCounter) -> Iterator[Row]:
         if blank and len(references) > 1:
             raise DataError(f"{where}: reference {blank[0]} of {len(references)} is empty")
         yield _pair(number, source, references)
-
-
-def _value(record: dict[str, Any], keys: Sequence[str], where: str) -> Any:
-    for key in keys:
-        if key in record:
-            return record[key]
-    raise DataError(f"{where}: has none of the keys {', '.join(map(repr, keys))}; it has {', '.join(map(repr, record))}"[:300])
-
-
-def _of_two_files(source: Opened, target: Opened, faults: FaultCounter) -> Iterator[Row]:
-    if faults.policy == "skip":
-        raise DataError(
-            f"{source.name}: --errors skip would leave a line out of one file and not of the other; use --errors replace"
-        )
-    streams = [whole_lines(source, faults), whole_lines(target, faults)]
-    for number, (left, right) in enumerate(zip_longest(*streams), start=1):
-        if left is None or right is None:
-            short, long = (source, target) if left is None else (target, source)
-            raise DataError(
-                f"{short.name}: ends after {number - 1} lines, and {long.name} goes on; lines of equal number belong together"
-            )
-        yield _pair(number, left[0].text, [right[0].text])
 
 
 def _pair(line: int, source: str, references: Sequence[str]) -> Row:

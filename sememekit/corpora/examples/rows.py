@@ -1,44 +1,32 @@
-"""Rows out of files: JSON lines, tables with TAB, and files that belong together line by line."""
+"""Rows out of files: JSON lines, tables with TAB or commas, and files that belong together line by line."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
+from sememekit.corpora.sources import PACKED
 from sememekit.errors import DataError
-from sememekit.text.reading import FaultCounter, Piece, Span, place, read_pieces
+from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_pieces, read_stream
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Columns(Protocol):
     """What a set of examples says about the columns of its files; see ``ExampleSet``."""
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of the texts of an example."""
-
-    @property
-    def headers(self) -> tuple[tuple[str, ...], ...]:
-        """Names that the column of each text may have."""
-
-    @property
-    def label_headers(self) -> tuple[str, ...]:
-        """The same for the label."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The order of columns without a header."""
-
-    @property
-    def break_mark(self) -> bool:
-        """Whether ``<br />`` stands for white space."""
-
-
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+    texts: ClassVar[tuple[str, ...]]
+    headers: ClassVar[tuple[tuple[str, ...], ...]]
+    label_headers: ClassVar[tuple[str, ...]]
+    columns: ClassVar[tuple[str, ...]]
+    break_mark: ClassVar[bool]
 
 
 class Row(NamedTuple):
@@ -58,37 +46,40 @@ class Row(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A file that is plain by now, and the name under which the user knows it."""
+    """A file that is plain by now, and the name under which the user knows it; without a path it is standard input."""
 
-    path: Path
+    path: Path | None
     name: str
 
+    @property
+    def ending(self) -> str:
+        """The ending that says what form it has, such as ``.csv`` of ``a.csv.xz``."""
+        name = Path(self.name)
+        return Path(name.stem).suffix if name.suffix in PACKED else name.suffix
 
-def read_rows(files: Sequence[Opened], kind: Columns, faults: FaultCounter) -> Iterator[Row]:
-    """The examples of one file, or of several that stand side by side.
+
+def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, from 1.
 
     Raises:
-        DataError: for a row of another form, with file and line.
+        DataError: bytes that ``faults`` refuses, or a line above 1 MiB: no example is a part of a line.
     """
-    if len(files) > 1:
-        return _side_by_side(files, kind, faults)
-    if is_json(files[0]):
-        return _json_rows(files[0], kind, faults)
-    return _table_rows(files[0], kind, faults)
-
-
-def whole_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[Piece, str]]:
-    """Whole lines and what to call their place; a line above the cap is an error, as no example is a part of a line."""
-    span = Span(file.path, file.name, 0, file.path.stat().st_size)
-    for piece in read_pieces(span, faults):
+    number = 0
+    if file.path is None:
+        pieces = read_stream(sys.stdin.buffer, lambda offset: f"{file.name}:{number + 1}", faults)
+    else:
+        span = Span(file.path, file.name, 0, file.path.stat().st_size)
+        pieces = read_pieces(span, faults)
+    for number, piece in enumerate(pieces, start=1):
         if not piece.ends_line:
-            raise DataError(f"{place(span, piece.offset)}: a line above 1 MiB is no example; is this the right file?")
-        yield piece, file.name
+            where = f"{file.name}:{number}" if file.path is None else place(span, piece.offset)
+            raise DataError(f"{where}: a line above 1 MiB is no example; is this the right file?")
+        yield number, piece.text
 
 
 def is_json(file: Opened) -> bool:
     """Whether a file has a JSON object a line, by its name."""
-    return file.name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2").endswith((".jsonl", ".json"))
+    return file.ending in (".jsonl", ".json")
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -97,17 +88,17 @@ def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict
     Raises:
         DataError: for a line that is no JSON object, with file and line.
     """
-    for number, (piece, name) in enumerate(whole_lines(file, faults), start=1):
-        if not piece.text.strip():
+    for number, text in numbered_lines(file, faults):
+        if not text.strip():
             continue
         try:
-            record = json.loads(piece.text)
+            record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{name}:{number}: not JSON ({error}); one object a line is needed") from None
+            raise DataError(f"{file.name}:{number}: not JSON ({error}); one object a line is needed") from None
         if not isinstance(record, dict):
-            raise DataError(f"{name}:{number}: not a JSON object; one object a line is needed")
-        if "\\u" in piece.text:  # an escape can hold what UTF-8 cannot
-            record = _without_surrogates(record, f"{name}:{number}", faults)
+            raise DataError(f"{file.name}:{number}: not a JSON object; one object a line is needed")
+        if "\\u" in text:  # an escape can hold what UTF-8 cannot
+            record = _without_surrogates(record, f"{file.name}:{number}", faults)
         if record is not None:
             yield number, record
 
@@ -119,10 +110,8 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
     if found is None:
         return record
     if faults.policy == "strict":
-        raise DataError(
-            f"{where}: half a surrogate pair (\\u{ord(found[0]):04x}), which is no character; mend the file, or pass --errors "
-            "replace or --errors skip"
-        )
+        code = ord(found[0])
+        raise DataError(f"{where}: half a surrogate pair (\\u{code:04x}), which is no character; mend the file{faults.choices}")
     faults.add("invalid_utf8")
     if faults.policy == "skip":
         faults.add("skipped_lines")
@@ -131,51 +120,42 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
     return mended
 
 
-def _json_rows(file: Opened, kind: Columns, faults: FaultCounter) -> Iterator[Row]:
-    name = file.name
-    for number, record in json_records(file, faults):
-        values = [_field(record, headers, f"{name}:{number}") for headers in (*kind.headers, *_label_headers(kind))]
-        yield _row(number, values, kind)
+def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tuple[str, Any]:
+    """The first of the keys that the record has, in any case, and its value.
+
+    Raises:
+        DataError: it has none of them.
+    """
+    folded = {key.strip().casefold(): value for key, value in record.items()}
+    for key in keys:
+        if key.casefold() in folded:
+            return key, folded[key.casefold()]
+    raise DataError(f"{where}: has none of the keys {', '.join(map(repr, keys))}; it has {', '.join(map(repr, record))}"[:300])
 
 
-def _field(record: dict[str, object], headers: Sequence[str], where: str) -> str:
-    for header in headers:
-        if header in record:
-            value = record[header]
-            if not isinstance(value, str | int):
-                raise DataError(f"{where}: {header!r} must be a string, given {value!r}"[:300])
-            return str(value)
-    raise DataError(
-        f"{where}: has none of the keys {', '.join(map(repr, headers))}; it has {', '.join(map(repr, record))}"[:300]
-    )
+def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
+    """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
+    Quotes that enclose a field whole are taken off. A row of a ``.csv`` may go over several lines.
 
-def _table_rows(file: Opened, kind: Columns, faults: FaultCounter) -> Iterator[Row]:
-    """Rows of a table. The first line is a header when it names the columns; without one they come as ``kind.columns``."""
-    places: list[int] | None = None
-    wanted = [*kind.headers, *_label_headers(kind)]
-    width = number = 0
-    for piece, name in whole_lines(file, faults):
-        number += 1
-        fields = [_unquote(field) for field in piece.text.split("\t")]
-        if places is None:
-            found = [next((fields.index(header) for header in headers if header in fields), None) for headers in wanted]
-            if all(place is not None for place in found):
-                places, width = [place for place in found if place is not None], len(fields)
-                continue
-            if len([place for place in found if place is not None]) > len(found) // 2:
-                missing = next(headers for headers, place in zip(wanted, found, strict=True) if place is None)
-                raise DataError(f"{name}:{number}: the header has no column {' or '.join(map(repr, missing))}")
-            order = [*kind.texts, *(["label"] if kind.label_headers else [])]
-            places, width = [kind.columns.index(column) for column in order], len(kind.columns)
-        if not piece.text.strip():
-            continue
-        if len(fields) != width:
-            raise DataError(
-                f"{name}:{number}: {len(fields)} columns with TAB between, {width} are needed"
-                + ("" if number > 1 else f" ({', '.join(kind.columns)}), or a header that names them")
-            )
-        yield _row(number, [fields[place] for place in places], kind)
+    Raises:
+        DataError: a ``.csv`` with an open quote, with file and line.
+    """
+    if file.ending != ".csv":
+        for number, text in lines:
+            if text.strip():
+                yield number, text, [_unquote(field) for field in text.split("\t")]
+        return
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_CAP))
+    begins = 1
+    rows = csv.reader((text + "\n" for _, text in lines), strict=True)
+    try:
+        for fields in rows:
+            if fields:
+                yield begins, "", fields
+            begins = rows.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{file.name}:{begins}: not CSV ({error}); is a quote left open or not doubled?") from None
 
 
 def _unquote(field: str) -> str:
@@ -187,31 +167,120 @@ def _unquote(field: str) -> str:
     return field
 
 
-def _side_by_side(files: Sequence[Opened], kind: Columns, faults: FaultCounter) -> Iterator[Row]:
-    """Row n is line n of every file."""
-    if faults.policy == "skip":
-        raise DataError(
-            f"{files[0].name}: --errors skip would leave a line out of one file and not of the others; use --errors replace"
-        )
-    order = [kind.columns.index(column) for column in (*kind.texts, *(["label"] if kind.label_headers else []))]
-    with ExitStack() as stack:
-        streams = [whole_lines(file, faults) for file in files]
-        for stream in streams:
-            stack.callback(stream.close)  # type: ignore[attr-defined]
-        for number, pieces in enumerate(zip_longest(*streams), start=1):
-            for file, piece in zip(files, pieces, strict=True):
-                if piece is None:
-                    raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it go on")
-            yield _row(number, [pieces[index][0].text for index in order], kind)
+@final
+class RowReader:
+    """The examples of one file, or of several that stand side by side, in order.
 
+    The first line of a table is a header when it names the columns, in any case; otherwise they come as ``kind.columns``.
 
-def _label_headers(kind: Columns) -> tuple[tuple[str, ...], ...]:
-    return (kind.label_headers,) if kind.label_headers else ()
+    Args:
+        files: one, or as many as ``kind.columns``.
+        kind: what the columns are called.
+        faults: what to do about bad bytes.
+        labels: None where each row has its label. Otherwise, for texts that are to be labelled, the labels that a last column
+            without a header may hold: it is read over.
 
+    Attributes:
+        header: the first line where it is a header, once it was read; otherwise None.
+        lines: how many lines were read so far.
+    """
 
-def _row(number: int, values: Sequence[str], kind: Columns) -> Row:
-    texts = values[: len(kind.texts)]
-    if kind.break_mark:
-        texts = [text.replace("<br />", " ") for text in texts]
-    label = values[-1].strip() if kind.label_headers else None
-    return Row(number, tuple(" ".join(text.split()) for text in texts), label)
+    def __init__(
+        self, files: Sequence[Opened], kind: Columns, faults: FaultCounter, labels: Collection[str] | None = None
+    ) -> None:
+        self.header: list[str] | None = None
+        self.lines = 0
+        self._files, self._kind, self._faults, self._labels = files, kind, faults, labels
+        self._wanted = [*kind.texts, *(["label"] if labels is None and kind.label_headers else [])]
+        self._headers = [*kind.headers, kind.label_headers][: len(self._wanted)]
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows.
+
+        Raises:
+            DataError: for a row of another form, with file and line.
+        """
+        if len(self._files) > 1:
+            return self._side_by_side()
+        return self._of_json(self._files[0]) if is_json(self._files[0]) else self._of_table(self._files[0])
+
+    def _counted(self, file: Opened) -> Iterator[tuple[int, str]]:
+        for number, text in numbered_lines(file, self._faults):
+            self.lines = number
+            yield number, text
+
+    def _of_json(self, file: Opened) -> Iterator[Row]:
+        for number, record in json_records(file, self._faults):
+            values = []
+            for keys in self._headers:
+                key, value = value_of(record, keys, f"{file.name}:{number}")
+                if not isinstance(value, str | int):
+                    raise DataError(f"{file.name}:{number}: {key!r} must be a string, given {value!r}"[:300])
+                values.append(str(value))
+            yield self._row(number, values)
+
+    def _of_table(self, file: Opened) -> Iterator[Row]:
+        columns: Sequence[str] = ()
+        places: list[int] = []
+        for number, text, fields in table_lines(file, self._counted(file)):
+            if not columns:
+                found = self._named(fields, f"{file.name}:{number}")
+                if found is not None:
+                    columns, places, self.header = fields, found, fields
+                    continue
+                columns = self._columns(fields)
+                places = [columns.index(name) for name in self._wanted]
+            if len(columns) == 1 and self.header is None and text and "\t" not in text:
+                fields = [text]  # a text a line: its quotes are its own
+            if len(fields) != len(columns):
+                between = "commas" if file.ending == ".csv" else "TAB"
+                needed = f"{', '.join(columns)}{'' if self.header else '; or a first line that names the columns'}"
+                raise DataError(
+                    f"{file.name}:{number}: {len(fields)} columns with {between} between, {len(columns)} are needed ({needed})"
+                )
+            yield self._row(number, [fields[index] for index in places])
+
+    def _named(self, fields: Sequence[str], where: str) -> list[int] | None:
+        """Places of the wanted columns by the names of a header; None when the line is none."""
+        names = [field.strip().casefold() for field in fields]
+        found = [next((names.index(key.casefold()) for key in keys if key.casefold() in names), None) for keys in self._headers]
+        places = [index for index in found if index is not None]
+        if len(places) < len(found) and len(places) > len(found) // 2:
+            missing = next(keys for keys, index in zip(self._headers, found, strict=True) if index is None)
+            raise DataError(f"{where}: the header has no column {' or '.join(map(repr, missing))}")
+        return places if len(places) == len(found) else None
+
+    def _columns(self, fields: Sequence[str]) -> Sequence[str]:
+        """Names of the columns of a table without a header."""
+        columns = self._kind.columns
+        if self._labels is None or "label" not in columns:
+            return columns
+        if len(fields) == len(columns) and fields[columns.index("label")].strip() in self._labels:
+            return columns
+        return [name for name in columns if name != "label"]
+
+    def _side_by_side(self) -> Iterator[Row]:
+        """Row n is line n of every file."""
+        files, faults = self._files, self._faults
+        if faults.policy == "skip":
+            raise DataError(
+                f"{files[0].name}: --errors skip would leave a line out of one file and not of the others; use --errors replace"
+            )
+        order = [self._kind.columns.index(column) for column in self._wanted]
+        with ExitStack() as stack:
+            streams = [numbered_lines(file, faults) for file in files]
+            for stream in streams:
+                stack.callback(stream.close)  # type: ignore[attr-defined]
+            for number, lines in enumerate(zip_longest(*streams), start=1):
+                for file, line in zip(files, lines, strict=True):
+                    if line is None:
+                        raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it go on")
+                yield self._row(number, [lines[index][1] for index in order])
+
+    def _row(self, number: int, values: Sequence[str]) -> Row:
+        self.lines = max(self.lines, number)
+        texts = values[: len(self._kind.texts)]
+        if self._kind.break_mark:
+            texts = [text.replace("<br />", " ") for text in texts]
+        label = values[-1].strip() if len(values) > len(texts) else None
+        return Row(number, tuple(" ".join(text.split()) for text in texts), label)

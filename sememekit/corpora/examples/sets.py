@@ -8,32 +8,32 @@ from sememekit.corpora.examples.base import ExampleSet
 
 
 @final
-class Inference(ExampleSet):
+class InferenceSet(ExampleSet):
     """Natural language inference: SNLI (Bowman et al. 2015) as released, tokenised in three files, or any table of its kind.
 
-    ``-`` marks pairs on which the annotators did not agree; they are left out, as everybody does.
+    ``-`` marks pairs on which the annotators did not agree; they are left out, as is the custom.
     """
 
     texts = ("premise", "hypothesis")
     headers: ClassVar = (("premise", "sentence1", "s1"), ("hypothesis", "sentence2", "s2"))
-    label_headers: ClassVar = ("gold_label", "label")
+    label_headers: ClassVar = ("gold_label", "label", "labels")
     columns: ClassVar = ("premise", "hypothesis", "label")
     labels: ClassVar = ("entailment", "neutral", "contradiction")
     left_out: ClassVar = frozenset({"-"})
     beside: ClassVar = ("s1.", "s2.", "labels.")
 
 
-class Classification(ExampleSet):
+class ClassificationSet(ExampleSet):
     """One text and a label, in a table: any labels, as many as the training split has."""
 
     texts = ("text",)
-    headers: ClassVar = (("text", "sentence", "review", "Text"),)
-    label_headers: ClassVar = ("label", "Sentiment", "sentiment", "class")
+    headers: ClassVar = (("text", "sentence", "review"),)
+    label_headers: ClassVar = ("label", "sentiment", "class", "gold_label", "labels")
     columns: ClassVar = ("text", "label")
 
 
 @final
-class Sst2(Classification):
+class Sst2(ClassificationSet):
     """The Stanford Sentiment Treebank in two classes (Socher et al. 2013): text TAB 0 or 1, with or without a header."""
 
     labels: ClassVar = ("negative", "positive")
@@ -41,7 +41,7 @@ class Sst2(Classification):
 
 
 @final
-class Imdb(Classification):
+class Imdb(ClassificationSet):
     """Film reviews (Maas et al. 2011) as a table with the columns Sentiment and Text."""
 
     labels: ClassVar = ("negative", "positive")

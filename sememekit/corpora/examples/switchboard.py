@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from sememekit.corpora.examples.pairs import PairSet
-from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, whole_lines
+from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import FaultCounter
 
@@ -78,17 +78,17 @@ def _of_records(file: Opened, faults: FaultCounter) -> Iterator[list[_Turn]]:
 def _of_lines(file: Opened, faults: FaultCounter) -> Iterator[list[_Turn]]:
     """A dialogue at a time: a line that opens with ``#`` begins the next one."""
     turns: list[_Turn] = []
-    for number, (piece, name) in enumerate(whole_lines(file, faults), start=1):
-        if piece.text.startswith("#"):
+    for number, text in numbered_lines(file, faults):
+        if text.startswith("#"):
             yield turns
             turns = []
             continue
-        if not piece.text.strip():
+        if not text.strip():
             continue
-        fields = piece.text.split("|")
+        fields = text.split("|")
         if len(fields) != 3:
-            raise DataError(f"{name}:{number}: {len(fields)} fields with | between, 3 are needed: speaker|utterance|tag")
+            raise DataError(f"{file.name}:{number}: {len(fields)} fields with | between, 3 are needed: speaker|utterance|tag")
         if not fields[0].strip():
-            raise DataError(f"{name}:{number}: the speaker is empty")
+            raise DataError(f"{file.name}:{number}: the speaker is empty")
         turns.append(_Turn(number, fields[0].strip(), fields[1]))
     yield turns

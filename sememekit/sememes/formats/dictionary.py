@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from sememekit.sememes.defining import Definition, choose_defining_words
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
-from sememekit.sememes.reading import MAX_BYTES, read_bytes, read_lexicon_text
+from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import read_wordnet, wordnet_folder
 from sememekit.sememes.wordnet_index import NAMES, read_wordnet_index
 
@@ -71,27 +70,24 @@ class DictionaryReader(LexiconReader):
         defining_words: int = Field(default=2000, ge=1)
         lemmas: str | None = None
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self._path = path
-        self._settings = settings
+    settings: Settings
 
     def read(self) -> Lexicon:
-        """See the base class."""
-        kind, _, rest = str(self._path).partition(":")
+        kind, _, rest = str(self.path).partition(":")
         if kind == "wordnet":
             origin = read_glosses(rest)
         elif kind == "cedict":
             origin = read_cedict(rest)
         else:
-            origin = read_definitions(self._path)
-        lemmas = open_lemmas(self._settings.lemmas) if self._settings.lemmas else origin.lemmas
+            origin = read_definitions(self.path)
+        lemmas = open_lemmas(self.settings.lemmas) if self.settings.lemmas else origin.lemmas
         texts = dict.fromkeys(entry.text for entry in origin.entries)
         content_words = ContentWords(texts, lemmas)
         content = {text: content_words(text) for text in texts}
         definitions = [
             Definition(entry.word, content[entry.text], entry.part_of_speech, entry.text) for entry in origin.entries
         ]
-        chosen = choose_defining_words(definitions, self._settings.defining_words)
+        chosen = choose_defining_words(definitions, self.settings.defining_words)
         builder = LexiconBuilder(origin.path)
         function_words = open_function_words()
         grammatical = 0
@@ -105,7 +101,7 @@ class DictionaryReader(LexiconReader):
             f"{reached} of {len(definitions)} senses have some; {chosen.helped} through other definitions",
             f"{grammatical} senses without have the sememes of the function words that define them",
         )
-        identity = f"{origin.sha256} {function_words.sha256} {self._settings.model_dump_json()}"
+        identity = f"{origin.sha256} {function_words.sha256} {self.settings.model_dump_json()}"
         digest = hashlib.sha256(identity.encode()).hexdigest()
         return builder.finish(f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
 
@@ -132,11 +128,10 @@ def read_glosses(path: str) -> Origin:
     """
     folder = wordnet_folder(path)
     wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
-    by_offset = {(synset.part_of_speech, synset.offset): synset for synset in wordnet.synsets}
     entries = []
     for (part_of_speech, lemma), offsets in index.senses.items():
         for offset in offsets[:SENSES]:
-            synset = by_offset.get((part_of_speech, offset))
+            synset = wordnet.by_offset.get((part_of_speech, offset))
             if synset is None:
                 raise DataError(f"WordNet {folder}: index.{NAMES[part_of_speech]} names {offset}, which its data file has not")
             written = next((word for word in synset.words if word.lower() == lemma), lemma)
@@ -154,9 +149,7 @@ def read_definitions(path: Path) -> Origin:
     """
     source = read_lexicon_text(path)
     entries = []
-    for number, line in enumerate(source.lines(), start=1):
-        if not line.strip() or line.startswith("# "):
-            continue
+    for number, line in source.entries(comment="# "):
         word, _, text = line.partition("\t")
         if not word.strip() or not text.strip():
             raise DataError(f"{source.place(number)}: a dictionary has word TAB definition, found {line[:60]!r}")
@@ -171,24 +164,18 @@ def read_cedict(path: str) -> Origin:
         DataError: the file or the package is absent, or a line is no entry.
     """
     file = Path(path).expanduser() if path else _packaged_cedict()
-    packed = read_bytes(file)
-    text = _gunzip(file, packed) if file.suffix == ".gz" else packed
-    try:
-        lines = text.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"CC-CEDICT {file}: byte {error.start} is not UTF-8") from None
+    source = read_lexicon_text(file)
     raw: dict[str, list[str]] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.startswith("#"):
-            match = _ENTRY.fullmatch(line.strip())
-            if match is None:
-                raise DataError(f"{file}:{number}: no entry 'traditional simplified [pinyin] /definition/': {line[:60]!r}")
-            for word in dict.fromkeys((match[2], match[1])):
-                raw.setdefault(word, []).extend(match[4].split("/"))
+    for number, line in source.entries(comment="#"):
+        match = _ENTRY.fullmatch(line.strip())
+        if match is None:
+            raise DataError(f"{file}:{number}: no entry 'traditional simplified [pinyin] /definition/': {line[:60]!r}")
+        for word in dict.fromkeys((match[2], match[1])):
+            raw.setdefault(word, []).extend(match[4].split("/"))
     entries = tuple(Entry(word, text) for word, texts in raw.items() for text in _readable(texts, raw))
     if not entries:
         raise DataError(f"CC-CEDICT {file}: no entry with a definition")
-    return Origin(f"cedict:{file.name}", hashlib.sha256(packed).hexdigest(), file, entries)
+    return Origin(f"cedict:{file.name}", source.sha256, file, entries)
 
 
 def _readable(texts: list[str], raw: dict[str, list[str]]) -> Iterator[str]:
@@ -216,14 +203,3 @@ def _packaged_cedict() -> Path:
         f"dictionary:cedict: the package {CEDICT_PACKAGE} is not installed; run: pip install 'sememekit[cedict]', or give "
         "dictionary:cedict:FILE"
     )
-
-
-def _gunzip(path: Path, packed: bytes) -> bytes:
-    try:
-        engine = zlib.decompressobj(wbits=31)
-        data = engine.decompress(packed, MAX_BYTES)
-    except zlib.error as error:
-        raise DataError(f"CC-CEDICT {path}: not an intact gzip file: {error}") from None
-    if not engine.eof:
-        raise DataError(f"CC-CEDICT {path}: is cut off, or holds more than 1 GiB")
-    return data

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
 
 from sememekit.errors import DataError
-from sememekit.sememes.lexicon import CHINESE_RUN, Lexicon, LexiconBuilder, LexiconReader, Sense
-from sememekit.sememes.reading import read_lexicon_text
+from sememekit.sememes.formats.records import RecordReader
+from sememekit.sememes.lexicon import CHINESE_RUN, Sense
+from sememekit.sememes.reading import LexiconText
 
 _ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
 
 
-class HowNet2000Reader(LexiconReader):
+class HowNet2000Reader(RecordReader):
     """``glossary.dat`` and its cleaned form. The bag of a sense is every run of Chinese characters in its DEF.
 
     Function words of this release are defined by an English role name alone, such as ``{purpose}``; their bag is the role
-    names, since an empty bag would leave the word without a sense.
+    names, since an empty bag would leave the word without a sense. An entry without a word is skipped and counted.
     """
 
     format_name = "hownet2000"
+    encodings = ("utf-8-sig", "gb18030")
 
-    def __init__(self, path: Path, settings: LexiconReader.Settings) -> None:
-        self._path = path
-
-    def read(self) -> Lexicon:
-        """See the base class. Three columns or an error; a blank line is left alone; an entry without a word is skipped."""
-        source = read_lexicon_text(self._path, ("utf-8-sig", "gb18030"))
-        builder = LexiconBuilder(self._path)
-        for number, line in enumerate(source.lines(), start=1):
-            if not line.strip():
-                continue
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        for number, line in source.entries():
             columns = [column.strip() for column in line.split("\t")]
             if len(columns) != 3:
                 raise DataError(
@@ -39,10 +33,9 @@ class HowNet2000Reader(LexiconReader):
                 )
             word, part_of_speech, definition = columns
             if not word:
-                builder.skip(number, "entry without a word")
+                yield number, "entry without a word"
             elif not definition:
                 raise DataError(f"{source.place(number)}: word {word!r} has no DEF; the file may be cut off here")
             else:
                 bag = CHINESE_RUN.findall(definition) or _ROLE_NAME.findall(definition)
-                builder.add(Sense(word, tuple(bag), part_of_speech=part_of_speech, definition=definition))
-        return builder.finish(f"{self.format_name}:{self._path.name}", source.sha256, (f"read as {source.encoding}",))
+                yield number, Sense(word, tuple(bag), part_of_speech=part_of_speech, definition=definition)

@@ -67,21 +67,18 @@ class OpenLexiconReader(LexiconReader):
         """The lexicon that ships with sememekit."""
         return str(resources_folder() / "lexicon")
 
-    def __init__(self, path: Path, settings: LexiconReader.Settings) -> None:
-        self._path = path
-
     def read(self) -> Lexicon:
-        """See the base class. Any fatal fault is an error that names the first and the number of the others."""
-        scan = scan_open_lexicon(self._path)
+        # any fatal fault is an error that names the first and the number of the others
+        scan = scan_open_lexicon(self.path)
         fatal = [fault for fault in scan.faults if fault.is_fatal]
         if fatal:
             more = f" (and {len(fatal) - 1} more faults)" if len(fatal) > 1 else ""
             raise DataError(f"{fatal[0].place}: {fatal[0].message}{more}; see them all with: sememekit lookup --check")
-        builder = LexiconBuilder(self._path)
+        builder = LexiconBuilder(self.path)
         for entry in scan.entries:
             builder.add(entry.sense)
         notes = (f"{len(scan.inventory)} sememes in the inventory", f"{len(scan.files)} files of entries")
-        return builder.finish(f"{self.format_name}:{self._path.resolve().name}", scan.sha256, notes, tuple(scan.inventory))
+        return builder.finish(f"{self.format_name}:{self.path.resolve().name}", scan.sha256, notes, tuple(scan.inventory))
 
 
 class FunctionWordsReader(OpenLexiconReader):
@@ -120,9 +117,8 @@ def scan_open_lexicon(folder: Path) -> OpenScan:
 def _rows(path: Path, hashes: list[str]) -> Iterator[tuple[str, list[str]]]:
     source = read_lexicon_text(path)
     hashes.append(f"{path.name} {source.sha256}\n")
-    for number, line in enumerate(source.lines(), start=1):
-        if line.strip() and not line.startswith("# "):
-            yield source.place(number), line.split("\t")
+    for number, line in source.entries(comment="# "):
+        yield source.place(number), line.split("\t")
 
 
 def _read_inventory(path: Path, faults: list[Fault], hashes: list[str]) -> dict[str, str]:

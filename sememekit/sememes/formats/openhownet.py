@@ -56,17 +56,14 @@ class OpenHowNetReader(LexiconReader):
         """Where OpenHowNet downloads to."""
         return str(Path.home() / ".openhownet" / "resources")
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self._path = path
-        self._settings = settings
+    settings: Settings
 
     def read(self) -> Lexicon:
-        """See the base class. Records without a word or a Def are skipped and counted."""
         notes: tuple[str, ...] = ()
         if self._is_absent():
-            if not self._settings.yes_download:
+            if not self.settings.yes_download:
                 raise DataError(
-                    f"openhownet {self._path}: no {DICTIONARY} there; give openhownet:FOLDER or openhownet:resources.zip, or "
+                    f"openhownet {self.path}: no {DICTIONARY} there; give openhownet:FOLDER or openhownet:resources.zip, or "
                     "add --yes-download to fetch it, for research use, with the package OpenHowNet"
                 )
             notes = (self._download(),)
@@ -80,46 +77,44 @@ class OpenHowNetReader(LexiconReader):
         for number, (key, record) in enumerate(records.items(), start=1):
             self._add(builder, where, number, key, record)
         digest = hashlib.sha256(data).hexdigest()
-        return builder.finish(f"{self.format_name}:{self._path.name}", digest, notes)
+        return builder.finish(f"{self.format_name}:{self.path.name}", digest, notes)
 
     def _is_absent(self) -> bool:
-        return not self._path.exists() or (self._path.is_dir() and not (self._path / DICTIONARY).is_file())
+        return not self.path.exists() or (self.path.is_dir() and not (self.path / DICTIONARY).is_file())
 
     def _dictionary_bytes(self) -> tuple[str, bytes]:
         """(name for messages, content) of the dictionary."""
-        if self._path.is_dir():
-            path = self._path / DICTIONARY
+        if self.path.is_dir():
+            path = self.path / DICTIONARY
             if path.stat().st_size > MAX_BYTES:
                 raise DataError(f"{path}: has {path.stat().st_size} bytes, and at most {MAX_BYTES} are read")
             return str(path), read_bytes(path)
         try:
-            with zipfile.ZipFile(self._path) as archive:
+            with zipfile.ZipFile(self.path) as archive:
                 members = [info for info in archive.infolist() if Path(info.filename).name == DICTIONARY]
                 if len(members) != 1:
-                    raise DataError(
-                        f"{self._path}: holds {len(members)} members called {DICTIONARY}, and exactly one is needed"
-                    )
-                where = f"{self._path}!{members[0].filename}"
+                    raise DataError(f"{self.path}: holds {len(members)} members called {DICTIONARY}, and exactly one is needed")
+                where = f"{self.path}!{members[0].filename}"
                 with archive.open(members[0]) as member:
                     data = member.read(MAX_BYTES + 1)
         except _BROKEN as error:
-            raise DataError(f"{self._path}: neither a folder nor an intact zip: {error}") from None
+            raise DataError(f"{self.path}: neither a folder nor an intact zip: {error}") from None
         if len(data) > MAX_BYTES:
             raise DataError(f"{where}: unpacks to more than {MAX_BYTES} bytes and was not read")
         return where, data
 
     def _add(self, builder: LexiconBuilder, where: str, number: int, key: object, record: object) -> None:
-        word_key, grammar_key, gloss_key = _KEYS[self._settings.side]
+        word_key, grammar_key, gloss_key = _KEYS[self.settings.side]
         if not isinstance(record, dict):
             raise DataError(f"{where}: record {key!r:.40} is no dict but {type(record).__name__}")
         word, grammar, gloss = (_field(record, name, where, key) for name in (word_key, grammar_key, gloss_key))
         definition = _field(record, "Def", where, key).partition("RMK=")[0].strip()
         if not word:
-            builder.skip(number, f"record without a word on the {self._settings.side} side")
+            builder.skip(number, f"record without a word on the {self.settings.side} side")
         elif not definition:
             builder.skip(number, "record without a Def")
         else:
-            bag = bag_of_definition(definition, self._settings.side)
+            bag = bag_of_definition(definition, self.settings.side)
             builder.add(Sense(word, bag, part_of_speech=grammar, gloss=gloss, definition=definition))
 
     def _download(self) -> str:
@@ -128,9 +123,9 @@ class OpenHowNetReader(LexiconReader):
         Raises:
             DataError: another folder was asked for, the package is not installed, or the download failed.
         """
-        if str(self._path) != self.default_path():
+        if str(self.path) != self.default_path():
             raise DataError(
-                f"openhownet {self._path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"
+                f"openhownet {self.path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"
             )
         try:
             from OpenHowNet import Download
@@ -147,8 +142,8 @@ class OpenHowNetReader(LexiconReader):
                 "means and give openhownet:resources.zip"
             ) from None
         if self._is_absent():
-            raise DataError(f"openhownet: {url} was fetched into {self._path}, but it holds no {DICTIONARY}")
-        data = read_bytes(self._path / DICTIONARY)
+            raise DataError(f"openhownet: {url} was fetched into {self.path}, but it holds no {DICTIONARY}")
+        data = read_bytes(self.path / DICTIONARY)
         return f"downloaded {url}: {DICTIONARY}, {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
 
 

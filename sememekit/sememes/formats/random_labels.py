@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +29,6 @@ class RandomLabels(Lexicon):
         super().__init__(name, digest, senses, reference.report, self._labels)
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """See the base class."""
         names = sorted({name for sense in senses for name in sense.sememes})
         key = hashlib.sha256(f"{self._seed} {word}".encode("utf-8", "surrogatepass")).digest()
         drawn = np.random.default_rng(int.from_bytes(key)).choice(len(self._labels), len(names), replace=False)
@@ -57,19 +55,13 @@ class RandomReader(LexiconReader):
         lemmas: str | None = None
         defining_words: int = 2000
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self._reference = str(path)
-        self._settings = settings
+    settings: Settings
 
     def read(self) -> Lexicon:
-        """See the base class.
-
-        Raises:
-            ConfigError: the labels are to follow no lexicon, or another random one.
-        """
         from sememekit.sememes import open_lexicons
 
-        if self._reference.partition(":")[0] == self.format_name:
-            raise ConfigError(f"random:{self._reference}: labels follow a lexicon, as in random:table:PATH")
-        (reference,) = open_lexicons([self._reference], **self._settings.model_dump())
-        return RandomLabels(reference, self._settings.seed)
+        reference_name = str(self.path)
+        if reference_name.partition(":")[0] == self.format_name:
+            raise ConfigError(f"random:{reference_name}: labels follow a lexicon, as in random:table:PATH")
+        (reference,) = open_lexicons([reference_name], **self.settings.model_dump())
+        return RandomLabels(reference, self.settings.seed)

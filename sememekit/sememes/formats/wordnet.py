@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sememekit.errors import DataError
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
 from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder
@@ -24,12 +22,8 @@ class WordNetReader(LexiconReader):
         """Where Debian's wordnet-base puts its database."""
         return str(DEBIAN)
 
-    def __init__(self, path: Path, settings: LexiconReader.Settings) -> None:
-        self._path = path
-
     def read(self) -> Lexicon:
-        """See the base class."""
-        folder = wordnet_folder(str(self._path))
+        folder = wordnet_folder(str(self.path))
         wordnet = read_wordnet(str(folder))
         builder = LexiconBuilder(folder)
         for number, synset in enumerate(wordnet.synsets, start=1):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import RepeatedLinear
 from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.states import NodeStates, PathSums
 from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
@@ -37,8 +36,7 @@ class EdgeScorer:
         sub_model: tuple[SubModel, SubModelBatch] | None,
         sentinel: int | None,
     ) -> None:
-        self._batch, self._output, self._log_probs = batch, RepeatedLinear(output), log_probs
-        self._keep, self._sub_model = keep, sub_model
+        self._batch, self._output, self._log_probs, self._keep, self._sub_model = batch, output, log_probs, keep, sub_model
         self._unlisted, self._missing = batch.rows < 0, ~batch.exists
         rows = batch.rows.clamp(min=0).flatten(2)
         if sentinel is not None:

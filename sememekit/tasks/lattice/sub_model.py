@@ -8,7 +8,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import ChosenLogits, RepeatedLinear, linear, lstm_cell, lstm_scan
+from sememekit.layers import ChosenLogits, lstm_cell, lstm_scan
 from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
 
@@ -19,7 +19,6 @@ class SubModelBatch:
 
     Attributes:
         softmax: over tokens.
-        begin, output: the maps from a state and to the softmax.
         added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
         masks: on the outputs of the layers as their next step reads them, on what layers above the first read, and on what
             comes out of the last, (B, I) each; nothing without dropout.
@@ -28,8 +27,6 @@ class SubModelBatch:
     """
 
     softmax: ChosenLogits
-    begin: RepeatedLinear
-    output: RepeatedLinear
     added: tuple[Tensor, ...]
     masks: list[Tensor]
     targets: Tensor
@@ -85,15 +82,14 @@ class SubModel(nn.Module):
             places = torch.searchsorted(batch.words, batch.tokens)
             if dropped:
                 (keep,) = inner.masks(words_WE, columns, words_WE.shape[1])
-                gates = inner.gates(linear(words_WE[places] * keep, self.input))
+                gates = inner.gates(self.input(words_WE[places] * keep))
             else:
-                gates = inner.gates(linear(words_WE, self.input))[places]
+                gates = inner.gates(self.input(words_WE))[places]
             added = torch.cat([gates, gates.new_zeros(longest, *gates.shape[1:])]).unbind(0)
         depths = torch.arange(longest, device=batch.tokens.device)
         from_node = torch.arange(batch.num_tokens, device=batch.tokens.device)[:, None] + depths
         targets = batch.tokens[from_node.clamp(max=batch.num_tokens - 1)]
-        begin, output = RepeatedLinear(self.begin), RepeatedLinear(self.output)
-        return SubModelBatch(softmax, begin, output, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
+        return SubModelBatch(softmax, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
         """(N, B, L) log-probabilities of the chunks that begin at some nodes; any number for those that go beyond a sentence.
@@ -106,12 +102,12 @@ class SubModel(nn.Module):
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
         longest = targets.shape[1]
-        steps = [self.inner.gates(shared.begin(hidden_NBH))]
+        steps = [self.inner.gates(self.begin(hidden_NBH))]
         for depth in range(1, longest):
             added = shared.added[first + depth - 1 : first + depth - 1 + nodes]
             steps.append(torch.stack(added) if nodes > 1 else added[0].unsqueeze(0))
         outputs = self._stack(torch.stack(steps), shared.masks)
-        contexts = torch.tanh(shared.output(outputs)).view(longest, nodes, columns, -1).transpose(0, 1)
+        contexts = torch.tanh(self.output(outputs)).view(longest, nodes, columns, -1).transpose(0, 1)
         logits, normaliser = shared.softmax.pick(contexts.flatten(0, 2), targets.reshape(-1, 1))
         token, normaliser = logits.view(targets.shape), normaliser.view(targets.shape)
         if self.released_marks:
@@ -133,7 +129,7 @@ class SubModel(nn.Module):
         hidden = self._layer(gates.flatten(1, 2), getattr(self, "recurrent", None), masks[0] if masks else None)
         for number, layer in enumerate(self.above, start=1):
             assert isinstance(layer, UpperLayer)
-            read = self.inner.gates(linear(hidden * masks[layers + number - 1] if masks else hidden, layer.input))
+            read = self.inner.gates(layer.input(hidden * masks[layers + number - 1] if masks else hidden))
             hidden = self._layer(read, layer.recurrent, masks[number] if masks else None)
         return hidden * masks[-1] if masks else hidden
 

@@ -1,0 +1,103 @@
+"""One file of labelled texts, read whole: what is attacked, and what is added to training examples.
+
+``preprocess`` reads the same files by the same rules; see ``ExampleSet`` for what a set says about its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from sememekit.corpora.examples.base import ExampleSet
+from sememekit.corpora.examples.files import side_by_side
+from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines, table_lines
+from sememekit.corpora.examples.sets import ClassificationSet, InferenceSet
+from sememekit.corpora.sources import CorpusFile, unpack
+from sememekit.errors import DataError
+from sememekit.text.reading import FaultCounter
+
+
+class LabelledFile(NamedTuple):
+    """The examples of a file.
+
+    Attributes:
+        rows: in order; labels in the spelling of the file.
+        texts: what the texts of an example are called.
+        sha256: of the file, or of all that stand side by side.
+    """
+
+    rows: tuple[Row, ...]
+    texts: tuple[str, ...]
+    sha256: str
+
+
+def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
+    """Read labelled texts.
+
+    Args:
+        path: a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
+            and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are unpacked.
+        kind: the set that it is of. By default one text, or premise and hypothesis, as the first line shows.
+
+    Raises:
+        DataError: absent, not UTF-8, empty, or a line that is no example; names file and line.
+    """
+    faults = FaultCounter("strict", can_choose=False)
+    kind = kind or _likely_kind(path, faults)
+    with opened(path, kind, faults) as files:
+        rows = tuple(kind.rows(files, None, faults, Counter()))
+    if not rows:
+        raise DataError(f"{path}: holds no examples")
+    digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in side_by_side(path, kind))).hexdigest()
+    return LabelledFile(rows, kind.texts, digest)
+
+
+def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """(line, object) of JSON lines; empty for a file of another form.
+
+    Raises:
+        DataError: absent, or a line that is no JSON object.
+    """
+    faults = FaultCounter("strict", can_choose=False)
+    with opened(path, ClassificationSet(), faults) as (file,):
+        return list(json_records(file, faults)) if is_json(file) else []
+
+
+@contextmanager
+def opened(path: Path, kind: ExampleSet, faults: FaultCounter) -> Iterator[list[Opened]]:
+    """A file, and those that stand beside it, unpacked for as long as the block lasts.
+
+    Raises:
+        DataError: one is absent, empty or damaged.
+    """
+    with TemporaryDirectory(prefix="sememekit-") as folder:
+        paths = side_by_side(path, kind)
+        plain = [unpack(CorpusFile(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]
+        yield [Opened(there, str(part)) for there, part in zip(plain, paths, strict=True)]
+
+
+def _likely_kind(path: Path, faults: FaultCounter) -> ExampleSet:
+    single, pair = ClassificationSet(), InferenceSet()
+    if len(pair.beside_names(path.name)) > 1:
+        return pair
+    with opened(path, single, faults) as (file,):
+        if is_json(file):
+            fields = list(next((record for _, record in json_records(file, faults)), ()))
+        else:
+            fields = next((fields for _, _, fields in table_lines(file, numbered_lines(file, faults))), [])
+        names = {field.strip().casefold() for field in fields}
+        if names & set(pair.headers[1]):
+            return pair
+        if is_json(file) or not fields or names & set(single.label_headers) or len(fields) == 2:
+            return single
+        if len(fields) == 3:
+            return pair
+        raise DataError(
+            f"{path}:1: {len(fields)} columns; a table has text and label, or premise, hypothesis and label, or a first line "
+            "that names them"
+        )
