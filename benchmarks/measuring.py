@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # as the program does; torch reads it at its first tensor
 
 
 def times(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:

@@ -35,6 +35,7 @@ from sememekit.decoders.base import Decoder, Resources
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
+from sememekit.layers import uniform_embedding
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
 
@@ -79,7 +80,7 @@ def layer_step(layer: Decoder, hidden: Tensor, target: Tensor) -> Callable[[], N
 def model_step(layer: Decoder, vocabulary: Vocabulary, width: int, batch: int, chunk: int) -> Callable[[], None]:
     settings = LanguageModel.Settings(embedding_size=width, batch_size=batch, chunk_length=chunk)
     encoder = LSTM(LSTM.Settings(hidden_size=width, num_layers=1), EncoderResources(width, vocabulary, None))
-    task = LanguageModel(settings, vocabulary, LanguageModel.make_embedding(settings, vocabulary), encoder, layer)
+    task = LanguageModel(settings, vocabulary, uniform_embedding(len(vocabulary), settings.embedding_size), encoder, layer)
     optimizer = torch.optim.Adagrad(task.parameters(), lr=0.1)
     tokens, number = draw(vocabulary, (chunk + 1, batch)), [0]
 

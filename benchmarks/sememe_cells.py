@@ -29,6 +29,7 @@ from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.encoders.sememe_lstm import LSTMCell
 from sememekit.encoders.sememe_sum import SememeSum
+from sememekit.layers import uniform_embedding
 from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
@@ -119,7 +120,7 @@ def main() -> None:
     )
 
     def training_step(injection: str) -> Callable[[], None]:
-        embedding = LanguageModel.make_embedding(LanguageModel.Settings(embedding_size=width), vocabulary)
+        embedding = uniform_embedding(len(vocabulary), width)
         settings = LSTM.Settings(hidden_size=width, injection=injection, dropout=0.5, sememe_dropout=0.5)
         encoder = LSTM(settings, EncoderResources(width, vocabulary, graph))
         decoder = Softmax(Softmax.Settings(tied=False), Resources(width, vocabulary, graph, embedding))

@@ -38,6 +38,7 @@ from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Resources
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
+from sememekit.layers import uniform_embedding
 from sememekit.runs.run import Run
 from sememekit.search import BeamSettings
 from sememekit.tasks.headline import HeadlineWriter
@@ -74,7 +75,7 @@ def read_inputs(path: Path | None) -> list[list[str]]:
 def make_model(name: str, vocabulary: Vocabulary, width: int, batch: int) -> SequenceToSequence:
     torch.manual_seed(1)
     settings = HeadlineWriter.Settings(embedding_size=width, hidden_size=width, evaluation_batch_size=batch)
-    embedding = HeadlineWriter.make_embedding(settings, vocabulary)
+    embedding = uniform_embedding(len(vocabulary), settings.embedding_size)
     encoder = LSTM(LSTM.Settings(hidden_size=width, num_layers=1), EncoderResources(width, vocabulary, None))
     kind = load_variant("decoder", name, DECODERS)
     options = {"update_every": 0} if name == "self_organized" else {}

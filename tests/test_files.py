@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from sememekit import files
 from sememekit.errors import ConfigError
 from sememekit.files import (
     CLUSTERS,
@@ -21,16 +20,17 @@ from sememekit.files import (
     TEXTS,
     Kind,
     has_sha256,
+    hashes,
     remove_leftovers,
     replace_file,
     sole_writer,
     sync_folder,
     write_output,
 )
-from sememekit.reports import page
+from sememekit.reports import pages
 
 OWN: dict[str, tuple[Kind, bytes]] = {
-    "page": (PAGE, page.document("a title", "<p>text</p>").encode()),
+    "page": (PAGE, pages.render("layout", title="a title").encode()),
     "texts": (TEXTS, b'{"source": "a b", "texts": ["a"], "references": ["b"]}\n'),
     "graph": (GRAPH, b'{"format": "sememekit sememe graph", "version": 1,\n'),
     "clusters": (CLUSTERS, b'{"format": "sememekit word clusters", "version": 1,\n'),
@@ -75,7 +75,7 @@ def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path, mo
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space left") as caught:
             write_output(path, content + b"later", PAGE)
     assert caught.value.filename == str(path)
@@ -113,7 +113,7 @@ def test_a_system_that_opens_no_folders_can_write(tmp_path: Path, monkeypatch: p
             raise PermissionError(13, "Permission denied", str(path))
         return real(path, *rest, **more)
 
-    monkeypatch.setattr(files.os, "open", as_windows)
+    monkeypatch.setattr(os, "open", as_windows)
     replace_file(tmp_path / "a", b"1")
     sync_folder(tmp_path)
     assert (tmp_path / "a").read_bytes() == b"1"
@@ -121,7 +121,7 @@ def test_a_system_that_opens_no_folders_can_write(tmp_path: Path, monkeypatch: p
 
 def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMEMEKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "REMEMBERED", 1)
+    monkeypatch.setattr(hashes, "REMEMBERED", 1)
     path = tmp_path / "big"
     path.write_bytes(b"x" * 1000)
     old = time.time_ns() - 60 * 10**9
@@ -129,7 +129,7 @@ def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch
     right = hashlib.sha256(b"x" * 1000).hexdigest()
     assert has_sha256([path], right)
     assert (tmp_path / "cache" / "hashes.json").is_file()
-    monkeypatch.setattr(files, "_hashes", {})  # another process
+    monkeypatch.setattr(hashes, "_hashes", {})  # another process
     with monkeypatch.context() as patch:
         patch.setattr(hashlib, "sha256", _counting(hashlib.sha256, calls := []))
         assert has_sha256([path], right)
@@ -140,7 +140,7 @@ def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch
     (tmp_path / "cache" / "hashes.json").write_bytes(b"{torn")
     assert has_sha256([path], hashlib.sha256(b"x" * 999 + b"y").hexdigest()), "a torn cache is none"
     monkeypatch.setenv("SEMEMEKIT_CACHE", "/dev/null/none")
-    monkeypatch.setattr(files, "_hashes", {})
+    monkeypatch.setattr(hashes, "_hashes", {})
     assert has_sha256([path], hashlib.sha256(b"x" * 999 + b"y").hexdigest()), "no cache can be written"
 
 

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "sememekit"
 ROOMS = {
     "errors": 0,
     "files": 0,
+    "progress": 0,
     "config": 1,
     "text": 2,
     "sememes": 3,

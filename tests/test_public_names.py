@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import sememekit
 
 PACKAGE = Path(__file__).resolve().parent.parent / "sememekit"
 
@@ -36,5 +41,28 @@ def test_the_public_names_of_a_package(name: str) -> None:
     path = PACKAGE.parent / name.replace(".", "/") / "__init__.py"
     offered = list(getattr(module, "__all__", []))
     assert len(set(offered)) == len(offered)
-    assert [item for item in offered if item not in vars(module)] == []
+    assert [item for item in offered if not hasattr(module, item)] == []
     assert public_names(path) <= set(offered), "say what is public, or begin its name with an underscore"
+
+
+def test_the_package_offers_its_parts_when_they_are_asked_for() -> None:
+    code = (
+        "import os, sys; before = dict(os.environ); import sememekit; assert dict(os.environ) == before; "
+        "assert not {'torch', 'numpy', 'pydantic'} & set(sys.modules); from sememekit import SDLM, Run; "
+        "print(SDLM.__module__, Run.__module__, sorted(set(dir(sememekit)) - set(sememekit.__all__)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert found.stdout == "sememekit.decoders.sdlm sememekit.runs.run ['__version__']\n"
+    with pytest.raises(AttributeError, match=r"no attribute 'SLDM'; public names: .*SDLM"):
+        sememekit.SLDM  # noqa: B018
+
+
+def test_type_checkers_are_told_the_same_names() -> None:
+    told = {}
+    for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            told |= {alias.asname: f"{node.module}.{alias.name}" for alias in node.names}
+    assert set(told) == set(sememekit.__all__)
+    for name, place in told.items():
+        module, _, item = place.rpartition(".")
+        assert getattr(import_module(module), item) is getattr(sememekit, name)

@@ -23,6 +23,7 @@ from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import Snapshot, Trainer
+from sememekit.training.schedule import Schedule
 from sememekit.training.trainer import _Window
 from tests.small import COUNTS, small_lexicon
 
@@ -123,10 +124,12 @@ def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
     folder.best = Snapshot("best", {name: value.clone() for name, value in task.state_dict().items()}, {})
     values = [5.0, 6.0] if task.headline.lower_is_better else [0.6, 0.5]
     rate = plan.optimizer.learning_rate
+    baseline = 1000.0 if task.headline.lower_is_better else 0.01
+    rules = Schedule(schedule, plan.optimizer, plan.run, task.headline, baseline)
     for value in values:
         trainer.progress.nats, trainer.progress.count, trainer.progress.seconds = 1.0, 1, 1.0
         trainer._validate = lambda value=value: {task.headline.name: value}  # type: ignore[misc,method-assign]
-        (report,) = trainer._end_epoch(ignorant=1000.0 if task.headline.lower_is_better else 0.01)
+        (report,) = trainer._end_epoch(rules)
         assert report.rate == pytest.approx(rate)
         cut = value == values[1] and schedule.grace < 2 and schedule.factor < 1.0
         assert report.rate_cut == cut

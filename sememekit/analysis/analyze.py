@@ -20,10 +20,10 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.writing import Predictor, is_text_writer, predictor
-
-Progress = Callable[[str, int, int | None], None]
+from sememekit.tasks.base import declares
+from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 CURVE_POINTS: Final = 121
 """Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
@@ -183,7 +183,7 @@ def analyze(
     models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
     prepared = models[0].loaded.data(data)
     _check_vocabularies(models)
-    if len({is_text_writer(model.task) for model in models}) > 1:
+    if len({declares(model.task, TextWriter) for model in models}) > 1:
         raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
     text = _Text(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
@@ -250,8 +250,8 @@ class _Text:
     """
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
-        self.data, self._split, self.is_pairs = data, split, is_text_writer(task)
-        if is_text_writer(task):
+        self.data, self._split, self.is_pairs = data, split, declares(task, TextWriter)
+        if declares(task, TextWriter):
             examples = data.examples(split)
             targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
             self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
@@ -267,7 +267,7 @@ class _Text:
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
         """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
         begin, length = 0, -(-len(self.words) // self.columns)
-        if is_text_writer(task):
+        if declares(task, TextWriter):
             chunks = task.score_pairs(self.data, self._split, progress)
         else:
             chunks = task.score(self._stream, batch_size=self.columns, progress=progress)

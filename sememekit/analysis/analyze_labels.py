@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,12 +18,12 @@ from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
+from sememekit.progress import Progress
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.classifier import TextClassifier, is_text_classifier
+from sememekit.tasks.base import require
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
-
-Progress = Callable[[str, int, int | None], None]
 
 LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
 """Where the rows of lengths begin, in running words of all texts of an example."""
@@ -180,9 +180,7 @@ def analyze_labels(
     summary = prepared.signature.examples
     models = []
     for number, (path, classifier) in enumerate(classifiers, start=1):
-        task = classifier.task
-        if not is_text_classifier(task):
-            raise ConfigError(f"analyze knows how to look into the classifiers of sememekit; {path} is a {type(task).__name__}")
+        task = require(classifier.task, TextClassifier, "analyze")
         if classifier.run.vocabulary.fingerprint != prepared.vocabulary.fingerprint or summary is None:
             raise DataError(
                 f"{path} has the vocabulary {classifier.run.vocabulary.fingerprint} and {prepared.folder} has "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -17,14 +17,15 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.measure.classes import Accuracy
+from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import SentencePredictor, VectorCoverage, is_label_predictor, is_sentence_predictor, word_predictor
-from sememekit.tasks.writing import TextWriter, is_text_writer
+from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
+from sememekit.tasks.vectors import VectorCoverage
+from sememekit.tasks.writing import TextWriter
 
 Grouping = Literal["senses", "sememes"]
-Progress = Callable[[str, int, int | None], None]
 
 SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
@@ -170,14 +171,14 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
-    if is_sentence_predictor(loaded.task):
+    if declares(loaded.task, SentencePredictor):
         if by or adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
                 "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, progress)
-    if is_text_writer(loaded.task):
+    if declares(loaded.task, TextWriter):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
@@ -185,7 +186,7 @@ def evaluate_ppl(
             )
         used_graph = _graph_for(loaded, graph, by)
         return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, progress)
-    task = word_predictor(loaded.task, "evaluate-ppl")
+    task = require(loaded.task, WordPredictor, "evaluate-ppl")
     prepared = loaded.data(data)
     tokens = prepared.tokens(split)
     used_graph = _graph_for(loaded, graph, by)
@@ -312,12 +313,12 @@ def evaluate(
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
-    if (overrides or texts is not None) and not is_text_writer(loaded.task):
+    if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
     where: dict[str, str] = {"run": str(run), "checkpoint": loaded.snapshot, "split": split}
     with loaded.autocast():
-        if is_text_writer(loaded.task):
+        if declares(loaded.task, TextWriter):
             show = progress or (lambda stage, done, total: None)
             judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = judged.scores[0]
@@ -328,7 +329,7 @@ def evaluate(
                 signature=main.signature,
                 perplexity_signature=perplexity_signature(prepared, split, judged.tokens, 1, PAIRS),
             )
-        if is_label_predictor(loaded.task):
+        if declares(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.judge(prepared, split)
             vectors = loaded.task.vector_coverage(prepared, split)
             return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=tuple(loaded.task.labels), vectors=vectors)

@@ -14,7 +14,7 @@ from sememekit.decoders.base import SenseEvidence
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.normalise import RULE, classify, to_half_width
 from sememekit.text.segmenters import MaximumMatcher, Segmenter
 
@@ -154,7 +154,7 @@ def explain(
     if top < 1 or top_sememes < 1:
         raise ConfigError(f"explain: --top and the number of sememes must be 1 at least, given {top} and {top_sememes}")
     loaded = Run.open(run, which=which, device=device)
-    task = word_predictor(loaded.task, "explain")
+    task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
     with torch.no_grad():

@@ -12,7 +12,8 @@ from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememe
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.tasks.classifier import TextClassifier, is_text_classifier
+from sememekit.tasks.base import require
+from sememekit.tasks.classifier import TextClassifier
 
 
 class SememeOfWord(Record):
@@ -123,9 +124,7 @@ def explain_label(
     if top_sememes < 1:
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
     classifier = load_classifier(run, which=which, device=device, command="explain")
-    task = classifier.task
-    if not is_text_classifier(task):
-        raise ConfigError(f"explain knows how to take words from the classifiers of sememekit, and this is a {type(task)!r}")
+    task = require(classifier.task, TextClassifier, "explain")
     if label is not None and label not in task.labels:
         raise ConfigError(f"--label {label!r}: the model has the labels {', '.join(task.labels)}")
     if len(texts) != len(classifier.texts):

@@ -14,7 +14,7 @@ from torch import Tensor
 from sememekit.encoders.sememe_sum import Pi, SememeSum, further_words
 from sememekit.errors import ConfigError
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.scoring import evaluating
 
 Ids = npt.NDArray[np.integer]
 

@@ -14,10 +14,10 @@ from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
+from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
 from sememekit.search import BeamSettings
-from sememekit.tasks.base import tallies
 from sememekit.tasks.headline import rouge_settings
 from sememekit.tasks.writing import TextWriter, wording, wordings_of
 

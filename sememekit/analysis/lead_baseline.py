@@ -29,7 +29,7 @@ class TextScores(Record):
     name: str
     rouge1: Interval
     rouge2: Interval
-    rougeL: Interval  # noqa: N815 -- its usual name
+    rougeL: Interval
     signature: str
 
 

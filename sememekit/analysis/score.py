@@ -10,8 +10,8 @@ from typing import NamedTuple
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import _one_stream, stream_nats, with_context
-from sememekit.tasks.base import WordPredictor
-from sememekit.tasks.writing import TextWriter, is_text_writer, predictor
+from sememekit.tasks.base import WordPredictor, declares
+from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
@@ -83,10 +83,10 @@ def score(
     """
     loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "score")
-    if is_text_writer(task) and carry:
+    if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
-    if is_text_writer(task):
+    if declares(task, TextWriter):
         return _score_pairs(task, lines, segmenter)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form())

@@ -57,7 +57,6 @@ class Untargeted(Goal):
     """Any wrong label will do."""
 
     def aim(self, label: int, generator: np.random.Generator) -> Aim:
-        """See ``Goal.aim``."""
         return Aim(label, None)
 
 
@@ -87,7 +86,6 @@ class Targeted(Goal):
             raise ConfigError(f"[goal] targets: label {loops[0]!r} needs at least one other label, and not itself")
 
     def aim(self, label: int, generator: np.random.Generator) -> Aim:
-        """See ``Goal.aim``."""
         name = self.labels[label]
         choices = self.settings.targets.get(name) or tuple(other for other in self.labels if other != name)
         return Aim(label, self.labels.index(choices[int(generator.integers(len(choices)))]))

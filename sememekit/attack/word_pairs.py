@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from sememekit.errors import DataError
+from sememekit.files import decode, read_bytes
 
 Pairs = frozenset[frozenset[str]]
 """Unordered pairs of two different words in lower case."""
@@ -28,13 +29,8 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     Raises:
         DataError: absent, not UTF-8, without a pair, or a line that has not two words; names the line.
     """
-    try:
-        data = path.read_bytes()
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{what} {path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{what} {path}: byte {error.start} is not UTF-8; convert the file") from None
+    data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
+    text = decode(data, path, refuse)
     found = set()
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.lower().split()

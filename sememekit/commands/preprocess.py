@@ -26,9 +26,9 @@ from sememekit.commands._options import (
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 
 if TYPE_CHECKING:
-    from sememekit.prepare.pipeline import Progress
     from sememekit.prepare.report import PreprocessReport
     from sememekit.prepare.settings import PreprocessSettings
+    from sememekit.progress import Progress
     from sememekit.text.reading import Span
     from sememekit.text.segmenters import Segmenter as SegmenterClass
 

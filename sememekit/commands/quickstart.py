@@ -19,6 +19,7 @@ from sememekit.commands._render import print_json, print_table, progress_bars, r
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import replace_file
+from sememekit.progress import Progress
 
 if TYPE_CHECKING:
     from sememekit.reports.quickstart import QuickstartReport
@@ -39,8 +40,6 @@ CONTEXTS: Final = (
 
 _SETTINGS, _REPORT, _PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", *MODELS, _SETTINGS, _REPORT, _PAGE)
-
-Progress = Callable[[str, int, int | None], None]
 
 
 class QuickstartSettings(Settings):

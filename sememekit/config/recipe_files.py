@@ -12,6 +12,7 @@ from typing import Any
 from sememekit.config.settings import nearest
 from sememekit.config.tables import SLOTS, Table
 from sememekit.errors import ConfigError
+from sememekit.files import read_text
 
 ENDING = ".toml"
 """What the names of files end with; a recipe's name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
@@ -155,12 +156,10 @@ class Shelf:
         return sorted(self.folder.rglob(f"*{ENDING}"))
 
     def _name(self, path: Path, row: str = "") -> str:
-        """The name of a shipped recipe."""
         own = path.relative_to(self.folder).with_suffix("").as_posix()
         return own[: own.rfind("/") + 1] + row if row else own
 
     def _place(self, file: RecipeFile, row: str = "") -> Place:
-        """A recipe of a file, with the name that a person would type."""
         if file.path.is_relative_to(self.folder):
             return Place(self._name(file.path, row), file, row)
         return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
@@ -175,7 +174,6 @@ class Shelf:
         return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
 
     def _own(self, name: str, where: str) -> Place:
-        """A recipe in a file of a person's own."""
         text, colon, row = name.partition(f"{ENDING}:")
         path = Path(text + ENDING if colon else name)
         if not path.is_file():
@@ -193,12 +191,7 @@ def read_file(path: Path) -> RecipeFile:
     Raises:
         ConfigError: when it cannot be read, is no TOML, or has rows that are no tables.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save the recipe as UTF-8") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    text = read_text(path, ConfigError)
     try:
         own: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

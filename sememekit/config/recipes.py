@@ -115,7 +115,6 @@ def _chain(place: Place, shelf: Shelf) -> list[Place]:
 
 
 def _merged(place: Place, shelf: Shelf) -> Table:
-    """The tables of a recipe over those of its bases, the last base first."""
     merged: Table = {}
     for link in reversed(_chain(place, shelf)):
         table = link.table()

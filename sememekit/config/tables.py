@@ -114,7 +114,6 @@ def _names_variant(keys: Sequence[str], value: object) -> bool:
 
 
 def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
-    """Key-wise merge, also inside nested tables."""
     merged = deepcopy(dict(below))
     for key, value in over.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):

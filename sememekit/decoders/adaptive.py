@@ -35,7 +35,6 @@ class Adaptive(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return True
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -57,12 +56,10 @@ class Adaptive(Decoder):
         )
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
         with torch.autocast(hidden.device.type, enabled=False):
             return self.layer.log_prob(self._rows(hidden)).view(*hidden.shape[:-1], self.layer.n_classes)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: a tail is computed for the words that lie in it."""
         with torch.autocast(hidden.device.type, enabled=False):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
+from sememekit.layers.embedding import uniform_embedding
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
@@ -66,6 +67,10 @@ LARGEST_TABLE = 1 << 26
 
 class Decoder(nn.Module, ABC):
     """The output distribution over words, with its projection and its loss.
+
+    >>> layer = Softmax(Softmax.Settings(tied=False), Resources(width=16, vocabulary=words))
+    >>> nats_TB = layer.nll(hidden_TBH, target_TB)
+    >>> log_probs_TBV = layer.log_probs(hidden_TBH)
 
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; of a context
     with three axes the first is time, along which locked masks are shared.
@@ -269,9 +274,7 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
         ConfigError: tied, and the task has no embedding, or one of another size than the contexts.
     """
     if not tied:
-        words = nn.Embedding(len(resources.vocabulary), resources.width)
-        nn.init.uniform_(words.weight, -0.1, 0.1)
-        return words
+        return uniform_embedding(len(resources.vocabulary), resources.width)
     if resources.embedding is None:
         raise ConfigError(f"decoder {decoder!r} is tied, but this task offers no embedding; set decoder.tied=false")
     size = resources.embedding.embedding_dim

@@ -48,12 +48,10 @@ class ClassHSM(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return frozenset({"sememes": {"graph"}, "file": {"clusters"}}.get(settings.classes, ()))
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -68,14 +66,12 @@ class ClassHSM(Decoder):
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
         group_of = self.groups.group_of
         logits = functional.linear(hidden, self.words.weight, self.bias).movedim(-1, 0)
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
         return within.movedim(0, -1) + self.classes(hidden).log_softmax(dim=-1).index_select(-1, group_of)
 
     def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See ``Decoder.likeliest``: on a CPU only the classes that can hold such a word are looked into."""
         if hidden.device.type != "cpu":
             return super().likeliest(hidden, count)
         among = self.classes(hidden).log_softmax(dim=-1)
@@ -83,23 +79,19 @@ class ClassHSM(Decoder):
         return grouped_top(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: tokens are grouped by class, and a token meets the words of its class alone."""
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """See ``Decoder.nll_parts``."""
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
         of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
         within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
         return {"cluster": of_class.reshape(target.shape), "in_cluster": within.reshape(target.shape)}
 
     def clusters(self) -> Tensor:
-        """See ``Decoder.clusters``."""
         return self.groups.group_of
 
 
 def _classes(settings: ClassHSM.Settings, resources: Resources) -> NDArray[np.integer]:
-    """(V,) the class of each word."""
     vocabulary = resources.vocabulary
     count = settings.num_classes or isqrt(len(vocabulary))
     if count > len(vocabulary):

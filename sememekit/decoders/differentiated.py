@@ -40,7 +40,6 @@ class Differentiated(NormalisedScores):
 
     @classmethod
     def by_frequency(cls, settings: SamplingSettings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return True
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -56,7 +55,6 @@ class Differentiated(NormalisedScores):
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """See ``NormalisedScores.scores``: the words of each band by their own part of the context."""
         parts = []
         for number, (begin, end) in enumerate(pairwise(self.part_bounds)):
             first, last = self.band_bounds[number : number + 2]

@@ -34,11 +34,9 @@ class MoC(NormalisedScores):
         self.bias_start = settings.bias_start
 
     def begin(self, counts: NDArray[np.integer]) -> None:
-        """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
         begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """See ``NormalisedScores.scores``: those of the mean context."""
         log_weights, contexts = self.mixture(hidden)
         mean = (log_weights.exp().unsqueeze(-1) * contexts).sum(dim=-2)
         return linear_scores(mean, self.words.weight, self.bias, words)

@@ -41,17 +41,14 @@ class MoS(Decoder):
         self.bias_start = settings.bias_start
 
     def begin(self, counts: NDArray[np.integer]) -> None:
-        """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
         begin_bias(self.bias, self.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
         log_weights, contexts = self.mixture(hidden)
         logits = nn.functional.linear(contexts, self.words.weight, self.bias)
         return self._shifted((logits.log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: K cross entropies, combined."""
         log_weights, contexts = self.mixture(hidden)
         rows = contexts.reshape(-1, contexts.shape[-1])
         repeated = target.unsqueeze(-1).expand(log_weights.shape).reshape(-1)

@@ -41,7 +41,6 @@ class MoSSDLM(Decoder):
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return SDLM.needs(settings)
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -55,7 +54,6 @@ class MoSSDLM(Decoder):
         self.bias_start = settings.bias_start
 
     def begin(self, counts: NDArray[np.integer]) -> None:
-        """See ``Decoder.begin``: the biases of the senses, unless they start at 0."""
         if self.senses.sense_bias is not None and self.bias_start == "log_frequency":
             structure = self.senses.structure
             per_word = log_frequencies(counts) - structure.sense_offsets.diff().double().log().cpu()
@@ -70,33 +68,28 @@ class MoSSDLM(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return SDLM.by_frequency(settings)
 
     @property
     def estimates_in_training(self) -> bool:
-        """See ``Decoder.estimates_in_training``: the K normalisers are estimated from the same draws."""
         return self.senses.estimates_in_training
 
     def after_rate_cut(self) -> None:
-        """See ``Decoder.after_rate_cut``."""
         self.senses.after_rate_cut()
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
         log_weights, contexts = self._contexts(hidden)
         each = self.senses.log_probs(contexts)
         return (each.reshape(*log_weights.shape, each.shape[-1]) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: K likelihoods of the sense layer, combined."""
         log_weights, contexts = self._contexts(hidden)
         repeated = target.unsqueeze(-1).expand(log_weights.shape).reshape(contexts.shape[:-1])
         each = self.senses.nll(contexts, repeated).reshape(log_weights.shape)
         return -(log_weights - each).logsumexp(dim=-1)
 
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
-        """See ``Decoder.evidence``: shares and gates of the components, a word's shares weighted by its posterior over them."""
+        """Shares and gates of the components, a word's shares weighted by its posterior over them."""
         log_weights, contexts = self._contexts(hidden)
         joint = self.senses.log_probs(contexts)[:, words] + log_weights[:, None]
         posterior = joint.softmax(dim=0)

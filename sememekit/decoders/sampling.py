@@ -119,12 +119,10 @@ class NormalisedScores(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: SamplingSettings) -> bool:
-        """See ``Decoder.by_frequency``: words are drawn by their counts."""
         return settings.samples > 0
 
     @property
     def estimates_in_training(self) -> bool:
-        """See ``Decoder.estimates_in_training``: while words are drawn."""
         return self.sampler.active
 
     @abstractmethod
@@ -140,11 +138,10 @@ class NormalisedScores(Decoder):
         """
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``: always exact."""
         return self.scores(hidden).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: exact in evaluation; in training an estimate while words are drawn."""
+        """Exact in evaluation; in training an estimate while words are drawn."""
         if self.training and self.sampler.active:
             draw = self.sampler.draw(target.reshape(-1))
             return self.sampled_nll(hidden, draw).reshape(target.shape)
@@ -162,7 +159,6 @@ class NormalisedScores(Decoder):
         return estimated_nll(scores.reshape(-1, scores.shape[-1]), draw)
 
     def after_rate_cut(self) -> None:
-        """See ``Decoder.after_rate_cut``."""
         self.sampler.stop()
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseEvidence, word_vectors
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
-from sememekit.decoders.sense_logits import SenseStructure, sense_logits, sense_nll
+from sememekit.decoders.sense_logits import SenseInputs, SenseStructure, sense_logits, sense_nll
 from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -26,6 +26,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 @final
 class SDLM(NormalisedScores):
     """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
+
+    >>> layer = SDLM(SDLM.Settings(tied=False, num_bases=2), Resources(width=16, vocabulary=words, graph=graph))
+    >>> nats_TB = layer.nll(hidden_TBH, target_TB)
+    >>> senses = layer.evidence(hidden_TBH[0, 0], target_TB[0]).word_senses
 
     With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
 
@@ -78,7 +82,6 @@ class SDLM(NormalisedScores):
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return frozenset({"graph"})
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -102,31 +105,30 @@ class SDLM(NormalisedScores):
             with torch.no_grad():
                 self.bases.add_(2.0 * torch.eye(width))
 
-    def _experts(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Contexts in every basis (R, E, N), gates (K, N) and mixing (R, K) for ``hidden`` (..., H)."""
+    def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
+        """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
         settings = self.settings
-        transformed = torch.einsum("...h,rhe->...re", hidden, self.bases)
+        contexts = torch.einsum("...h,rhe->...re", hidden, self.bases)
         if settings.context_tanh:
-            transformed = transformed.tanh()
+            contexts = contexts.tanh()
         shared = (0, 2) if hidden.ndim == 3 else (hidden.ndim - 1,)
-        transformed = shared_dropout(transformed, settings.context_dropout, self.training, shared)
-        every_axis_but_the_last = tuple(range(transformed.ndim - 1))
-        transformed = shared_dropout(transformed, settings.vector_dropout, self.training, every_axis_but_the_last)
-        gates = self.gate(hidden).sigmoid()
-        num_bases, width = transformed.shape[-2:]
-        return (
-            transformed.reshape(-1, num_bases, width).permute(1, 2, 0),
-            gates.reshape(-1, gates.shape[-1]).T,
-            self.mixing.softmax(dim=-1).T,
+        contexts = shared_dropout(contexts, settings.context_dropout, self.training, shared)
+        contexts = shared_dropout(contexts, settings.vector_dropout, self.training, tuple(range(contexts.ndim - 1)))
+        structure, words_VE, bias_S = self._part(words)
+        return SenseInputs(
+            structure=structure,
+            contexts_REN=contexts.reshape(-1, *contexts.shape[-2:]).permute(1, 2, 0),
+            words_VE=words_VE,
+            gates_KN=self.gate(hidden).sigmoid().reshape(-1, self.gate.out_features).T,
+            mixing_RK=self.mixing.softmax(dim=-1).T,
+            bias_S=bias_S,
         )
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """See ``NormalisedScores.scores``: the log-sum-exp of the logits of a word's senses."""
-        transformed, gates, mixing = self._experts(hidden)
-        structure, vectors, bias = self._part(words)
-        logits = sense_logits(structure, transformed, vectors, gates, mixing, bias)
-        by_word = segment_logsumexp(logits, structure.word_of_sense, structure.num_words)
-        return by_word.T.reshape(*hidden.shape[:-1], structure.num_words)
+        inputs = self._inputs(hidden, words)
+        structure = inputs.structure
+        by_word_VN = segment_logsumexp(sense_logits(inputs), structure.word_of_sense, structure.num_words)
+        return by_word_VN.T.reshape(*hidden.shape[:-1], structure.num_words)
 
     def _part(self, words: Tensor | None) -> tuple[SenseStructure, Tensor, Tensor | None]:
         """Structure, word vectors and sense biases of some words (W,), or of all."""
@@ -137,27 +139,23 @@ class SDLM(NormalisedScores):
         return structure, functional.embedding(words, self.words.weight), bias
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``NormalisedScores.exact_nll``; no distribution over words is built."""
         return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)
 
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
-        """See ``NormalisedScores.sampled_nll``: the senses of the drawn words and of the targets alone."""
         return self._nll(hidden, draw.words, draw.target, draw.correction)
 
-    def _nll(self, hidden: Tensor, words: Tensor | None, target: Tensor, correction: Tensor | None) -> Tensor:
-        transformed, gates, mixing = self._experts(hidden)
-        structure, vectors, bias = self._part(words)
+    def _nll(self, hidden: Tensor, words: Tensor | None, target_N: Tensor, correction_V: Tensor | None) -> Tensor:
         block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
-        return sense_nll(structure, transformed, vectors, gates, mixing, bias, target, block, correction)
+        return sense_nll(self._inputs(hidden, words), target_N, block, correction_V)
 
     def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
-        """See ``Decoder.evidence``: the share of a sense is p(s) / p(w), the gates are q."""
-        transformed, gates, mixing = self._experts(hidden.reshape(1, -1))
-        logits = sense_logits(self.structure, transformed, self.words.weight, gates, mixing, self.sense_bias)[:, 0]
+        """The share of a sense is p(s) / p(w), the gates are q."""
+        inputs = self._inputs(hidden.reshape(1, -1))
+        logits = sense_logits(inputs)[:, 0]
         by_word = []
         for word in words.tolist():
             first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
             shares = logits[first:last].softmax(dim=0).tolist()
             ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
             by_word.append(tuple(ranked))
-        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(gates[:, 0].tolist()))
+        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))

@@ -74,12 +74,10 @@ class SelfOrganized(ClusterLearner):
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return frozenset({"clusters"} if settings.start == "file" else ())
 
     scores: Tensor
@@ -123,7 +121,6 @@ class SelfOrganized(ClusterLearner):
         self.scores.fill_(-math.log2(num_clusters))
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``."""
         for_clusters, for_words = self._contexts(hidden)
         group_of = self.groups.group_of
         logits = functional.linear(for_words, self.words.weight, self.bias).movedim(-1, 0)
@@ -132,7 +129,6 @@ class SelfOrganized(ClusterLearner):
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)
 
     def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See ``Decoder.likeliest``: on a CPU only the clusters that can hold such a word are looked into."""
         if hidden.device.type != "cpu":
             return super().likeliest(hidden, count)
         for_clusters, for_words = self._contexts(hidden)
@@ -140,23 +136,21 @@ class SelfOrganized(ClusterLearner):
         return grouped_top(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: a token meets all clusters and the words of one. In training it also counts for q."""
+        """A token meets all clusters and the words of one. In training it also counts for q."""
         counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0 and not self._held
         of_cluster, within = self._parts(hidden, target, counted)
         return of_cluster + within
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """See ``Decoder.nll_parts``: Eq. (5) and (6), before the mean."""
         of_cluster, within = self._parts(hidden, target, counted=False)
         return {"cluster": of_cluster, "in_cluster": within}
 
     def clusters(self) -> Tensor:
-        """See ``Decoder.clusters``."""
         return self.groups.group_of
 
     @torch.no_grad()
     def observe(self, hidden: Tensor, target: Tensor) -> None:
-        """See ``ClusterLearner.observe``: Eq. (9) for each occurrence, in the order of the text."""
+        """Eq. (9) for each occurrence, in the order of the text."""
         rows = hidden.reshape(-1, hidden.shape[-1])
         if len(rows):
             logits = self.cluster_vectors(self._contexts(rows)[0])
@@ -164,16 +158,14 @@ class SelfOrganized(ClusterLearner):
 
     @torch.no_grad()
     def cluster_bits(self, hidden: Tensor) -> Tensor:
-        """See ``ClusterLearner.cluster_bits``."""
         logits = self.cluster_vectors(self._contexts(hidden)[0])
         return logits.to(self.scores.dtype).log_softmax(dim=-1) / math.log(2.0)
 
     def know(self, means: Tensor, seen: Tensor) -> None:
-        """See ``ClusterLearner.know``: q is Eq. (8) in the place of Eq. (9)."""
+        """``q`` is Eq. (8) in the place of Eq. (9)."""
         self.scores.copy_(torch.where(seen[:, None].to(self.scores.device), means.to(self.scores), self.scores))
 
     def hold(self, steps: int) -> None:
-        """See ``ClusterLearner.hold``."""
         self._held = steps
         self.held_steps.fill_(steps)
 
@@ -184,7 +176,6 @@ class SelfOrganized(ClusterLearner):
         self._held = int(self.held_steps)
 
     def reassign(self) -> ClusterChange:
-        """See ``ClusterLearner.reassign``."""
         self.losses.zero_()
         before = self.groups.group_of.cpu().numpy().copy()
         after, homeless = self._assign(before)
@@ -199,7 +190,7 @@ class SelfOrganized(ClusterLearner):
         )
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Decoder.after_step``: every K steps the words are assigned anew; step 1 says how the clusters begin.
+        """Every K steps the words are assigned anew; step 1 says how the clusters begin.
 
         The perplexities are those of the training text since the last assignment. Clusters that are held stay.
         """
@@ -295,7 +286,6 @@ class SelfOrganized(ClusterLearner):
 
 
 def _number_of_clusters(settings: SelfOrganized.Settings, num_words: int, given: NDArray[np.int64] | None) -> int:
-    """C."""
     if given is None:
         return settings.num_clusters or math.ceil(math.sqrt(num_words))
     of_file = int(given.max()) + 1

@@ -8,14 +8,14 @@ Rows are vocabulary-major, (rows, N): a gather is then a copy of contiguous rows
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import Incidence, product
+from sememekit.layers import Incidence, product_dtype
 from sememekit.sememes import SememeGraph
 
 
@@ -115,149 +115,144 @@ def _ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     return new, members + (first - new[:-1]).repeat_interleave(count)
 
 
-def sense_logits(
-    structure: SenseStructure, transformed: Tensor, words: Tensor, gates: Tensor, mixing: Tensor, bias: Tensor | None
-) -> Tensor:
-    """Logits of all senses, Eq. (8) and (9) of Gu et al. 2018 plus the bias of the sense.
+class SenseInputs(NamedTuple):
+    """What the logits of senses are made of, for N tokens.
 
-    Args:
+    Attributes:
         structure: the graph.
-        transformed: (R, E, N) the contexts in every basis.
-        words: (V, E) word vectors.
-        gates: (K, N) sememe gates q.
-        mixing: (R, K) weights alpha of the bases.
-        bias: (S,) or None.
-
-    Returns:
-        (S, N) in the natural-log domain, not normalised.
+        contexts_REN: the contexts in every basis.
+        words_VE: word vectors.
+        gates_KN: sememe gates q.
+        mixing_RK: weights alpha of the bases.
+        bias_S: of each sense, or None.
     """
-    weights = structure.edge_weights(mixing)
-    total = None
-    for r in range(transformed.shape[0]):
-        scores = (words @ transformed[r]).index_select(0, structure.word_of_sense)
-        strength = structure.sememes_of_set(gates, weights[r]).index_select(0, structure.set_of_sense)
-        total = scores * strength if total is None else torch.addcmul(total, scores, strength)
-    assert total is not None
-    return total if bias is None else total + bias[:, None]
+
+    structure: SenseStructure
+    contexts_REN: Tensor
+    words_VE: Tensor
+    gates_KN: Tensor
+    mixing_RK: Tensor
+    bias_S: Tensor | None
 
 
-def sense_nll(
-    structure: SenseStructure,
-    transformed: Tensor,
-    words: Tensor,
-    gates: Tensor,
-    mixing: Tensor,
-    bias: Tensor | None,
-    target: Tensor,
-    block: int,
-    correction: Tensor | None = None,
-) -> Tensor:
-    """Negative log-likelihood (N,) in nats of target words (N,): log-sum-exp over all senses minus that over the target's.
+def sense_logits(inputs: SenseInputs) -> Tensor:
+    """(S, N) logits of all senses, not normalised: Eq. (8) and (9) of Gu et al. 2018 plus the bias of the sense."""
+    structure, contexts_REN, words_VE, gates_KN, mixing_RK, bias_S = inputs
+    weights = structure.edge_weights(mixing_RK)
+    total_SN = None
+    for r, context_EN in enumerate(contexts_REN):
+        score_SN = (words_VE @ context_EN).index_select(0, structure.word_of_sense)
+        strength_SN = structure.sememes_of_set(gates_KN, weights[r]).index_select(0, structure.set_of_sense)
+        total_SN = score_SN * strength_SN if total_SN is None else torch.addcmul(total_SN, score_SN, strength_SN)
+    assert total_SN is not None
+    return total_SN if bias_S is None else total_SN + bias_S[:, None]
 
-    Arguments as ``sense_logits``; ``block`` tokens are worked on at once. A ``correction`` (V,) is added to the logits of each
-    word's senses in the first log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
+
+def sense_nll(inputs: SenseInputs, target_N: Tensor, block: int, correction_V: Tensor | None = None) -> Tensor:
+    """(N,) nats of target words: the log-sum-exp over all senses minus that over the target's.
+
+    ``block`` tokens are worked on at once. ``correction_V`` is added to the logits of each word's senses in the first
+    log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
 
     The backward pass is written by hand: it keeps the products with the words and the logits, and computes the gates again, so
     that no tensor of R x S x N ever exists.
     """
-    if torch.is_autocast_enabled(transformed.device.type):
-        product_dtype = torch.get_autocast_dtype(transformed.device.type)
-    else:
-        product_dtype = words.dtype
-    offset = None if correction is None else correction.to(words.dtype)[structure.word_of_sense, None]
-    gates = gates.to(words.dtype)
-    return _SenseNLL.apply(structure, transformed, words, gates, mixing, bias, target, block, offset, product_dtype)
+    structure, contexts_REN, words_VE, gates_KN, mixing_RK, bias_S = inputs
+    offset_S1 = None if correction_V is None else correction_V.to(words_VE.dtype)[structure.word_of_sense, None]
+    gates_KN = gates_KN.to(words_VE.dtype)
+    lowered = product_dtype(words_VE)
+    return _SenseNLL.apply(structure, contexts_REN, words_VE, gates_KN, mixing_RK, bias_S, target_N, block, offset_S1, lowered)
 
 
 class _SenseNLL(torch.autograd.Function):
-    """``sense_nll`` with its gradient. Products run in ``product_dtype``; gates, logits, sums keep the dtype of the words."""
+    """``sense_nll`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
+
+    n is the number of tokens of a block, M the most senses of a word.
+    """
 
     @staticmethod
     def forward(
         ctx: Any,
         structure: SenseStructure,
-        transformed: Tensor,
-        words: Tensor,
-        gates: Tensor,
-        mixing: Tensor,
-        bias: Tensor | None,
-        target: Tensor,
+        contexts_REN: Tensor,
+        words_VE: Tensor,
+        gates_KN: Tensor,
+        mixing_RK: Tensor,
+        bias_S: Tensor | None,
+        target_N: Tensor,
         block: int,
-        offset: Tensor | None,
-        product_dtype: torch.dtype,
+        offset_S1: Tensor | None,
+        lowered: torch.dtype,
     ) -> Tensor:
         keep = any(ctx.needs_input_grad)
-        weights = structure.edge_weights(mixing)
-        words_lowered, transformed_lowered = words.to(product_dtype), transformed.to(product_dtype)
-        num_bases, _, num_tokens = transformed.shape
-        log_normaliser = words.new_empty(num_tokens)
-        log_target = words.new_empty(num_tokens)
+        weights = structure.edge_weights(mixing_RK)
+        low_words_VE, low_contexts_REN = words_VE.to(lowered), contexts_REN.to(lowered)
+        num_tokens = contexts_REN.shape[2]
+        log_normaliser_N, log_target_N = words_VE.new_empty(num_tokens), words_VE.new_empty(num_tokens)
         kept = []
         for begin in range(0, num_tokens, block):
             part = slice(begin, min(begin + block, num_tokens))
-            contexts = transformed_lowered[:, :, part].transpose(1, 2)
-            scores = [product(words_lowered, contexts[r]) for r in range(num_bases)]
-            part_gates = gates[:, part].contiguous()
-            logits = _start(bias, structure.num_senses, scores[0])
-            for r in range(num_bases):
-                strength = structure.sememes_of_set(part_gates, weights[r]).index_select(0, structure.set_of_sense)
-                logits.addcmul_(scores[r].index_select(0, structure.word_of_sense).to(words.dtype), strength)
-            sense, real = structure.senses_of(target[part])
-            own = logits.gather(0, sense)
-            log_target[part] = own.masked_fill(~real, -torch.inf).logsumexp(dim=0)
-            if offset is not None:
-                logits.add_(offset).scatter_(0, sense, own)
-            torch.logsumexp(logits, dim=0, out=log_normaliser[part])
+            scores_RVn = [low_words_VE @ context_EN[:, part] for context_EN in low_contexts_REN]
+            gates_Kn = gates_KN[:, part].contiguous()
+            logits_Sn = _start(bias_S, structure.num_senses, scores_RVn[0])
+            for r, score_Vn in enumerate(scores_RVn):
+                strength_Sn = structure.sememes_of_set(gates_Kn, weights[r]).index_select(0, structure.set_of_sense)
+                logits_Sn.addcmul_(score_Vn.index_select(0, structure.word_of_sense).to(words_VE.dtype), strength_Sn)
+            sense_Mn, real_Mn = structure.senses_of(target_N[part])
+            own_Mn = logits_Sn.gather(0, sense_Mn)
+            log_target_N[part] = own_Mn.masked_fill(~real_Mn, -torch.inf).logsumexp(dim=0)
+            if offset_S1 is not None:
+                logits_Sn.add_(offset_S1).scatter_(0, sense_Mn, own_Mn)
+            torch.logsumexp(logits_Sn, dim=0, out=log_normaliser_N[part])
             if keep:
-                kept += [*scores, logits]
+                kept += [*scores_RVn, logits_Sn]
         if keep:
-            ctx.structure, ctx.block, ctx.product_dtype = structure, block, product_dtype
-            ctx.with_bias = bias is not None
-            ctx.save_for_backward(transformed, words, gates, mixing, target, log_normaliser, log_target, *kept)
-        return log_normaliser - log_target
+            ctx.structure, ctx.block, ctx.lowered, ctx.with_bias = structure, block, lowered, bias_S is not None
+            ctx.save_for_backward(contexts_REN, words_VE, gates_KN, mixing_RK, target_N, log_normaliser_N, log_target_N, *kept)
+        return log_normaliser_N - log_target_N
 
     @staticmethod
-    def backward(ctx: Any, grad_nll: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_nll_N: Tensor) -> tuple[Any, ...]:
         structure: SenseStructure = ctx.structure
-        transformed, words, gates, mixing, target, log_normaliser, log_target, *kept = ctx.saved_tensors
-        weights, constant = structure.edge_weights(mixing), structure.constant(words.dtype)
-        words_lowered, transformed_lowered = words.to(ctx.product_dtype), transformed.to(ctx.product_dtype)
-        num_bases, width, num_tokens = transformed.shape
-        grad_words, grad_gates = torch.zeros_like(words), torch.zeros_like(gates)
-        grad_mixing, grad_transformed = torch.zeros_like(mixing), torch.empty_like(transformed)
-        grad_bias = words.new_zeros(structure.num_senses) if ctx.with_bias else None
+        contexts_REN, words_VE, gates_KN, mixing_RK, target_N, log_normaliser_N, log_target_N, *kept = ctx.saved_tensors
+        weights, constant = structure.edge_weights(mixing_RK), structure.constant(words_VE.dtype)
+        low_words_VE, low_contexts_REN = words_VE.to(ctx.lowered), contexts_REN.to(ctx.lowered)
+        num_bases, width, num_tokens = contexts_REN.shape
+        grad_words_VE, grad_gates_KN = torch.zeros_like(words_VE), torch.zeros_like(gates_KN)
+        grad_mixing_RK, grad_contexts_REN = torch.zeros_like(mixing_RK), torch.empty_like(contexts_REN)
+        grad_bias_S = words_VE.new_zeros(structure.num_senses) if ctx.with_bias else None
         for number, begin in enumerate(range(0, num_tokens, ctx.block)):
             part = slice(begin, min(begin + ctx.block, num_tokens))
-            *scores, logits = kept[(num_bases + 1) * number : (num_bases + 1) * (number + 1)]
-            size = logits.shape[1]
-            part_gates = gates[:, part].contiguous()
-            grad_logits = (logits - log_normaliser[part]).exp_()
-            sense, real = structure.senses_of(target[part])
-            share = (logits.gather(0, sense) - log_target[part]).exp().masked_fill(~real, 0.0)
-            grad_logits.scatter_add_(0, sense, -share)
-            grad_logits *= grad_nll[part]
-            if grad_bias is not None:
-                grad_bias += grad_logits.sum(dim=1)
-            grad_scores = torch.empty((structure.num_words, num_bases, size), dtype=ctx.product_dtype, device=words.device)
-            for r in range(num_bases):
-                strength = structure.sememes_of_set(part_gates, weights[r]).index_select(0, structure.set_of_sense)
-                grad_scores[:, r] = structure.senses_of_word(strength.mul_(grad_logits))
-                of_sense = scores[r].index_select(0, structure.word_of_sense).to(words.dtype).mul_(grad_logits)
-                of_sememe = structure.sememes_of_set.back(structure.senses_of_set(of_sense), constant)
-                grad_mixing[r] = grad_mixing[r] + (of_sememe * part_gates).sum(dim=1)
-                grad_gates[:, part] += of_sememe * mixing[r][:, None]
-            flat = grad_scores.view(structure.num_words, num_bases * size)
-            contexts = transformed_lowered[:, :, part].transpose(1, 2).reshape(num_bases * size, width)
-            grad_words += product(flat, contexts.T)
-            grad_part = product(flat.T, words_lowered.T).view(num_bases, size, width).transpose(1, 2)
-            grad_transformed[:, :, part] = grad_part.to(transformed.dtype)
-        return None, grad_transformed, grad_words, grad_gates, grad_mixing, grad_bias, None, None, None, None
+            *scores_RVn, logits_Sn = kept[(num_bases + 1) * number : (num_bases + 1) * (number + 1)]
+            size = logits_Sn.shape[1]
+            gates_Kn = gates_KN[:, part].contiguous()
+            grad_logits_Sn = (logits_Sn - log_normaliser_N[part]).exp_()
+            sense_Mn, real_Mn = structure.senses_of(target_N[part])
+            share_Mn = (logits_Sn.gather(0, sense_Mn) - log_target_N[part]).exp().masked_fill(~real_Mn, 0.0)
+            grad_logits_Sn.scatter_add_(0, sense_Mn, -share_Mn)
+            grad_logits_Sn *= grad_nll_N[part]
+            if grad_bias_S is not None:
+                grad_bias_S += grad_logits_Sn.sum(dim=1)
+            grad_scores_VRn = words_VE.new_empty((structure.num_words, num_bases, size), dtype=ctx.lowered)
+            for r, score_Vn in enumerate(scores_RVn):
+                strength_Sn = structure.sememes_of_set(gates_Kn, weights[r]).index_select(0, structure.set_of_sense)
+                grad_scores_VRn[:, r] = structure.senses_of_word(strength_Sn.mul_(grad_logits_Sn))
+                of_sense_Sn = score_Vn.index_select(0, structure.word_of_sense).to(words_VE.dtype).mul_(grad_logits_Sn)
+                of_sememe_Kn = structure.sememes_of_set.back(structure.senses_of_set(of_sense_Sn), constant)
+                grad_mixing_RK[r] += (of_sememe_Kn * gates_Kn).sum(dim=1)
+                grad_gates_KN[:, part] += of_sememe_Kn * mixing_RK[r][:, None]
+            flat = grad_scores_VRn.flatten(1)  # (V, R n)
+            contexts = low_contexts_REN[:, :, part].transpose(1, 2).reshape(num_bases * size, width)  # (R n, E)
+            grad_words_VE += flat @ contexts
+            grad_part = (flat.T @ low_words_VE).view(num_bases, size, width).transpose(1, 2)
+            grad_contexts_REN[:, :, part] = grad_part.to(contexts_REN.dtype)
+        return None, grad_contexts_REN, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias_S, None, None, None, None
 
 
-def _start(bias: Tensor | None, num_senses: int, scores: Tensor) -> Tensor:
+def _start(bias_S: Tensor | None, num_senses: int, scores_Vn: Tensor) -> Tensor:
     """(S, n) float logits before any basis: the bias of each sense, or zero."""
-    dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
-    shape = (num_senses, scores.shape[-1])
-    if bias is None:
-        return torch.zeros(shape, dtype=dtype, device=scores.device)
-    return bias[:, None].to(dtype).expand(shape).clone(memory_format=torch.contiguous_format)
+    dtype = torch.float64 if scores_Vn.dtype == torch.float64 else torch.float32
+    shape = (num_senses, scores_Vn.shape[-1])
+    if bias_S is None:
+        return torch.zeros(shape, dtype=dtype, device=scores_Vn.device)
+    return bias_S[:, None].to(dtype).expand(shape).clone(memory_format=torch.contiguous_format)

@@ -43,11 +43,9 @@ class Softmax(NormalisedScores):
         self.bias_start = settings.bias_start
 
     def begin(self, counts: NDArray[np.integer]) -> None:
-        """See ``Decoder.begin``: the bias of the words, unless it starts at 0."""
         begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """See ``NormalisedScores.scores``: g . x_w + b_w."""
         return linear_scores(hidden, self.words.weight, self.bias, words)
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:

@@ -50,12 +50,10 @@ class TreeHSM(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
-        """See ``Decoder.by_frequency``."""
         return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Decoder.needs``."""
         return frozenset({"graph"} if settings.tree == "sememes" else ())
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
@@ -82,7 +80,7 @@ class TreeHSM(Decoder):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """See ``Decoder.log_probs``: the log-probability of a place is that of its parent plus that of the turn."""
+        """The log-probability of a place is that of its parent plus that of the turn."""
         scores = functional.linear(hidden, self.nodes, self.bias).to(self.nodes.dtype)
         levels = [scores.new_zeros((*hidden.shape[:-1], 1))]
         for level in range(1, len(self.level_bounds) - 1):
@@ -95,7 +93,6 @@ class TreeHSM(Decoder):
         return reached.index_select(-1, above) + self._turn(scores, above, self.sign[self.num_words - 1 :])
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """See ``Decoder.nll``: about log2 V nodes a token in place of V words."""
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
         first = self.path_offsets[words]
         length = self.path_offsets[words + 1] - first
@@ -116,7 +113,6 @@ class TreeHSM(Decoder):
 
 
 def _tree(settings: TreeHSM.Settings, resources: Resources) -> WordTree:
-    """The tree over all words."""
     if settings.tree == "huffman":
         return huffman_tree(resources.vocabulary.counts)
     assert resources.graph is not None

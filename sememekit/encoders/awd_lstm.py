@@ -56,12 +56,10 @@ class AWDLSTM(Encoder):
         self._sizes = sizes[1:]
 
     def start(self, batch_size: int) -> State:
-        """See ``Encoder.start``."""
         like = next(self.parameters())
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(2))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """See ``Encoder.forward``; the words themselves are not looked at."""
         layers: list[Tensor] = []
         new_state: list[Tensor] = []
         drops = self.training and self.weight_drop > 0.0

@@ -45,6 +45,10 @@ class EncoderResources:
 class Encoder(nn.Module, ABC):
     """Reads word vectors, and the words themselves, from left to right.
 
+    >>> encoder = LSTM(LSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
+    >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
+    >>> hidden, state = encoded.hidden, encoded.state
+
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Promises, without dropout: ``forward`` equals
     scanning ``step``; two halves with the state carried equal the whole; selecting rows of the state commutes with stepping; a
     batch equals its rows one by one, rows of different lengths included. An encoder that ``reads_ahead`` keeps only the last.

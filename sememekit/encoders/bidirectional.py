@@ -36,7 +36,6 @@ class Bidirectional(Encoder):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """See ``Encoder.needs``."""
         return cls.one_way.needs(settings)
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
@@ -52,11 +51,10 @@ class Bidirectional(Encoder):
                 other.sememe_cell = first.sememe_cell
 
     def start(self, batch_size: int) -> State:
-        """See ``Encoder.start``."""
         return (*self.forth.start(batch_size), *self.back.start(batch_size))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """See ``Encoder.forward``. The backward half of ``state`` is where reading begins at the right end."""
+        """The backward half of ``state`` is where reading begins at the right end."""
         order = reversal(len(x), lengths, x.shape[1], x.device)
         half = len(state) // 2
         pi = self.forth.sum_sememes(tokens) if self.shared_sememes else None
@@ -75,7 +73,7 @@ class Bidirectional(Encoder):
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """See ``Encoder.last``: the last output of the forward stack beside that of the backward one, at the first word."""
+        """The last output of the forward stack beside that of the backward one, at the first word."""
         half = self.output_size // 2
         return torch.cat([at_the_end(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
 

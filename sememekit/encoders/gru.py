@@ -41,7 +41,6 @@ class GRU(RecurrentStack):
 
     @staticmethod
     def plain_layer(settings: Settings, size_in: int, size_out: int) -> nn.Module:
-        """See ``RecurrentStack.plain_layer``."""
         return nn.GRU(size_in, size_out) if settings.reset == "after" else GRUBefore(size_in, size_out)
 
     @staticmethod

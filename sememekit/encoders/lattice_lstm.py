@@ -12,7 +12,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import at_the_end, blank
-from sememekit.layers import linear, lstm_cell, lstm_scan, shared_dropout, weighted_sum
+from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 
 @final
@@ -153,7 +153,7 @@ class LatticeLSTM(Encoder):
     def _input(self, x: Tensor, number: int) -> Tensor:
         layer = self.inputs[number]
         assert isinstance(layer, nn.Linear)
-        return self._four(linear(x, layer), -1)
+        return self._four(layer(x), -1)
 
     def _recurrent(self, number: int) -> Tensor:
         """(4 H, H) the recurrent matrix of a layer."""

@@ -26,11 +26,9 @@ class LSTM(RecurrentStack):
 
     @staticmethod
     def plain_layer(settings: Settings, size_in: int, size_out: int) -> nn.Module:
-        """See ``RecurrentStack.plain_layer``."""
         return nn.LSTM(size_in, size_out)
 
     @staticmethod
     def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
-        """See ``RecurrentStack.sememe_layer``."""
         kind = {"gate": LSTMGate, "cell": LSTMCell}[settings.injection]
         return kind(size_in, sememe_size, size_out)

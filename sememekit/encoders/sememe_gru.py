@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sememekit.encoders.base import State
 from sememekit.encoders.own_layer import OwnLayer
 from sememekit.encoders.sememe_sum import Pi
-from sememekit.layers import gru_scan, linear
+from sememekit.layers import gru_scan
 
 GateOutput = Literal["mapped", "plain"]
 Candidate = Literal["paper", "release"]
@@ -33,8 +33,7 @@ class GRUBefore(OwnLayer):
         self.candidate = nn.Linear(size, size)
 
     def forward(self, x: Tensor, pi: Pi | None, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,), and ``pi`` is not looked at."""
-        candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)
+        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
         return (
             gru_scan(
                 gates + self.recurrent.bias,
@@ -70,12 +69,11 @@ class GRUGate(OwnLayer):
         self.output = nn.Linear(sememe_size, size) if gate_output == "mapped" else None
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,)."""
-        candidate, gates = linear(x, self.input).split([self.size, 3 * self.size], dim=-1)
-        direct = pi.rows if self.output is None else linear(pi.rows, self.output)
+        candidate, gates = self.input(x).split([self.size, 3 * self.size], dim=-1)
+        direct = pi.rows if self.output is None else self.output(pi.rows)
         return (
             gru_scan(
-                gates + pi.spread(linear(pi.rows, self.sememes)) + self.recurrent.bias,
+                gates + pi.spread(self.sememes(pi.rows)) + self.recurrent.bias,
                 candidate + self.candidate.bias,
                 self.recurrent.weight,
                 self.candidate.weight,
@@ -109,14 +107,13 @@ class GRUCell(OwnLayer):
         self.sememe_candidate = nn.Linear(size, size) if candidate == "release" else None
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h,)."""
-        gate, value = linear(pi.rows, self.sememe_cell).split(self.size, dim=-1)
+        gate, value = self.sememe_cell(pi.rows).split(self.size, dim=-1)
         sememe_hidden = torch.sigmoid(gate) * torch.tanh(value)
-        candidate, gates = linear(x, self.input).split([self.size, 2 * self.size], dim=-1)
+        candidate, gates = self.input(x).split([self.size, 2 * self.size], dim=-1)
         maps = [one for one in (self.candidate, self.sememe_candidate) if one is not None]
         return (
             gru_scan(
-                gates + pi.spread(linear(sememe_hidden, self.sememes)) + self.recurrent.bias,
+                gates + pi.spread(self.sememes(sememe_hidden)) + self.recurrent.bias,
                 candidate + sum(one.bias for one in maps),
                 self.recurrent.weight,
                 torch.cat([one.weight for one in maps], dim=1),

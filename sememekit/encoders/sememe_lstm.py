@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sememekit.encoders.base import State
 from sememekit.encoders.own_layer import OwnLayer
 from sememekit.encoders.sememe_sum import Pi
-from sememekit.layers import linear, lstm_scan
+from sememekit.layers import lstm_scan
 
 
 @final
@@ -33,11 +33,10 @@ class LSTMGate(OwnLayer):
         self.output = nn.Linear(sememe_size, size)
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h, c)."""
         hidden, cell = state
-        ready = linear(x, self.input) + self.recurrent.bias
-        ready[..., self.size :] += pi.spread(linear(pi.rows, self.sememes))
-        output = pi.spread(torch.tanh(linear(pi.rows, self.output)))
+        ready = self.input(x) + self.recurrent.bias
+        ready[..., self.size :] += pi.spread(self.sememes(pi.rows))
+        output = pi.spread(torch.tanh(self.output(pi.rows)))
         return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=output)
 
 
@@ -63,14 +62,13 @@ class LSTMCell(OwnLayer):
         """From h_s to i, o, f_s, u."""
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
-        """See ``OwnLayer.forward``; the state is (h, c)."""
         size = self.size
         hidden, cell = state
-        own = linear(pi.rows, self.sememe_cell)
+        own = self.sememe_cell(pi.rows)
         sememe_cell = torch.tanh(own[..., :size]) * torch.sigmoid(own[..., size : 2 * size])
         sememe_hidden = torch.sigmoid(own[..., 2 * size :]) * torch.tanh(sememe_cell)
-        from_input = linear(x, self.input)
-        from_sememes = pi.spread(linear(sememe_hidden, self.sememes))
+        from_input = self.input(x)
+        from_sememes = pi.spread(self.sememes(sememe_hidden))
         ready = from_input[..., : 4 * size] + self.recurrent.bias
         ready[..., 2 * size :] += from_sememes[..., : 2 * size]
         ready[..., :size] += from_sememes[..., 3 * size :]

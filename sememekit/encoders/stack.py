@@ -63,7 +63,6 @@ class RecurrentStack(Encoder):
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
-        """See ``Encoder.needs``."""
         return frozenset() if settings.injection == "none" else frozenset({"graph"})
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
@@ -97,12 +96,10 @@ class RecurrentStack(Encoder):
         """The first layer for the injections "gate" and "cell"."""
 
     def start(self, batch_size: int) -> State:
-        """See ``Encoder.start``."""
         like = next(self.parameters())
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(self.states_per_layer))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """See ``Encoder.forward``; ``tokens`` are looked at for their sememes, if anything is injected."""
         return self.read_with(None, x, tokens, state, lengths)
 
     def sum_sememes(self, tokens: Tensor) -> Pi | None:

@@ -2,6 +2,7 @@
 
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
+from sememekit.layers.embedding import uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.grouped_top import grouped_top
 from sememekit.layers.gru_scan import gru_scan
@@ -15,13 +16,11 @@ from sememekit.layers.lattice import (
     log_marginal,
     sample_path,
 )
-from sememekit.layers.linear import linear
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
-from sememekit.layers.precision import at_least_single
-from sememekit.layers.product import product
+from sememekit.layers.precision import at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
@@ -39,15 +38,15 @@ __all__ = [
     "grouped_cross_entropy",
     "grouped_top",
     "gru_scan",
-    "linear",
     "linear_cross_entropy",
     "log_marginal",
     "lstm_cell",
     "lstm_scan",
-    "product",
+    "product_dtype",
     "rows_of",
     "sample_path",
     "segment_logsumexp",
     "shared_dropout",
+    "uniform_embedding",
     "weighted_sum",
 ]

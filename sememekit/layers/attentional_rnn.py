@@ -86,59 +86,60 @@ class AttentionalRNN(nn.Module):
         self.attention = Attention(hidden_size, memory_size, score)
         self.readout = nn.Linear(hidden_size + memory_size, output_size)
 
-    def start(self, ended: Tensor) -> State:
-        """The state before the first word. ``ended``: (B, M) where reading the source ended."""
-        parts: tuple[Tensor, ...] = self.bridge(ended).chunk(len(self.stack) * self.states_per_layer, dim=-1)
+    def start(self, ended_BM: Tensor) -> State:
+        """The state before the first word, from where reading the source ended."""
+        parts: tuple[Tensor, ...] = self.bridge(ended_BM).chunk(len(self.stack) * self.states_per_layer, dim=-1)
         state = tuple(part if index % self.states_per_layer else part.tanh() for index, part in enumerate(parts))
-        return (*state, ended.new_zeros(len(ended), self.readout.out_features)) if self.feeding == "output" else state
+        return (*state, ended_BM.new_zeros(len(ended_BM), self.readout.out_features)) if self.feeding == "output" else state
 
-    def forward(self, x: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
+    def forward(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
         """Write a whole text whose words are known.
 
         Args:
-            x: (T, B, E) vectors of the words before.
+            x_TBE: vectors of the words before.
             state: of ``start``.
             memory: of ``attention.prepare``.
             real: (N,) positions t B + b that are asked for, and no others are computed as far as that can be; None for all.
         """
-        with torch.autocast(x.device.type, enabled=False):
-            return self._together(x, state, memory, real) if self.feeding == "none" else self._by_step(x, state, memory, real)
+        with torch.autocast(x_TBE.device.type, enabled=False):
+            write = self._together if self.feeding == "none" else self._by_step
+            return write(x_TBE, state, memory, real)
 
-    def step(self, x: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Write one word. ``x``: (N, E); the state has N rows, and the memory one for each N / B rows of it, in order.
+    def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
+        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order.
 
         Returns:
             (N, G) contexts, the new state, and the weights (N, S) of the attention.
         """
-        with torch.autocast(x.device.type, enabled=False):
-            return self._advance(self._of_words(x), state, memory)
+        with torch.autocast(x_NE.device.type, enabled=False):
+            return self._advance(self._of_words(x_NE), state, memory)
 
     def _of_words(self, x: Tensor) -> Tensor:
         """What the first layer makes of word vectors (..., E), before anything that is fed: (..., gates x H)."""
         matrix, _, bias, _ = self.stack[0].parameters()
         return functional.linear(x, matrix[:, : self.input_size], bias)
 
-    def _together(self, x: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
-        """All steps of a layer, then those of the next, then all of the attention."""
+    def _together(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
+        s_TBH = x_TBE
         for number, layer in enumerate(self.stack):
             own = tuple(part.unsqueeze(0) for part in self._own(state, number))
-            x = functional.dropout(x, self.dropout, self.training) if number else x
-            x, _ = layer(x, own if len(own) > 1 else own[0])
-        contexts, weights = self.attention(x.transpose(0, 1), memory)
-        both = torch.cat([x, contexts.transpose(0, 1)], dim=-1)
+            s_TBH = functional.dropout(s_TBH, self.dropout, self.training) if number else s_TBH
+            s_TBH, _ = layer(s_TBH, own if len(own) > 1 else own[0])
+        contexts_BTM, weights_BTS = self.attention(s_TBH.transpose(0, 1), memory)
+        both = torch.cat([s_TBH, contexts_BTM.transpose(0, 1)], dim=-1)  # (T, B, H + M)
         if real is not None:
-            both = both.flatten(0, 1).index_select(0, real)
-        return Written(self._read_out(both), weights.transpose(0, 1))
+            both = both.flatten(0, 1).index_select(0, real)  # (N, H + M)
+        return Written(self._read_out(both), weights_BTS.transpose(0, 1))
 
-    def _by_step(self, x: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
-        """One step after the other; what belongs to words is computed before."""
+    def _by_step(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None) -> Written:
         outputs, weights = [], []
-        for projected in self._of_words(x):
+        for projected in self._of_words(x_TBE):
             output, state, attended = self._advance(projected, state, memory)
             outputs.append(output)
             weights.append(attended)
-        both = torch.stack(outputs)
-        return Written(both if real is None else both.flatten(0, 1).index_select(0, real), torch.stack(weights))
+        output_TBG = torch.stack(outputs)
+        asked = output_TBG if real is None else output_TBG.flatten(0, 1).index_select(0, real)
+        return Written(asked, torch.stack(weights))
 
     def _advance(self, projected: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """One step from what the first layer makes of the word alone, (N, gates x H)."""
@@ -150,39 +151,39 @@ class AttentionalRNN(nn.Module):
         elif self.feeding == "output":
             projected = projected + functional.linear(state[-1], first[:, self.input_size :])
         new: list[Tensor] = []
-        top = projected
+        top_NH = projected
         for number, layer in enumerate(self.stack):
             if number:
                 matrix, _, bias, _ = layer.parameters()
-                projected = functional.linear(functional.dropout(top, self.dropout, self.training), matrix, bias)
+                projected = functional.linear(functional.dropout(top_NH, self.dropout, self.training), matrix, bias)
             after = self._cell(layer, projected, self._own(state, number))
-            top = after[0]
+            top_NH = after[0]
             new += after
-        context, weights = attended or self._attend(top, memory)
-        output = self._read_out(torch.cat([top, context], dim=-1))
-        return output, (*new, output) if self.feeding == "output" else tuple(new), weights
+        context_NM, weights_NS = attended or self._attend(top_NH, memory)
+        output_NG = self._read_out(torch.cat([top_NH, context_NM], dim=-1))
+        return output_NG, (*new, output_NG) if self.feeding == "output" else tuple(new), weights_NS
 
     def _own(self, state: State, number: int) -> State:
         return state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
 
-    def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """Context (N, M) and weights (N, S) of ``query`` (N, H), N / B rows to each row of the memory."""
-        context, weights = self.attention(query.unflatten(0, (len(memory.keys), -1)), memory)
+    def _attend(self, query_NH: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Context (N, M) and weights (N, S), N / B rows to each row of the memory."""
+        context, weights = self.attention(query_NH.unflatten(0, (len(memory.keys_BSA), -1)), memory)  # (B, N / B, ...)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
     def _read_out(self, both: Tensor) -> Tensor:
         return functional.dropout(self.readout(both).tanh(), self.output_dropout, self.training)
 
     def _cell(self, layer: nn.Module, projected: Tensor, own: State) -> State:
-        """torch's cell, from the input as the layer projects it (N, gates x H) and the state of the layer."""
+        """torch's cell, from the input as the layer projects it (N, gates x H) and the state of the layer, (N, H) each."""
         _, matrix, _, bias = layer.parameters()
         recurrent = functional.linear(own[0], matrix, bias)
         if self.states_per_layer == 2:
-            enter, forget, candidate, leave = (projected + recurrent).chunk(4, dim=-1)
-            cell = forget.sigmoid() * own[1] + enter.sigmoid() * candidate.tanh()
-            return leave.sigmoid() * cell.tanh(), cell
-        reset, keep, new = projected.chunk(3, dim=-1)
-        old_reset, old_keep, old_new = recurrent.chunk(3, dim=-1)
-        keep = (keep + old_keep).sigmoid()
-        new = (new + (reset + old_reset).sigmoid() * old_new).tanh()
-        return (new + keep * (own[0] - new),)
+            i, f, u, o = (projected + recurrent).chunk(4, dim=-1)
+            cell_NH = f.sigmoid() * own[1] + i.sigmoid() * u.tanh()
+            return o.sigmoid() * cell_NH.tanh(), cell_NH
+        r, z, n = projected.chunk(3, dim=-1)
+        r_h, z_h, n_h = recurrent.chunk(3, dim=-1)
+        keep_NH = (z + z_h).sigmoid()
+        new_NH = (n + (r + r_h).sigmoid() * n_h).tanh()
+        return (new_NH + keep_NH * (own[0] - new_NH),)

@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 KEPT_BYTES = 1 << 30
 """Memory for probabilities that the backward pass uses again; those of further contexts are computed a second time."""
 
@@ -75,7 +73,7 @@ class _Pool:
     def means(self) -> Tensor:
         """(N, E) sum_v p_nv x_v for the contexts of all calls so far."""
         if self._means is None or len(self._means) < self.used:
-            self._means = product(self.probabilities[: self.used], self.words.t())
+            self._means = self.probabilities[: self.used] @ self.words
         return self._means
 
 
@@ -101,7 +99,7 @@ class _Shared:
         self.recomputed: tuple[Tensor, Tensor] | None = None
 
     def logits(self, rows: Tensor) -> Tensor:
-        logits = product(rows, self.words)
+        logits = rows @ self.words.T
         return logits if self.bias is None else logits.add_(self.bias)
 
     def reserve(self, num_rows: int) -> tuple[_Pool, slice] | None:
@@ -169,7 +167,7 @@ class _Pick(torch.autograd.Function):
         shared: _Shared = ctx.shared
         if ctx.place is None:
             probabilities = shared.logits(rows).sub_(normaliser[:, None]).exp_()
-            means = product(probabilities, shared.words.t())
+            means = probabilities @ shared.words
             shared.add_recomputed(probabilities, rows, grad_normaliser)
         else:
             pool, part = ctx.place

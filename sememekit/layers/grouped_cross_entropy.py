@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from sememekit.layers.precision import product_dtype
+
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""
 LOPSIDED: Final = 8
@@ -20,6 +22,10 @@ LOPSIDED: Final = 8
 @final
 class Groups(nn.Module):
     """V items in G disjoint groups, as index arrays on the device; it holds nothing that is learned by gradients.
+
+    >>> groups = Groups(np.array([0, 1, 0]))
+    >>> groups.members.tolist(), groups.bounds
+    ([0, 2, 1], [0, 2, 3])
 
     Args:
         group_of: (V,) the group of each item.
@@ -104,12 +110,8 @@ def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, targ
     Returns:
         (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.
     """
-    kind = rows.device.type
-    product_dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else items.dtype
-    if kind == "cpu" or groups.lopsided:
-        with_gradient = torch.is_grad_enabled()
-        nats: Tensor = _GroupByGroup.apply(rows, items, bias, target, groups, product_dtype, with_gradient)
-        return nats
+    if rows.device.type == "cpu" or groups.lopsided:
+        return _GroupByGroup.apply(rows, items, bias, target, groups, product_dtype(items), torch.is_grad_enabled())
     return _in_padded_blocks(rows, items, bias, target, groups)
 
 
@@ -128,13 +130,13 @@ class _GroupByGroup(torch.autograd.Function):
         bias: Tensor | None,
         target: Tensor,
         groups: Groups,
-        product_dtype: torch.dtype,
+        lowered: torch.dtype,
         with_gradient: bool,
     ) -> Tensor:
         order, place = groups.at_target(target)
         counts = torch.bincount(groups.group_of[target], minlength=groups.num_groups).tolist()
         pick = _Picker(groups.members, groups.in_order)
-        sorted_rows, place = rows[order].to(product_dtype), place[:, None]
+        sorted_rows, place = rows[order].to(lowered), place[:, None]
         sorted_nats, grad_sorted = items.new_empty(len(rows), 1), items.new_empty(rows.shape if with_gradient else 0)
         minus_one = items.new_full((len(rows), 1), -1.0)
         parts: list[tuple[Tensor, int, int, int, int]] = []  # share - one-hot, first row and end, first member and end
@@ -144,7 +146,7 @@ class _GroupByGroup(torch.autograd.Function):
                 continue
             begin, end = end, end + count
             first, last = groups.bounds[number], groups.bounds[number + 1]
-            vectors = pick(items, first, last).to(product_dtype)
+            vectors = pick(items, first, last).to(lowered)
             logits = (sorted_rows[begin:end] @ vectors.T).to(items.dtype)
             if bias is not None:
                 logits += pick(bias, first, last)
@@ -152,10 +154,10 @@ class _GroupByGroup(torch.autograd.Function):
             torch.gather(log_probs, 1, place[begin:end], out=sorted_nats[begin:end])
             if with_gradient:
                 share = log_probs.exp_().scatter_add_(1, place[begin:end], minus_one[begin:end])
-                grad_sorted[begin:end] = share.to(product_dtype) @ vectors
+                grad_sorted[begin:end] = share.to(lowered) @ vectors
                 parts.append((share, begin, end, first, last))
         # The groups may be others by the time of the backward pass, so the members that were used are kept with the picker.
-        ctx.pick, ctx.parts, ctx.product_dtype, ctx.with_bias = pick, parts, product_dtype, bias is not None
+        ctx.pick, ctx.parts, ctx.lowered, ctx.with_bias = pick, parts, lowered, bias is not None
         ctx.save_for_backward(sorted_rows, items, order, grad_sorted)
         return torch.empty_like(sorted_nats).index_copy_(0, order, sorted_nats.neg_())[:, 0]
 
@@ -169,7 +171,7 @@ class _GroupByGroup(torch.autograd.Function):
         done = 0
         for share, begin, end, first, last in ctx.parts:
             weighted = share * sorted_grad[begin:end]
-            pick.put(grad_items, first, last, weighted.to(ctx.product_dtype).T @ sorted_rows[begin:end])
+            pick.put(grad_items, first, last, weighted.to(ctx.lowered).T @ sorted_rows[begin:end])
             if grad_bias is not None:
                 pick.put(grad_bias, first, last, weighted.sum(dim=0))
             pick.clear(grad_items, done, first)

@@ -8,15 +8,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 
 def gru_scan(
-    ready_gates: Tensor,
-    ready_candidate: Tensor,
-    to_gates: Tensor,
-    to_candidate: Tensor,
-    hidden: Tensor,
+    ready_gates_TBG: Tensor,
+    ready_candidate_TBH: Tensor,
+    to_gates_GH: Tensor,
+    to_candidate_HR: Tensor,
+    hidden_BH: Tensor,
     second: Tensor | None = None,
     output: Tensor | None = None,
 ) -> Tensor:
@@ -25,19 +23,20 @@ def gru_scan(
     [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + what r lets through, times W^T). With a
     ``second`` memory h_s the reset gate acts on both: on their sum, or on each for itself where W is (H, 2 H).
 
+    G is 2 H, or 3 H with ``output``; R is H, or 2 H where the reset gate acts on each memory for itself.
+
     Args:
-        ready_gates: (T, B, G H), biases included; G is 2, or 3 with ``output``.
-        ready_candidate: (T, B, H), bias included.
-        to_gates: (G H, H) U.
-        to_candidate: (H, H) W: of r h, or of r (h + h_s); or (H, 2 H): of [r h; r h_s].
-        hidden: (B, H) h before the first step.
+        ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
+        to_gates_GH: U.
+        to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
+        hidden_BH: h before the first step.
         second: (T, B, H) h_s, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
 
     Returns:
         (T, B, H) outputs of every step.
     """
-    return _GRUScan.apply(ready_gates, ready_candidate, to_gates, to_candidate, hidden, second, output)
+    return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
 
 
 class _GRUScan(torch.autograd.Function):
@@ -46,75 +45,75 @@ class _GRUScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        ready_gates: Tensor,
-        ready_candidate: Tensor,
-        to_gates: Tensor,
-        to_candidate: Tensor,
-        hidden: Tensor,
+        ready_gates_TBG: Tensor,
+        ready_candidate_TBH: Tensor,
+        to_gates_GH: Tensor,
+        to_candidate_HR: Tensor,
+        hidden_BH: Tensor,
         second: Tensor | None,
         output: Tensor | None,
     ) -> Tensor:
-        steps, batch, size = ready_candidate.shape
-        apart = to_candidate.shape[1] > size
-        hiddens = ready_gates.new_empty(steps + 1, batch, size)
-        hiddens[0] = hidden
-        gates = torch.empty_like(ready_gates)
-        passed = ready_gates.new_empty(steps, batch, to_candidate.shape[1])
-        candidates = torch.empty_like(ready_candidate)
+        steps, batch, size = ready_candidate_TBH.shape
+        apart = to_candidate_HR.shape[1] > size
+        hidden_TBH = ready_gates_TBG.new_empty(steps + 1, batch, size)
+        hidden_TBH[0] = hidden_BH
+        gates_TBG = torch.empty_like(ready_gates_TBG)
+        passed_TBR = ready_gates_TBG.new_empty(steps, batch, to_candidate_HR.shape[1])
+        candidate_TBH = torch.empty_like(ready_candidate_TBH)
         for t in range(steps):
-            h = hiddens[t]
-            z, r, *o_s = torch.add(ready_gates[t], product(h, to_gates), out=gates[t]).sigmoid_().split(size, dim=1)
-            torch.mul(r, h, out=passed[t, :, :size])
+            h_BH = hidden_TBH[t]
+            z, r, *o_s = torch.addmm(ready_gates_TBG[t], h_BH, to_gates_GH.T, out=gates_TBG[t]).sigmoid_().split(size, dim=1)
+            torch.mul(r, h_BH, out=passed_TBR[t, :, :size])
             if second is not None:
                 if apart:
-                    torch.mul(r, second[t], out=passed[t, :, size:])
+                    torch.mul(r, second[t], out=passed_TBR[t, :, size:])
                 else:
-                    passed[t].addcmul_(r, second[t])
-            n = torch.add(ready_candidate[t], product(passed[t], to_candidate), out=candidates[t]).tanh_()
-            after = torch.lerp(h, n, z, out=hiddens[t + 1])
+                    passed_TBR[t].addcmul_(r, second[t])
+            n_BH = torch.addmm(ready_candidate_TBH[t], passed_TBR[t], to_candidate_HR.T, out=candidate_TBH[t]).tanh_()
+            after_BH = torch.lerp(h_BH, n_BH, z, out=hidden_TBH[t + 1])
             if output is not None:
-                after.addcmul_(o_s[0], output[t])
-        ctx.save_for_backward(to_gates, to_candidate, gates, passed, candidates, hiddens, second, output)
-        return hiddens[1:]
+                after_BH.addcmul_(o_s[0], output[t])
+        ctx.save_for_backward(to_gates_GH, to_candidate_HR, gates_TBG, passed_TBR, candidate_TBH, hidden_TBH, second, output)
+        return hidden_TBH[1:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_hiddens: Tensor) -> tuple[Tensor | None, ...]:
-        to_gates, to_candidate, gates, passed, candidates, hiddens, second, output = ctx.saved_tensors
-        steps, _, size = candidates.shape
-        width, apart = gates.shape[2], to_candidate.shape[1] > size
-        before = hiddens[:-1]
-        z, r, *o_s = gates.split(size, dim=2)
+    def backward(ctx: Any, grad_hidden_TBH: Tensor) -> tuple[Tensor | None, ...]:
+        to_gates_GH, to_candidate_HR, gates_TBG, passed_TBR, candidate_TBH, hidden_TBH, second, output = ctx.saved_tensors
+        steps, _, size = candidate_TBH.shape
+        width, apart = gates_TBG.shape[2], to_candidate_HR.shape[1] > size
+        before_TBH = hidden_TBH[:-1]
+        z, r, *o_s = gates_TBG.split(size, dim=2)
         # Everything that is not recurrent in the gradients, for all steps at once.
-        slopes = gates * (1 - gates)
-        slopes[:, :, :size].mul_(candidates - before)
+        slopes_TBG = gates_TBG * (1 - gates_TBG)
+        slopes_TBG[:, :, :size].mul_(candidate_TBH - before_TBH)
         if output is not None:
-            slopes[:, :, 2 * size :].mul_(output)
-        grad_candidate = z * (1 - candidates * candidates)
-        kept = 1 - z
-        under_reset = before if second is None or apart else before + second
-        grad_second = torch.empty_like(candidates) if second is not None else None
-        grad_output = torch.empty_like(candidates) if output is not None else None
-        dh = torch.zeros_like(hiddens[0])
+            slopes_TBG[:, :, 2 * size :].mul_(output)
+        grad_candidate_TBH = z * (1 - candidate_TBH * candidate_TBH)
+        kept_TBH = 1 - z
+        under_reset_TBH = before_TBH if second is None or apart else before_TBH + second
+        grad_second_TBH = torch.empty_like(candidate_TBH) if second is not None else None
+        grad_output_TBH = torch.empty_like(candidate_TBH) if output is not None else None
+        dh_BH = torch.zeros_like(hidden_TBH[0])
         for t in range(steps - 1, -1, -1):
-            dh = dh + grad_hiddens[t]
-            dn = grad_candidate[t].mul_(dh)
-            d_passed = product(dn, to_candidate.t())
-            d_first = d_passed[:, :size]
-            dr = d_first * under_reset[t]
-            if grad_second is not None:
+            dh_BH = dh_BH + grad_hidden_TBH[t]
+            dn_BH = grad_candidate_TBH[t].mul_(dh_BH)
+            d_passed_BR = dn_BH @ to_candidate_HR
+            d_first_BH = d_passed_BR[:, :size]
+            dr_BH = d_first_BH * under_reset_TBH[t]
+            if grad_second_TBH is not None:
                 if apart:
-                    dr.addcmul_(d_passed[:, size:], second[t])
-                    torch.mul(d_passed[:, size:], r[t], out=grad_second[t])
+                    dr_BH.addcmul_(d_passed_BR[:, size:], second[t])
+                    torch.mul(d_passed_BR[:, size:], r[t], out=grad_second_TBH[t])
                 else:
-                    torch.mul(d_first, r[t], out=grad_second[t])
-            slope = slopes[t]
-            slope[:, :size].mul_(dh)
-            slope[:, size : 2 * size].mul_(dr)
-            if grad_output is not None:
-                slope[:, 2 * size :].mul_(dh)
-                torch.mul(dh, o_s[0][t], out=grad_output[t])
-            dh = product(slope, to_gates.t()).addcmul_(dh, kept[t]).addcmul_(d_first, r[t])
-        grad_to_gates = product(slopes.view(-1, width).t(), before.reshape(-1, size).t())
-        grad_to_candidate = product(grad_candidate.view(-1, size).t(), passed.view(-1, passed.shape[2]).t())
-        return slopes, grad_candidate, grad_to_gates, grad_to_candidate, dh, grad_second, grad_output
+                    torch.mul(d_first_BH, r[t], out=grad_second_TBH[t])
+            slope_BG = slopes_TBG[t]
+            slope_BG[:, :size].mul_(dh_BH)
+            slope_BG[:, size : 2 * size].mul_(dr_BH)
+            if grad_output_TBH is not None:
+                slope_BG[:, 2 * size :].mul_(dh_BH)
+                torch.mul(dh_BH, o_s[0][t], out=grad_output_TBH[t])
+            dh_BH = (slope_BG @ to_gates_GH).addcmul_(dh_BH, kept_TBH[t]).addcmul_(d_first_BH, r[t])
+        grad_to_gates = slopes_TBG.view(-1, width).T @ before_TBH.reshape(-1, size)
+        grad_to_candidate = grad_candidate_TBH.view(-1, size).T @ passed_TBR.view(-1, passed_TBR.shape[2])
+        return slopes_TBG, grad_candidate_TBH, grad_to_gates, grad_to_candidate, dh_BH, grad_second_TBH, grad_output_TBH

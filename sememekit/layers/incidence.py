@@ -10,6 +10,10 @@ from torch.nn import functional
 class Incidence(nn.Module):
     """Which columns belong to which row, for sums over the members of a row and, transposed, over the rows of a member.
 
+    >>> incidence = Incidence(offsets=torch.tensor([0, 2, 3]), members=torch.tensor([0, 1, 1]), num_columns=2)
+    >>> incidence(torch.tensor([[1.0], [10.0]])).tolist()
+    [[11.0], [10.0]]
+
     With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
     takes a weight for each edge.

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sememekit.layers.precision import product_dtype
+
 KEPT_BYTES = 448 << 20
 """Memory that a forward pass may spend on log-probabilities so that the backward pass need not compute them again."""
 
@@ -31,16 +33,12 @@ def linear_cross_entropy(
     Returns:
         (M,) nats, unreduced.
     """
-    kind = rows.device.type
-    product_dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else words.dtype
-    if not torch.is_grad_enabled():
-        kept_bytes = 0
-    result: Tensor = _LinearCrossEntropy.apply(rows, words, bias, target, block, kept_bytes, product_dtype)
-    return result
+    kept_bytes = kept_bytes if torch.is_grad_enabled() else 0
+    return _LinearCrossEntropy.apply(rows, words, bias, target, block, kept_bytes, product_dtype(words))
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """``linear_cross_entropy`` with its gradient; products in ``product_dtype``, all else in the dtype of the words."""
+    """``linear_cross_entropy`` with its gradient; products in ``lowered``, all else in the dtype of the words."""
 
     @staticmethod
     def forward(
@@ -51,11 +49,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
         target: Tensor,
         block: int,
         kept_bytes: int,
-        product_dtype: torch.dtype,
+        lowered: torch.dtype,
     ) -> Tensor:
         num_words = len(words)
         log_normaliser, nats = words.new_empty(len(rows)), words.new_empty(len(rows))
-        lowered_rows, lowered_words = rows.to(product_dtype), words.to(product_dtype)
+        lowered_rows, lowered_words = rows.to(lowered), words.to(lowered)
         offset = words.new_zeros(num_words) if bias is None else bias
         buffer = words.new_empty(min(block, len(rows)), num_words)
         kept: list[Tensor] = []
@@ -69,7 +67,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             log_normaliser[part] = logits.gather(1, picked)[:, 0] + nats[part]
             if len(kept) < num_kept:
                 kept.append(log_probs)
-        ctx.block, ctx.product_dtype, ctx.with_bias = block, product_dtype, bias is not None
+        ctx.block, ctx.lowered, ctx.with_bias = block, lowered, bias is not None
         ctx.save_for_backward(rows, words, target, log_normaliser, *([] if bias is None else [bias]), *kept)
         return nats
 
@@ -78,7 +76,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         rows, words, target, log_normaliser, *rest = ctx.saved_tensors
         bias = rest.pop(0) if ctx.with_bias else None
         kept = iter(rest)
-        lowered_rows, lowered_words = rows.to(ctx.product_dtype), words.to(ctx.product_dtype)
+        lowered_rows, lowered_words = rows.to(ctx.lowered), words.to(ctx.lowered)
         grad_rows, grad_words = torch.empty_like(rows), torch.zeros_like(words)
         grad_bias = None if bias is None else torch.zeros_like(bias)
         buffer = words.new_empty(min(ctx.block, len(rows)), len(words))
@@ -93,9 +91,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
             wrong.scatter_add_(1, target[part, None], wrong.new_full((len(wrong), 1), -1.0))
             if grad_bias is not None:
                 grad_bias.addmv_(wrong.T, grad[part])
-            lowered = wrong.to(ctx.product_dtype)
+            lowered = wrong.to(ctx.lowered)
             grad_rows[part] = grad[part, None] * (lowered @ lowered_words)
-            _add_product(grad_words, lowered.T, (grad[part, None] * rows[part]).to(ctx.product_dtype))
+            _add_product(grad_words, lowered.T, (grad[part, None] * rows[part]).to(ctx.lowered))
         return grad_rows, grad_words, grad_bias, None, None, None, None
 
 

@@ -8,27 +8,24 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.product import product
-
 
 def lstm_scan(
-    ready: Tensor,
-    recurrent: Tensor,
-    hidden: Tensor,
-    cell: Tensor,
+    ready_TBG: Tensor,
+    recurrent_GH: Tensor,
+    hidden_BH: Tensor,
+    cell_BH: Tensor,
     added: Tensor | None = None,
     output: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Scan c = f c + i u (+ added), h = o tanh(c) (+ o_s output) over time, with gates of ``ready`` and the previous h.
+    """Scan c = f c + i u (+ added), h = o tanh(c) (+ o_s output) over time, with gates of ``ready_TBG`` and the previous h.
 
-    [u, f, i, o (, o_s)] = [tanh, then sigmoid for all the others] of ready_t + h U^T.
+    [u, f, i, o (, o_s)] = [tanh, then sigmoid for all the others] of ready_t + h U^T. G is 4 H, or 5 H with ``output``.
 
     Args:
-        ready: (T, B, G H) all that does not depend on the previous output, biases included; G is 4, or 5 with ``output``.
-        recurrent: (G H, H) U.
-        hidden: (B, H) h before the first step.
-        cell: (B, H) c before the first step.
+        ready_TBG: all that does not depend on the previous output, biases included.
+        recurrent_GH: U.
+        hidden_BH, cell_BH: h and c before the first step.
         added: (T, B, H) a second source of the cell state, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
         mask: (B, H) that the previous output is multiplied by on its way to the gates, the same at every step, or None.
@@ -36,7 +33,7 @@ def lstm_scan(
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
-    return _LSTMScan.apply(ready, recurrent, hidden, cell, added, output, mask)
+    return _LSTMScan.apply(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
 
 
 class _LSTMScan(torch.autograd.Function):
@@ -45,77 +42,76 @@ class _LSTMScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        ready: Tensor,
-        recurrent: Tensor,
-        hidden: Tensor,
-        cell: Tensor,
+        ready_TBG: Tensor,
+        recurrent_GH: Tensor,
+        hidden_BH: Tensor,
+        cell_BH: Tensor,
         added: Tensor | None,
         output: Tensor | None,
         mask: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        steps, batch, _ = ready.shape
-        size = hidden.shape[1]
-        hiddens = ready.new_empty(steps + 1, batch, size)
-        cells = ready.new_empty(steps + 1, batch, size)
-        squashed = ready.new_empty(steps, batch, size)
-        hiddens[0], cells[0] = hidden, cell
-        gates = torch.empty_like(ready)
+        steps, batch, _ = ready_TBG.shape
+        size = hidden_BH.shape[1]
+        hidden_TBH = ready_TBG.new_empty(steps + 1, batch, size)
+        cell_TBH = ready_TBG.new_empty(steps + 1, batch, size)
+        squashed_TBH = ready_TBG.new_empty(steps, batch, size)
+        hidden_TBH[0], cell_TBH[0] = hidden_BH, cell_BH
+        gates_TBG = torch.empty_like(ready_TBG)
         for t in range(steps):
-            seen = hiddens[t] if mask is None else hiddens[t] * mask
-            torch.add(ready[t], product(seen, recurrent), out=gates[t])
-            gates[t, :, :size].tanh_()
-            gates[t, :, size:].sigmoid_()
-            u, f, i, o, *o_s = gates[t].split(size, dim=1)
-            c = torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, u)
+            seen_BH = hidden_TBH[t] if mask is None else hidden_TBH[t] * mask
+            torch.addmm(ready_TBG[t], seen_BH, recurrent_GH.T, out=gates_TBG[t])
+            gates_TBG[t, :, :size].tanh_()
+            gates_TBG[t, :, size:].sigmoid_()
+            u, f, i, o, *o_s = gates_TBG[t].split(size, dim=1)
+            c_BH = torch.mul(f, cell_TBH[t], out=cell_TBH[t + 1]).addcmul_(i, u)
             if added is not None:
-                c.add_(added[t])
-            torch.tanh(c, out=squashed[t])
-            h = torch.mul(o, squashed[t], out=hiddens[t + 1])
+                c_BH.add_(added[t])
+            torch.tanh(c_BH, out=squashed_TBH[t])
+            h_BH = torch.mul(o, squashed_TBH[t], out=hidden_TBH[t + 1])
             if output is not None:
-                h.addcmul_(o_s[0], output[t])
-        ctx.save_for_backward(recurrent, gates, hiddens, cells, squashed, output, mask)
+                h_BH.addcmul_(o_s[0], output[t])
+        ctx.save_for_backward(recurrent_GH, gates_TBG, hidden_TBH, cell_TBH, squashed_TBH, output, mask)
         ctx.has_added = added is not None
         ctx.set_materialize_grads(False)
-        return hiddens[1:], cells[1:]
+        return hidden_TBH[1:], cell_TBH[1:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_hiddens: Tensor | None, grad_cells: Tensor | None) -> tuple[Tensor | None, ...]:
-        recurrent, gates, hiddens, cells, squashed, output, mask = ctx.saved_tensors
-        steps, batch, width = gates.shape
-        size = hiddens.shape[2]
-        u, f, i, o, *o_s = gates.split(size, dim=2)
+    def backward(ctx: Any, grad_hidden_TBH: Tensor | None, grad_cell_TBH: Tensor | None) -> tuple[Tensor | None, ...]:
+        recurrent_GH, gates_TBG, hidden_TBH, cell_TBH, squashed_TBH, output, mask = ctx.saved_tensors
+        steps, batch, width = gates_TBG.shape
+        size = hidden_TBH.shape[2]
+        u, f, i, o, *o_s = gates_TBG.split(size, dim=2)
         # Everything that is not recurrent in the gradients, for all steps at once: d gate = slope * (dc or dh).
-        slopes = torch.empty_like(gates)
-        torch.mul(i, 1 - u * u, out=slopes[:, :, :size])
-        torch.mul(cells[:-1] * f, 1 - f, out=slopes[:, :, size : 2 * size])
-        torch.mul(u * i, 1 - i, out=slopes[:, :, 2 * size : 3 * size])
-        torch.mul(squashed * o, 1 - o, out=slopes[:, :, 3 * size : 4 * size])
+        slopes_TBG = torch.empty_like(gates_TBG)
+        torch.mul(i, 1 - u * u, out=slopes_TBG[:, :, :size])
+        torch.mul(cell_TBH[:-1] * f, 1 - f, out=slopes_TBG[:, :, size : 2 * size])
+        torch.mul(u * i, 1 - i, out=slopes_TBG[:, :, 2 * size : 3 * size])
+        torch.mul(squashed_TBH * o, 1 - o, out=slopes_TBG[:, :, 3 * size : 4 * size])
         if output is not None:
-            torch.mul(output * o_s[0], 1 - o_s[0], out=slopes[:, :, 4 * size :])
-        cell_slope = o * (1 - squashed * squashed)
-        grad_ready = slopes.view(steps, batch, width // size, size)
-        grad_added = torch.empty_like(squashed) if ctx.has_added else None
-        grad_output = torch.empty_like(squashed) if output is not None else None
-        to_hidden = recurrent.t()
-        dh = torch.zeros_like(hiddens[0])
-        dc = torch.zeros_like(dh)
+            torch.mul(output * o_s[0], 1 - o_s[0], out=slopes_TBG[:, :, 4 * size :])
+        cell_slope_TBH = o * (1 - squashed_TBH * squashed_TBH)
+        grad_ready_TB4H = slopes_TBG.view(steps, batch, width // size, size)
+        grad_added_TBH = torch.empty_like(squashed_TBH) if ctx.has_added else None
+        grad_output_TBH = torch.empty_like(squashed_TBH) if output is not None else None
+        dh_BH = torch.zeros_like(hidden_TBH[0])
+        dc_BH = torch.zeros_like(dh_BH)
         for t in range(steps - 1, -1, -1):
-            if grad_hiddens is not None:
-                dh = dh + grad_hiddens[t]
-            dc.addcmul_(dh, cell_slope[t])
-            if grad_cells is not None:
-                dc.add_(grad_cells[t])
-            grad_ready[t, :, :3].mul_(dc.unsqueeze(1))
-            grad_ready[t, :, 3:].mul_(dh.unsqueeze(1))
-            if grad_added is not None:
-                grad_added[t] = dc
-            if grad_output is not None:
-                torch.mul(dh, o_s[0][t], out=grad_output[t])
-            dc.mul_(f[t])
-            dh = product(slopes[t], to_hidden)
+            if grad_hidden_TBH is not None:
+                dh_BH = dh_BH + grad_hidden_TBH[t]
+            dc_BH.addcmul_(dh_BH, cell_slope_TBH[t])
+            if grad_cell_TBH is not None:
+                dc_BH.add_(grad_cell_TBH[t])
+            grad_ready_TB4H[t, :, :3].mul_(dc_BH.unsqueeze(1))
+            grad_ready_TB4H[t, :, 3:].mul_(dh_BH.unsqueeze(1))
+            if grad_added_TBH is not None:
+                grad_added_TBH[t] = dc_BH
+            if grad_output_TBH is not None:
+                torch.mul(dh_BH, o_s[0][t], out=grad_output_TBH[t])
+            dc_BH.mul_(f[t])
+            dh_BH = slopes_TBG[t] @ recurrent_GH
             if mask is not None:
-                dh.mul_(mask)
-        seen = hiddens[:-1] if mask is None else hiddens[:-1] * mask
-        grad_recurrent = product(slopes.view(-1, width).t(), seen.reshape(-1, size).t())
-        return slopes, grad_recurrent, dh, dc, grad_added, grad_output, None
+                dh_BH.mul_(mask)
+        seen_BH = hidden_TBH[:-1] if mask is None else hidden_TBH[:-1] * mask
+        grad_recurrent = slopes_TBG.view(-1, width).T @ seen_BH.reshape(-1, size)
+        return slopes_TBG, grad_recurrent, dh_BH, dc_BH, grad_added_TBH, grad_output_TBH, None

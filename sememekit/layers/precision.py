@@ -1,4 +1,4 @@
-"""Precision of sums."""
+"""Precision of sums and products."""
 
 from __future__ import annotations
 
@@ -9,3 +9,9 @@ from torch import Tensor
 def at_least_single(values: Tensor) -> Tensor:
     """Half precision as single precision; single and double as they are."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def product_dtype(parameter: Tensor) -> torch.dtype:
+    """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own."""
+    kind = parameter.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else parameter.dtype

@@ -81,7 +81,7 @@ class RougeReport:
 
     rouge1: Estimate
     rouge2: Estimate
-    rougeL: Estimate  # noqa: N815 -- its usual name
+    rougeL: Estimate
     per_example: Mapping[str, npt.NDArray[np.float64]]
     examples: int
     signature: str
@@ -204,7 +204,6 @@ def _example(
     settings: RougeSettings,
     score: Callable[[str, str], tuple[_Scores, int, int]],
 ) -> list[float]:
-    """The score of one text by each metric."""
     if settings.byte_cap is not None:
         hypothesis = hypothesis.encode()[: settings.byte_cap].decode(errors="ignore")
     by_word = settings.unit == "word" and settings.tokenizer != "jieba"

@@ -37,13 +37,11 @@ from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.pool import ShardJob, run_shards
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import shard_key, sync
+from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import END, STOP, Vocabulary
-
-Progress = Callable[[str, int, int], None]
-"""Called as (stage, done, total)."""
 
 OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 

@@ -15,6 +15,8 @@ from pydantic import Field
 from sememekit.config import Record, Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.measure.scored import Scored, tallies
+from sememekit.progress import Progress
 from sememekit.protocols import (
     STATISTICS_FILE,
     CacheGrid,
@@ -30,9 +32,7 @@ from sememekit.protocols import (
     tune_cache,
     with_cache,
 )
-from sememekit.tasks.base import Scored, WordPredictor, tallies
-
-Progress = Callable[[str, int, int | None], None]
+from sememekit.tasks.base import WordPredictor
 
 DYNAMIC_TUNING_TOKENS: Final = 30_000
 """Validation tokens that dynamic evaluation is tuned on unless told otherwise, as in the quick search of the public code."""

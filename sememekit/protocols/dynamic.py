@@ -15,8 +15,9 @@ from torch import Tensor
 from sememekit.config import Record, Settings
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
+from sememekit.measure.scored import Scored
 from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
-from sememekit.tasks.base import Scored, WordPredictor
+from sememekit.tasks.base import WordPredictor
 
 Scaling = Literal["krause", "mos"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sememekit.errors import DataError
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.base import LabelPredictor, label_predictor
+from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
 
 Text = str | Sequence[str]
@@ -76,7 +76,7 @@ def load_classifier(run: Path, *, which: Which = "best", device: str = "auto", c
         DataError: the segmenter of its data cannot be had again.
     """
     loaded = Run.open(run, which=which, device=device)
-    task = label_predictor(loaded.task, command)
+    task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
     return Classifier(loaded, task, loaded.signature.examples.texts, task.labels, loaded.segmenter())

@@ -14,12 +14,12 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
+from sememekit.files import sync_folder
+from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run
-from sememekit.tasks.base import tallies
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
-from sememekit.training.checkpoint import step_of
-from sememekit.training.files import sync_folder
+from sememekit.training.snapshots import step_of
 from sememekit.training.trainer import order_of_epoch
 
 

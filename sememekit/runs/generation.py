@@ -11,7 +11,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 
@@ -69,7 +69,7 @@ def generate(
     """
     _check(num_tokens, temperature, top_k)
     loaded = Run.open(run, which=which, device=device)
-    task, vocabulary = word_predictor(loaded.task, "generate"), loaded.vocabulary
+    task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
     generator = torch.Generator().manual_seed(seed)

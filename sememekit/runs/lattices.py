@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.lattice.model import Lattice, lattice_model
+from sememekit.tasks.base import require
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import Segmenter, SentencePieces, WhiteSpace
@@ -194,7 +195,7 @@ def open_reader(
         DataError: a segmenter that is not that of the run.
     """
     loaded = Run.open(run, which=which, device=device)
-    task = lattice_model(loaded.task, command)
+    task = require(loaded.task, Lattice, command)
     return LatticeReader(loaded, task, loaded.segmenter(lexicon))
 
 

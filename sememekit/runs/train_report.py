@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from sememekit.config import Record
-from sememekit.tasks.base import VectorCoverage
+from sememekit.tasks.vectors import VectorCoverage
 
 
 class TrainReport(Record):

@@ -22,13 +22,15 @@ from sememekit.runs.build import build_task, check_counts, clusters_of, data_of,
 from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights, stored_chunks, stored_clusters, vocabulary_of_run
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import Task, VectorCoverage, is_label_predictor
+from sememekit.tasks.base import LabelPredictor, Task, declares
+from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
-from sememekit.training.checkpoint import Snapshot, write_run_manifest
+from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.snapshots import Snapshot
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
@@ -130,7 +132,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         remarks = remarks_on(plan) if folder is None else ()
         for text in remarks:
             on_remark(text)
-        vectors = task.vector_coverage(data, "train") if is_label_predictor(task) and not begun else None
+        vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
         if folder is None:

@@ -21,7 +21,7 @@ from sememekit.errors import ConfigError
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
-from sememekit.tasks.base import word_predictor
+from sememekit.tasks.base import WordPredictor, require
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class SentenceNats:
             ConfigError: its task predicts no words.
         """
         self._loaded = Run.open(run, device=device)
-        self._task = word_predictor(self._loaded.task, "attack --lm")
+        self._task = require(self._loaded.task, WordPredictor, "attack --lm")
         ends = self._loaded.signature.end_of_sentence
         self._end = self._loaded.vocabulary.end_id if ends else None
         self._form = self._loaded.form()

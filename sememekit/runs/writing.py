@@ -13,7 +13,8 @@ from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks.writing import TextWriter, text_writer, wording
+from sememekit.tasks.base import require
+from sememekit.tasks.writing import TextWriter, wording
 from sememekit.text.normalise import to_half_width
 from sememekit.text.segmenters import Segmenter
 
@@ -117,7 +118,7 @@ def load_writer(
         DataError: the segmenter of its data cannot be had again.
     """
     loaded = Run.open(run, which=which, device=device)
-    task = text_writer(loaded.task, command)
+    task = require(loaded.task, TextWriter, command)
     half_width = "half width" in loaded.signature.normalisation
     remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"
     return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy), half_width)

@@ -100,65 +100,68 @@ def beam_search(
         for each example up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every
         text is forbidden.
     """
-    beam, device = settings.beam_size, state[0].device
-    finished: list[list[Hypothesis]] = [[] for _ in range(len(state[0]))]
-    examples = list(range(len(state[0])))
-    words = torch.full((len(examples), 1), begin, device=device)
-    scores = torch.zeros((len(examples), 1), dtype=torch.float64, device=device)
-    texts = looks = words.new_zeros((len(examples), 1, 0))
+    beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
+    finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
+    examples = list(range(num_rows))
+    # B examples that are open, K hypotheses of each, N = B K rows of the state, C words that the model gives each of them.
+    words_BK = torch.full((num_rows, 1), begin, device=device)
+    scores_BK = torch.zeros((num_rows, 1), dtype=torch.float64, device=device)
+    texts_BKT = looks_BKT = words_BK.new_zeros((num_rows, 1, 0))
     forbidden = torch.tensor(sorted({begin, *banned}), device=device)
     for length in range(settings.max_length):
-        repeated = repetitions(texts.flatten(0, 1), settings.no_repeat)
+        repeated = repetitions(texts_BKT.flatten(0, 1), settings.no_repeat)
         most_repeated = int(repeated[0].bincount().max()) if len(repeated[0]) else 0
-        gains, ids, state, look = step(words, state, memory, 2 * beam + len(forbidden) + 1 + most_repeated)
-        gains[_among(ids, forbidden) | _repeats(ids, *repeated)] = -torch.inf
+        gains_NC, ids_NC, state, look_N = step(words_BK, state, memory, 2 * beam + len(forbidden) + 1 + most_repeated)
+        gains_NC[_among(ids_NC, forbidden) | _repeats(ids_NC, *repeated)] = -torch.inf
         if length < settings.min_length:
-            gains[ids == end] = -torch.inf
-        rows, size = scores.shape
-        gains, order = gains.topk(each := min(2 * beam, gains.shape[1]))
-        gains, ids = gains.view(rows, size, each), ids.gather(1, order).view(rows, size, each)
-        kept = min(2 * beam, size * each)
-        totals, place = (scores.unsqueeze(-1) + gains.double()).flatten(1).topk(kept)
-        words, parent = ids.flatten(1).gather(1, place), place // each
-        ends = words == end
-        texts, looks = _select(texts, parent), torch.cat([_select(looks, parent), _grow(look.view(rows, size), parent)], dim=2)
+            gains_NC[ids_NC == end] = -torch.inf
+        rows, size = scores_BK.shape
+        gains_NC, order_NC = gains_NC.topk(each := min(2 * beam, gains_NC.shape[1]))
+        ids = ids_NC.gather(1, order_NC).view(rows, size * each)  # (B, K C)
+        totals = (scores_BK.unsqueeze(-1) + gains_NC.view(rows, size, each).double()).flatten(1)  # (B, K C)
+        # The L best candidates of an example.
+        totals_BL, place_BL = totals.topk(kept := min(2 * beam, size * each))
+        words_BL, parent_BL = ids.gather(1, place_BL), place_BL // each
+        ends_BL = words_BL == end
+        texts_BLT = _select(texts_BKT, parent_BL)
+        looks_BLT = torch.cat([_select(looks_BKT, parent_BL), look_N.view(rows, size).gather(1, parent_BL)[..., None]], dim=2)
 
-        among_best = torch.arange(kept, device=device) < beam
-        for row, column in (ends & among_best & totals.isfinite()).nonzero().tolist():
-            found = _hypothesis(texts[row, column], looks[row, column, :-1], totals[row, column], settings, ended=True)
+        among_best_L = torch.arange(kept, device=device) < beam
+        for row, column in (ends_BL & among_best_L & totals_BL.isfinite()).nonzero().tolist():
+            text, looks, total = texts_BLT[row, column], looks_BLT[row, column, :-1], totals_BL[row, column]
+            found = _hypothesis(text, looks, total, settings, ended=True)
             finished[examples[row]].append(found)
         # Of 2 K candidates at most K are ends, one a hypothesis; where there are fewer candidates each hypothesis has one.
         size_after = min(beam, kept - size)
-        on = ends.int().argsort(dim=1, stable=True)[:, :size_after]
-        scores, words, parent = (
-            totals.gather(1, on).masked_fill(ends.gather(1, on), -torch.inf),
-            words.gather(1, on),
-            parent.gather(1, on),
-        )
-        texts, looks = torch.cat([_select(texts, on), words.unsqueeze(2)], dim=2), _select(looks, on)
+        on_BK = ends_BL.int().argsort(dim=1, stable=True)[:, :size_after]
+        scores_BK = totals_BL.gather(1, on_BK).masked_fill(ends_BL.gather(1, on_BK), -torch.inf)
+        words_BK, parent_BK = words_BL.gather(1, on_BK), parent_BL.gather(1, on_BK)
+        texts_BKT = torch.cat([_select(texts_BLT, on_BK), words_BK.unsqueeze(2)], dim=2)
+        looks_BKT = _select(looks_BLT, on_BK)
         if length + 1 == settings.max_length or not size_after:
             break
-        open_rows = _open_rows([finished[example] for example in examples], scores[:, 0].tolist(), settings)
+        open_rows = _open_rows([finished[example] for example in examples], scores_BK[:, 0].tolist(), settings)
         if not open_rows:
             break
-        state_rows = parent + torch.arange(rows, device=device).unsqueeze(1) * size
+        state_rows_BK = parent_BK + torch.arange(rows, device=device).unsqueeze(1) * size
         if len(open_rows) < rows:
             chosen = torch.tensor(open_rows, device=device)
-            scores, words, texts, looks, state_rows = (part[chosen] for part in (scores, words, texts, looks, state_rows))
+            scores_BK, words_BK, state_rows_BK = scores_BK[chosen], words_BK[chosen], state_rows_BK[chosen]
+            texts_BKT, looks_BKT = texts_BKT[chosen], looks_BKT[chosen]
             memory = tuple(part[chosen] for part in memory)
             examples = [examples[row] for row in open_rows]
-        state = tuple(part.index_select(0, state_rows.flatten()) for part in state)
-    if texts.shape[2] == settings.max_length:
+        state = tuple(part.index_select(0, state_rows_BK.flatten()) for part in state)
+    if texts_BKT.shape[2] == settings.max_length:
         done = {example for example in examples if len(finished[example]) >= beam}
-        for row, column in scores.isfinite().nonzero().tolist():
+        for row, column in scores_BK.isfinite().nonzero().tolist():
             if examples[row] not in done:
-                found = _hypothesis(texts[row, column], looks[row, column], scores[row, column], settings, ended=False)
+                text, looks, total = texts_BKT[row, column], looks_BKT[row, column], scores_BK[row, column]
+                found = _hypothesis(text, looks, total, settings, ended=False)
                 finished[examples[row]].append(found)
     return [sorted(found, key=lambda item: (-item.score, item.words))[: settings.num_best] for found in finished]
 
 
 def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[float], settings: BeamSettings) -> list[int]:
-    """The rows whose search goes on."""
     rows = []
     for row, (found, score) in enumerate(zip(finished, best_open, strict=True)):
         ranked = sorted((item.score for item in found), reverse=True)[: settings.num_best]
@@ -191,14 +194,9 @@ def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:
     return torch.zeros_like(ids, dtype=torch.int32).index_add_(0, rows, hits) > 0
 
 
-def _select(sequences: Tensor, hypotheses: Tensor) -> Tensor:
-    """``sequences`` (B, K, T) of the ``hypotheses`` (B, L): (B, L, T)."""
-    return sequences.gather(1, hypotheses.unsqueeze(2).expand(-1, -1, sequences.shape[2]))
-
-
-def _grow(values: Tensor, hypotheses: Tensor) -> Tensor:
-    """(B, L, 1) the ``values`` (B, K) of the ``hypotheses`` (B, L)."""
-    return values.gather(1, hypotheses).unsqueeze(2)
+def _select(sequences_BKT: Tensor, hypotheses_BL: Tensor) -> Tensor:
+    """(B, L, T) the sequences of some hypotheses."""
+    return sequences_BKT.gather(1, hypotheses_BL.unsqueeze(2).expand(-1, -1, sequences_BKT.shape[2]))
 
 
 def _hypothesis(text: Tensor, looks: Tensor, total: Tensor, settings: BeamSettings, *, ended: bool) -> Hypothesis:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import GraphError
+from sememekit.files import read_text
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 
 FORMAT = "sememekit sememe graph"
@@ -58,14 +59,7 @@ def parse_graph(path: Path) -> tuple[GraphRecords, str]:
         GraphError: absent, torn, newer than this program, or another kind of file.
     """
     again = "build it again: sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise GraphError(f"sememe graph {path}: there is no such file; {again}") from None
-    except OSError as error:
-        raise GraphError(f"sememe graph {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise GraphError(f"sememe graph {path}: not a sememe graph, byte {error.start} is not UTF-8; {again}") from None
+    text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

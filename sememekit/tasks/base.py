@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Record, Settings
+from sememekit.config import Settings
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
-from sememekit.measure import Tally
 from sememekit.measure.classes import Accuracy
+from sememekit.measure.scored import Scored
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -92,6 +93,12 @@ class Task(nn.Module, ABC):
     """What commands can ask of it. Each is declared by the class that promises its methods: "words" by ``WordPredictor``,
     "sentences" by ``SentencePredictor``, "labels" by ``LabelPredictor``, "texts" by ``writing.TextWriter``, "influence" by
     ``classifier.TextClassifier`` and "lattices" by ``lattice.Lattice``. A subclass inherits it."""
+    kind: ClassVar[Kind]
+    """The kind that this class itself promises, where it promises one."""
+    summary: ClassVar[str]
+    """That kind in words, for messages: "a model that predicts words"."""
+    trained_by: ClassVar[str]
+    """Tasks of that kind, for messages."""
     takes_decoder: ClassVar[bool] = True
     """Whether it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
@@ -114,6 +121,11 @@ class Task(nn.Module, ABC):
     @abstractmethod
     def headline(self) -> Headline:
         """The metric that chooses the best weights."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.parameters()).device
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -190,53 +202,16 @@ class Task(nn.Module, ABC):
         return None
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A chunk of scored text.
-
-    Attributes:
-        targets: (T, B) word ids that were predicted.
-        nats: (T, B) negative log-likelihood of each.
-        mask: (T, B) which of them count; the rest is padding.
-        parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
-        hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
-        places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
-    """
-
-    targets: Tensor
-    nats: Tensor
-    mask: Tensor
-    parts: Mapping[str, Tensor] = field(default_factory=dict)
-    hidden: Tensor | None = None
-    places: NDArray[np.int64] | None = None
-
-
-def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
-    """Nats and predicted tokens of scored text, and the same for each of its parts, summed in float64."""
-    nats: dict[str, Tensor] = {}
-    whole, count = torch.zeros((), dtype=torch.float64), 0
-    for chunk in chunks:
-        count += int(chunk.mask.sum())
-        whole += chunk.nats.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
-        for name, part in chunk.parts.items():
-            total = part.double().masked_fill(~chunk.mask, 0.0).sum().cpu()
-            nats[name] = nats[name] + total if name in nats else total
-    return Tally(float(whole), count), {name: Tally(float(total), count) for name, total in nats.items()}
-
-
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
 
+    kind: ClassVar[Kind] = "words"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
+    summary, trained_by = "a model that predicts words", "language_model"
     left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-
-    @property
-    @abstractmethod
-    def device(self) -> torch.device:
-        """Where the parameters are."""
 
     @property
     @abstractmethod
@@ -272,7 +247,9 @@ class WordPredictor(Task):
 class SentencePredictor(Task):
     """A task whose model gives whole sentences a probability, and its words none of their own."""
 
+    kind: ClassVar[Kind] = "sentences"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
+    summary, trained_by = "a model that gives sentences a probability", "lattice"
     left_to_right: ClassVar[bool] = True
     vocabulary: Vocabulary
 
@@ -297,41 +274,6 @@ class SentencePredictor(Task):
         """
 
 
-class VectorCoverage(Record):
-    """How much of a text has a vector in the file that a model of labels began with.
-
-    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
-
-    Attributes:
-        split: which text.
-        file: as the run names it.
-        words, words_with_vector: different words of the split.
-        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
-        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
-    """
-
-    split: str
-    file: str
-    words: int
-    words_with_vector: int
-    tokens: int
-    tokens_with_vector: int
-    outside: str
-
-    def sentence(self) -> str:
-        """For a person."""
-        others = {
-            "random": "the others have random ones",
-            "unknown": "the others are read as <unk>",
-            "drop": "the others are left out of the texts",
-        }
-        tokens, words = self.tokens_with_vector, self.words_with_vector
-        return (
-            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
-            f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
-        )
-
-
 class LabelPredictor(Task):
     """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
 
@@ -340,7 +282,9 @@ class LabelPredictor(Task):
         num_texts: N, texts of an example.
     """
 
+    kind: ClassVar[Kind] = "labels"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"labels"})
+    summary, trained_by = "a model that predicts labels", "nli|classification"
     takes_decoder: ClassVar[bool] = False
     vocabulary: Vocabulary
     labels: tuple[str, ...]
@@ -359,46 +303,32 @@ class LabelPredictor(Task):
         """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
 
 
-def is_word_predictor(task: Task) -> TypeIs[WordPredictor]:
-    """Whether the task declares that it predicts words."""
-    return "words" in task.kinds
+P = TypeVar("P", bound=Task)
+
+_OTHER_COMMANDS: Final[dict[Kind, str]] = {
+    "words": "'sememekit score' and 'sememekit generate'",
+    "sentences": "'sememekit evaluate-ppl'",
+    "labels": "'sememekit predict'",
+    "texts": "'sememekit generate'",
+}
+"""What there is for a run of a kind, for messages."""
 
 
-def is_sentence_predictor(task: Task) -> TypeIs[SentencePredictor]:
-    """Whether the task declares that it gives whole sentences a probability."""
-    return "sentences" in task.kinds
+def declares(task: Task, kind: type[P]) -> TypeIs[P]:
+    """Whether the task declares what ``kind``, such as ``WordPredictor``, promises."""
+    return kind.kind in task.kinds
 
 
-def is_label_predictor(task: Task) -> TypeIs[LabelPredictor]:
-    """Whether the task declares that it predicts labels of texts."""
-    return "labels" in task.kinds
-
-
-def label_predictor(task: Task, command: str) -> LabelPredictor:
-    """The task, where it predicts labels.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``.
-    """
-    if not is_label_predictor(task):
-        raise ConfigError(
-            f"{command} needs a model that predicts labels, and this run is a {type(task).__name__}; train one with "
-            "'sememekit train --task nli|classification', or see 'sememekit score' and 'sememekit generate' for this one"
-        )
-    return task
-
-
-def word_predictor(task: Task, command: str) -> WordPredictor:
-    """The task, where it predicts words.
+def require(task: Task, kind: type[P], command: str) -> P:
+    """The task, where it declares what ``kind`` promises.
 
     Raises:
-        ConfigError: where it does not, naming ``command``.
+        ConfigError: where it does not, naming ``command``, how to train such a model, and what there is for this one.
     """
-    if not is_word_predictor(task):
-        labels = ", 'sememekit predict RUN' for texts of yours" if is_label_predictor(task) else ""
-        labels = ", 'sememekit evaluate-ppl RUN' for its perplexity" if is_sentence_predictor(task) else labels
+    if not declares(task, kind):
+        others = "; ".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds) or "'sememekit eval'"
         raise ConfigError(
-            f"{command} needs a model that predicts words, and this run is a {type(task).__name__}; "
-            f"use 'sememekit eval RUN' for its metrics{labels}"
+            f"{command} needs {kind.summary}, and this run is a {type(task).__name__}; train one with "
+            f"'sememekit train --task {kind.trained_by}', or see {others} for this one"
         )
     return task

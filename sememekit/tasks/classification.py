@@ -25,9 +25,7 @@ class Classification(TextClassifier):
 
     @classmethod
     def num_features(cls, size: int) -> int:
-        """See ``TextClassifier.num_features``."""
         return size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:
-        """The vectors (B, H)."""
         return texts[0]

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -25,14 +24,15 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor, Task, VectorCoverage
-from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor
+from sememekit.tasks.padding import padded
 from sememekit.tasks.resources import TaskResources
-from sememekit.text.vectors import read_vectors
+from sememekit.tasks.scoring import evaluating
+from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+    pass
 
 NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
@@ -61,7 +61,9 @@ class TextClassifier(LabelPredictor):
     examples of a batch. A subclass says how many texts an example has and what features they give.
     """
 
+    kind: ClassVar[Kind] = "influence"
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
+    summary, trained_by = "a classifier that words can be taken from", "nli|classification"
     headline: ClassVar[Headline] = Headline("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
@@ -134,7 +136,6 @@ class TextClassifier(LabelPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
         embedding = cls.make_embedding(settings, resources.vocabulary)
         encoder = resources.make_encoder(settings.embedding_size)
         return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
@@ -147,57 +148,24 @@ class TextClassifier(LabelPredictor):
         return embedding
 
     def initialise(self) -> None:
-        """Read the word vectors. A word outside the file keeps its own draw, scaled to the spread of the file's numbers.
-
-        Raises:
-            DataError: the file cannot be used, has vectors of another size, or knows no word of the vocabulary.
-        """
         settings = self.settings
         if not settings.vectors:
             return
-        if not Path(settings.vectors).is_file():
-            raise DataError(f"{settings.vectors}: no such file; say where the word vectors are with --vectors FILE")
-        found = read_vectors(Path(settings.vectors), words=self.vocabulary)
-        if found.size != settings.embedding_size:
-            raise DataError(
-                f"{settings.vectors}: vectors of {found.size} numbers, where task.embedding_size is {settings.embedding_size}; "
-                f"add --set task.embedding_size={found.size}, or give other vectors"
-            )
-        if not found.words:
-            raise DataError(
-                f"{settings.vectors}: has none of the {len(self.vocabulary):,} words of the vocabulary; "
-                "is it of another language, or cased where the text is not?"
-            )
-        ids = torch.from_numpy(self.vocabulary.encode(found.words))
-        known = torch.zeros(len(self.vocabulary), dtype=torch.bool)
-        known[ids] = True
+        known = load_vectors(settings.vectors, self.vocabulary, self.embedding)
         self.has_vector.copy_(known)
         known[list(self._marks)] = True
-        with torch.no_grad():
-            self.embedding.weight *= float(found.matrix.std()) / 0.1
-            self.embedding.weight[ids] = torch.from_numpy(found.matrix)
         if settings.outside == "unknown":
             self.read_as[~known] = self.vocabulary.id("<unk>")
         elif settings.outside == "drop":
             self.read_as[~known] = -1
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """See ``LabelPredictor.vector_coverage``."""
         if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
             return None
-        tokens = np.asarray(data.tokens(split))
-        counts = np.bincount(tokens, minlength=len(self.vocabulary))
+        counts = np.bincount(np.asarray(data.tokens(split)), minlength=len(self.vocabulary))
         counts[list(self._marks)] = 0
-        has = self.has_vector.cpu().numpy().astype(bool)
-        return VectorCoverage(
-            split=split,
-            file=self.settings.vectors,
-            words=int((counts > 0).sum()),
-            words_with_vector=int((counts[has] > 0).sum()),
-            tokens=int(counts.sum()),
-            tokens_with_vector=int(counts[has].sum()),
-            outside=self.settings.outside,
-        )
+        has_vector = self.has_vector.cpu().numpy().astype(bool)
+        return vector_coverage(counts, has_vector, split=split, file=self.settings.vectors, outside=self.settings.outside)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Weights of runs that did not keep which words had a vector are taken as they are."""
@@ -212,11 +180,6 @@ class TextClassifier(LabelPredictor):
     @abstractmethod
     def features(self, texts: Sequence[Tensor]) -> Tensor:
         """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
         """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
@@ -273,12 +236,7 @@ class TextClassifier(LabelPredictor):
 
     def padded(self, rows: Sequence[npt.NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
         """Ids (T, B) with the marks around each row, on the device, and the lengths (B,) on the CPU."""
-        lengths = np.array([len(row) + 2 for row in rows], dtype=np.int64)
-        tokens = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
-        tokens[0] = self._marks[0]
-        for column, row in enumerate(rows):
-            tokens[1 : len(row) + 1, column] = row
-            tokens[len(row) + 1, column] = self._marks[1]
+        tokens, lengths = padded(rows, self._marks[:1], self._marks[1:])
         return torch.from_numpy(tokens).to(self.device, non_blocking=True), torch.from_numpy(lengths)
 
     def _read_as(self) -> npt.NDArray[np.int32]:
@@ -310,21 +268,17 @@ class TextClassifier(LabelPredictor):
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
-        """See ``Task.batches``: examples of similar length together, in an order that ``order`` decides."""
         examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``: examples do not depend on each other."""
         return ()
 
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
 
@@ -364,7 +318,6 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
-        """Accuracy and all that belongs to it, and the summed nats of the right labels."""
         examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
@@ -377,17 +330,11 @@ class TextClassifier(LabelPredictor):
         return accuracy_of(confusion, self.labels), nats
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: accuracy as a share, nats summed, and the number of examples."""
         accuracy, nats = self.judge(data, split)
         return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the share of the label that is the most frequent in training."""
+        """The share of the label that is the most frequent in training."""
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}
-
-
-def is_text_classifier(task: Task) -> TypeIs[TextClassifier]:
-    """Whether the task declares that words can be taken from its texts, and that it can be looked into."""
-    return "influence" in task.kinds

@@ -43,11 +43,9 @@ class HeadlineWriter(SequenceToSequence):
 
     @property
     def headline(self) -> Headline:
-        """See ``Task.headline``: what ``checkpoint_by`` says."""
         return Headline("rougeL", lower_is_better=False) if self.by_rouge else super().headline
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: perplexity; with ``checkpoint_by`` "rouge" also ROUGE-1, -2 and -L, 0 to 1."""
         metrics = super().evaluate(data, split)
         if not self.by_rouge:
             return metrics
@@ -62,7 +60,7 @@ class HeadlineWriter(SequenceToSequence):
         return metrics | {name: getattr(report, name).value for name in ("rouge1", "rouge2", "rougeL")}
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``. A model that knows frequencies writes nothing that matches more than by chance."""
+        """A model that knows frequencies writes nothing that matches more than by chance."""
         return super().ignorant(data, split) | {"rougeL": 1e-4}
 
 

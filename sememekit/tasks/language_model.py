@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Self, final
@@ -18,16 +17,22 @@ from sememekit.data.batching import evaluation_columns, random_chunks, training_
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.layers import at_least_single, shared_dropout
+from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, WordPredictor, tallies
+from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.tasks.base import BatchLoss, Carry, Headline, WordPredictor
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import evaluating, score_targets
 from sememekit.text.vocabulary import Vocabulary
 
 
 @final
 class LanguageModel(WordPredictor):
     """Embedding -> dropout -> encoder -> dropout -> decoder, trained by truncated back-propagation through time.
+
+    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
+    >>> loss = model.loss(target_TB, model.encoder.start(2))
+    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
 
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from chunk to
     chunk. The loss is the mean over the tokens of a chunk. See docs/perplexity.md for what is divided by what.
@@ -89,27 +94,13 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
-        embedding = cls.make_embedding(settings, resources.vocabulary)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
-    @staticmethod
-    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
-        """(V, E) word vectors, uniform in +-0.1."""
-        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -0.1, 0.1)
-        return embedding
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
-
     @property
     def evaluation_batch_size(self) -> int:
-        """See ``WordPredictor.evaluation_batch_size``."""
         return self.settings.evaluation_batch_size
 
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -118,7 +109,6 @@ class LanguageModel(WordPredictor):
         return contexts, encoded.state
 
     def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
-        """What the encoder makes of ``tokens``, and its outputs after output dropout."""
         settings = self.settings
         locked = (0,) if settings.locked_dropout else ()
         x = self.embedding(tokens)
@@ -145,26 +135,22 @@ class LanguageModel(WordPredictor):
         )
 
     def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``: the decoder is told how often each word is predicted."""
         self.decoder.begin(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Tensor]:
-        """See ``Task.batches``; a batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
+        """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
         for begin, end in pairwise(self._bounds(columns, order)[first:]):
             chunk = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(chunk).to(self.device, non_blocking=True)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``."""
         return self.encoder.start(self.settings.batch_size)
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         encoded, contexts = self._encode(batch[:-1], carry)
         nats = self.decoder.nll(contexts, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
@@ -177,15 +163,13 @@ class LanguageModel(WordPredictor):
         )
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
     def after_rate_cut(self) -> None:
-        """See ``Task.after_rate_cut``: the decoder's turn."""
         self.decoder.after_rate_cut()
 
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
-        """See ``Task.losses``: ``small_batch_size`` columns at a time."""
+        """``small_batch_size`` columns at a time."""
         columns = batch.shape[1]
         size = self.settings.small_batch_size or columns
         carries: list[Carry] = []
@@ -215,7 +199,6 @@ class LanguageModel(WordPredictor):
         chunk_length: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[Scored]:
-        """See ``WordPredictor.score``."""
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
         length = chunk_length or self.settings.evaluation_chunk_length
         done, total = 0, len(tokens) - 1
@@ -226,34 +209,16 @@ class LanguageModel(WordPredictor):
                 target = torch.from_numpy(targets[part]).to(self.device)
                 with torch.no_grad():
                     hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
-                    parts = self.decoder.nll_parts(hidden, target)
-                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(hidden, target)
-                yield Scored(target, nats, torch.from_numpy(mask[part]).to(self.device), parts, hidden)
+                yield score_targets(self.decoder, hidden, target, torch.from_numpy(mask[part]).to(self.device))
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``. Terms of the loss have perplexities of their own, whose product is the perplexity."""
-        whole, parts = tallies(self.score(data.tokens(split)))
-        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
-        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
+        return perplexity_metrics(self.score(data.tokens(split)))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
     def uniform(self) -> float:
-        """See ``Task.uniform``."""
         return float(len(self.vocabulary))
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, the former mode afterwards."""
-    before = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(before)

@@ -22,10 +22,8 @@ class Inference(TextClassifier):
 
     @classmethod
     def num_features(cls, size: int) -> int:
-        """See ``TextClassifier.num_features``."""
         return 4 * size
 
     def features(self, texts: Sequence[Tensor]) -> Tensor:
-        """[u, v, |u - v|, u * v] (B, 4 H)."""
         u, v = texts
         return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)

@@ -20,16 +20,18 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import at_least_single
+from sememekit.layers import at_least_single, uniform_embedding
 from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
+from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Scored, tallies
-from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.base import BatchLoss, Carry, Headline
+from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.writing import Ids, Rereading, TextWriter
+from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.writing import Rereading, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
 TEXTS = ("source", "target")
@@ -113,7 +115,8 @@ class SequenceToSequence(TextWriter):
         self.settings = settings
         self.vocabulary = vocabulary
         self.embedding = embedding
-        self.source_embedding = embedding if settings.share_embedding else self.make_embedding(settings, vocabulary)
+        own = settings.share_embedding
+        self.source_embedding = embedding if own else uniform_embedding(len(vocabulary), settings.embedding_size)
         self.encoder = encoder
         self.writer = AttentionalRNN(
             settings.embedding_size,
@@ -132,36 +135,20 @@ class SequenceToSequence(TextWriter):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        """See ``Task.build``."""
-        embedding = cls.make_embedding(settings, resources.vocabulary)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
     @property
     def headline(self) -> Headline:
-        """See ``Task.headline``: the likelihood of the references, never the accuracy of words."""
         return Headline("perplexity", lower_is_better=True)
-
-    @staticmethod
-    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
-        """(V, E) word vectors, uniform in +-0.1."""
-        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
-        nn.init.uniform_(embedding.weight, -0.1, 0.1)
-        return embedding
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
 
     @property
     def search(self) -> BeamSettings:
-        """See ``TextWriter.search``."""
         return self.settings.search
 
     def check_source(self, words: int, where: str) -> None:
-        """See ``TextWriter.check_source``."""
         settings = self.settings
         if not words:
             raise DataError(f"{where}: the source is empty; a text needs a word at least")
@@ -172,7 +159,6 @@ class SequenceToSequence(TextWriter):
             )
 
     def _read(self, source: Tensor, lengths: Tensor) -> tuple[Memory, State]:
-        """What is attended to, and the state before the first word."""
         x = functional.dropout(self.source_embedding(source), self.settings.input_dropout, self.training)
         encoded = self.encoder(x, source, self.encoder.start(source.shape[1]), lengths)
         with torch.autocast(x.device.type, enabled=False):
@@ -186,11 +172,10 @@ class SequenceToSequence(TextWriter):
         return self.writer(x, state, memory, batch.real).outputs
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
-        """A padded batch of pairs of word ids."""
-        source, lengths = _padded([self._cut(source) for source, _ in pairs])
+        source, lengths = padded([self._cut(source) for source, _ in pairs])
         targets = [target for _, target in pairs]
-        before, _ = _padded([np.concatenate([[self._begin], target]) for target in targets])
-        words, _ = _padded([np.concatenate([target, [self._end]]) for target in targets])
+        before, _ = padded(targets, begin=[self._begin])
+        words, _ = padded(targets, end=[self._end])
         target_lengths = np.array([len(target) + 1 for target in targets])
         real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
         return PairBatch(
@@ -233,74 +218,59 @@ class SequenceToSequence(TextWriter):
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
     def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``: the decoder is told how often each word is one of a target, ends included."""
         self.decoder.begin(self._target_counts(self._examples(data, "train")))
 
     def num_batches(self, data: PreparedData, order: int) -> int:
-        """See ``Task.num_batches``."""
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
     def batches(self, data: PreparedData, order: int, first: int) -> Iterator[PairBatch]:
-        """See ``Task.batches``: sources of similar length together, in an order that ``order`` decides."""
         examples = self._examples(data, "train")
         for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, order)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``: pairs do not depend on each other."""
         return ()
 
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``."""
         nats = self.decoder.nll(self._contexts(batch), batch.words)
         return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Task.after_step``: the decoder's turn."""
         return self.decoder.after_step(step)
 
     def after_rate_cut(self) -> None:
-        """See ``Task.after_rate_cut``: the decoder's turn."""
         self.decoder.after_rate_cut()
 
     @property
     def end(self) -> int:
-        """See ``TextWriter.end``."""
         return self._end
 
     def score_pairs(
         self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
     ) -> Iterator[Scored]:
-        """See ``TextWriter.score_pairs``."""
         examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
                 batch = self._gather(examples, chosen)
                 with torch.no_grad():
                     contexts = self._contexts(batch)
-                    parts = self.decoder.nll_parts(contexts, batch.words)
-                    nats = torch.stack([*parts.values()]).sum(dim=0) if parts else self.decoder.nll(contexts, batch.words)
                 real = batch.real.cpu().numpy()
                 places = np.stack([chosen[real % len(chosen)], real // len(chosen)], axis=1)
-                yield Scored(batch.words, nats, torch.ones_like(batch.words, dtype=torch.bool), parts, contexts, places)
+                yield score_targets(self.decoder, contexts, batch.words, torch.ones_like(batch.words, dtype=torch.bool), places)
                 done += len(chosen)
                 if progress is not None:
                     progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: perplexity per word of the targets, ends included, and of the terms of the loss."""
-        whole, parts = tallies(self.score_pairs(data, split))
-        metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
-        return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}
+        """Perplexity per word of the targets, ends included, and of the terms of the loss."""
+        return perplexity_metrics(self.score_pairs(data, split))
 
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the add-one unigram model of the targets of training."""
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
     def uniform(self) -> float | None:
-        """See ``Task.uniform``."""
         return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
 
     def _target_counts(self, examples: Examples) -> np.ndarray:
@@ -320,7 +290,6 @@ class SequenceToSequence(TextWriter):
         search: BeamSettings | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[list[Hypothesis]]:
-        """See ``TextWriter.write``: sources of similar length go through together, the longest first."""
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -329,7 +298,7 @@ class SequenceToSequence(TextWriter):
         lengths, done = np.array([len(source) for source in sources], dtype=np.int64), 0
         with evaluating(self):
             for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
-                ids, own = _padded([self._cut(sources[index]) for index in chosen])
+                ids, own = padded([self._cut(sources[index]) for index in chosen])
                 memory, state = self._read(self._place(ids), torch.from_numpy(own))
                 best = beam_search(self._step, state, memory, begin=self._begin, end=self._end, settings=how, banned=banned)
                 for index, hypotheses in zip(chosen.tolist(), best, strict=True):
@@ -340,26 +309,15 @@ class SequenceToSequence(TextWriter):
         return found
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
-        """See ``search.beam.StepFunction``."""
         contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
         log_probs, ids = self.decoder.likeliest(contexts, count)
         return log_probs, ids, state, weights.argmax(dim=-1)
 
     @torch.no_grad()
     def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
-        """See ``TextWriter.reread``."""
         with evaluating(self):
             batch = self.batch_of([(source, np.array(words, dtype=np.int64))])
             memory, state = self._read(batch.source, batch.source_lengths)
             written = self.writer(self.embedding(batch.before[: len(words)]), state, memory)
             contexts = written.outputs[:, 0]
             return Rereading(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))
-
-
-def _padded(rows: Sequence[Ids]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (T, B), padded with 0 at the end of each row, and the lengths (B,)."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    ids = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
-    for column, row in enumerate(rows):
-        ids[: len(row), column] = row
-    return ids, lengths

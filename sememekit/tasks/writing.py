@@ -7,24 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.data.examples import Wordings
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import DataError
+from sememekit.measure.scored import Scored
 from sememekit.search import BeamSettings, Hypothesis
-from sememekit.tasks.base import Kind, Scored, Task, WordPredictor, is_label_predictor, word_predictor
+from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
+from sememekit.tasks.padding import Ids
 from sememekit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-Ids = NDArray[np.integer]
+    pass
 
 
 @dataclass(frozen=True)
@@ -49,16 +46,13 @@ class TextWriter(Task):
         judged_by: what its texts are measured by.
     """
 
+    kind: ClassVar[Kind] = "texts"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"texts"})
+    summary, trained_by = "a model that writes a text for a text", "headline|dialogue"
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
     judged_by: ClassVar[Literal["rouge", "bleu"]]
-
-    @property
-    @abstractmethod
-    def device(self) -> torch.device:
-        """Where the parameters are."""
 
     @property
     @abstractmethod
@@ -114,26 +108,6 @@ class TextWriter(Task):
         """
 
 
-def is_text_writer(task: Task) -> TypeIs[TextWriter]:
-    """Whether the task declares that it writes texts for texts."""
-    return "texts" in task.kinds
-
-
-def text_writer(task: Task, command: str) -> TextWriter:
-    """The task, where it writes texts for texts.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``.
-    """
-    if not is_text_writer(task):
-        other = "predict" if is_label_predictor(task) else "generate RUN PROMPT', 'sememekit score"
-        raise ConfigError(
-            f"{command} needs a model that writes a text for a text, and this run is a {type(task).__name__}; train one with "
-            f"'sememekit train --task headline|dialogue', or see 'sememekit {other}' for this one"
-        )
-    return task
-
-
 Predictor = WordPredictor | TextWriter
 """Tasks whose output layer gives single words probabilities, from one context each."""
 
@@ -144,14 +118,14 @@ def predictor(task: Task, command: str) -> Predictor:
     Raises:
         ConfigError: where it does not, naming ``command``.
     """
-    return task if is_text_writer(task) else word_predictor(task, command)
+    return task if declares(task, TextWriter) else require(task, WordPredictor, command)
 
 
 def predictions(
     task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Scored]:
     """Every prediction of a split with its context, without dropout: see ``WordPredictor.score`` and ``score_pairs``."""
-    if is_text_writer(task):
+    if declares(task, TextWriter):
         return task.score_pairs(data, split, progress)
     return task.score(data.tokens(split), progress=progress)
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
+from sememekit.files import read_text
 from sememekit.text.vocabulary import LARGEST_COUNT, Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
@@ -169,12 +170,7 @@ class ChunkVocabulary:
         Raises:
             DataError: for a file that is absent, malformed, or of another vocabulary, with ``file:line``.
         """
-        try:
-            text = Path(path).read_bytes().decode()
-        except OSError as error:
-            raise DataError(f"{path}: the chunks cannot be read: {error.strerror}; {_REMEDY}") from None
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 at byte {error.start}; {_REMEDY}") from None
+        text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")
         fields = head.split("\t")
         length = parse_count(fields[2]) if len(fields) == 3 else None

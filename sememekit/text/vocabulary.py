@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
+from sememekit.files import read_text
 
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
@@ -181,15 +182,7 @@ def parse_count(text: str) -> int | None:
 
 
 def _read_lines(path: Path) -> list[str]:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}:{line}: not UTF-8 at byte {error.start}") from None
+    text = read_text(path, DataError)
     if not text:
         raise DataError(f"{path}: the vocabulary is empty")
     if not text.endswith("\n"):

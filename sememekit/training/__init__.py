@@ -1,8 +1,9 @@
 """The trainer, its settings and the run folder. Nothing here knows a concrete task, encoder or decoder."""
 
-from sememekit.training.checkpoint import RunFolder, Snapshot
+from sememekit.training.checkpoint import RunFolder
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.snapshots import Snapshot
 from sememekit.training.trainer import Trainer, autocast
 
 __all__ = [

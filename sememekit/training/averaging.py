@@ -14,6 +14,11 @@ from torch import Tensor, nn
 class Average:
     """The mean of parameters over steps: m_t = m_(t-1) + (w_t - m_(t-1)) / t, the averaging of Polyak and Juditsky 1992.
 
+    >>> average = Average(list(module.parameters()))
+    >>> average.update()  # after each step of the optimiser
+    >>> with average.applied():
+    ...     result = module(torch.ones(1, 2))  # by the mean weights
+
     Every step since the beginning counts, the first included. torch's ASGD leaves the first one out and, worse, takes each
     step with the rate that it was given for the step before, so that a rate scaled by the length of a chunk acts on the next
     chunk. Here the steps are those of the usual optimiser, and nothing acts late. Nor is any parameter left out: the public

@@ -11,35 +11,27 @@
       .lock                held by the process that writes into the folder
       checkpoints/
         pointer.json       which snapshot is the last and which the best
-        step-00000123/     weights.safetensors, trainer.safetensors, trainer.json, manifest.json
+        step-00000123/     a snapshot (``training/snapshots.py``)
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment still has its last whole one.
 The pointer names a snapshot before it is written and until it is removed, so that nothing is removed that no pointer named.
-Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
-import safetensors
-import safetensors.torch
-from torch import Tensor, nn
+from torch import nn
 
 from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, read_object, sole_writer
+from sememekit.files import RunWarning, replace_file, sole_writer, to_json, write_bytes
 from sememekit.training import metrics as metrics_file
-from sememekit.training.files import replace_file, to_json, write_bytes, write_folder
 from sememekit.training.manifest import (
     KEPT,
     MANIFEST,
@@ -50,29 +42,21 @@ from sememekit.training.manifest import (
     replace_listed,
     write_manifest,
 )
-from sememekit.training.state_tree import flatten, unflatten
+from sememekit.training.pointer import read_pointer, write_pointer
+from sememekit.training.snapshots import (
+    Snapshot,
+    free_name,
+    read_json,
+    read_snapshot,
+    remove_snapshots,
+    snapshots_in,
+    step_of,
+    whole_snapshots,
+    write_snapshot,
+)
 
 FORMAT = 1
-_SNAPSHOT = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
-_HIDDEN = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
-_MANIFEST = "manifest.json"
-_PARTS = ("weights.safetensors", "trainer.safetensors", "trainer.json")
 _LOCK = ".lock"
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Where a run stood.
-
-    Attributes:
-        name: such as "step-00000123".
-        weights: parameters and persistent buffers by name; shared ones under each of their names.
-        trainer: everything else that resuming needs, as ``Trainer.state`` gave it; empty when only weights were asked for.
-    """
-
-    name: str
-    weights: dict[str, Tensor]
-    trainer: dict[str, Any]
 
 
 @final
@@ -129,7 +113,7 @@ class RunFolder:
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
             raise CheckpointError(f"{path} {what}; 'sememekit train --out {path} ...' makes one")
-        versions = _read_json(path / "versions.json")
+        versions = read_json(path / "versions.json")
         written = versions.get("format")
         if written != FORMAT:
             raise CheckpointError(
@@ -145,7 +129,7 @@ class RunFolder:
                 RunWarning,
                 stacklevel=2,
             )
-        return cls(path, _read_json(path / "plan.json"), versions)
+        return cls(path, read_json(path / "plan.json"), versions)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -206,10 +190,9 @@ class RunFolder:
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
-        """The names that are pointed to, and those of snapshots that were being written or removed."""
         path = self._checkpoints / "pointer.json"
         if not path.exists():
-            if self._checkpoints.is_dir() and self._snapshots():
+            if self._checkpoints.is_dir() and snapshots_in(self._checkpoints):
                 raise CheckpointError(f"{path} is missing; {self._offer()}")
             if "manifest" in self.versions:
                 raise CheckpointError(
@@ -217,34 +200,11 @@ class RunFolder:
                     "from where it came from, or begin anew with another --out"
                 )
             return {}, []
-        table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {self._offer()}"))
-        stated = table.pop("sha256", None)
-        written = dict(table)
-        others = [table.pop("next", None) or [], table.pop("stale", None) or []]
-        names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
-        good = set(table) <= {"last", "best"} and all(isinstance(part, list) for part in others)
-        if not good or not all(isinstance(name, str) and _SNAPSHOT.fullmatch(name) for name in names):
-            raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {self._offer()}")
-        # Only now: names that are no names may hold what cannot be written as UTF-8.
-        if stated is not None and stated != hashlib.sha256(to_json(written)).hexdigest():
-            raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {self._offer()}")
-        return table, names[len(table) :]
-
-    def _snapshots(self) -> list[str]:
-        """All snapshots that lie in the folder, the oldest first."""
-        there = [entry.name for entry in self._checkpoints.iterdir() if entry.is_dir() and _SNAPSHOT.fullmatch(entry.name)]
-        return sorted(there, key=lambda name: (step_of(name), int(f"{name}.0".split(".")[1])))
+        return read_pointer(path, self._offer)
 
     def _offer(self) -> str:
         """How to go on without a pointer: nothing is chosen or removed unasked."""
-        torn = "the run folder is torn, and nothing in it was changed"
-        whole = []
-        for name in self._snapshots():
-            try:
-                self._read(name, with_trainer=True)
-                whole.append(name)
-            except CheckpointError:
-                continue
+        torn, whole = "the run folder is torn, and nothing in it was changed", whole_snapshots(self._checkpoints)
         if not whole:
             return f"{torn}; no snapshot in it is whole: copy the folder again from where it came from"
         names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
@@ -293,62 +253,28 @@ class RunFolder:
         pointer, others = self._read_pointer()
         self._tidy()
         if others:
-            self._put(pointer)
+            write_pointer(self._checkpoints / "pointer.json", pointer)
 
     def _tidy(self) -> dict[str, str]:
         """The pointer, after what a killed process was writing or removing is gone."""
         pointer, others = self._read_pointer()
-        self._remove(set(others) - set(pointer.values()))
+        remove_snapshots(self._checkpoints, set(others) - set(pointer.values()))
         return pointer
-
-    def _put(self, pointer: Mapping[str, str], **others: Iterable[str]) -> None:
-        table: dict[str, Any] = {**pointer, **{key: sorted(names) for key, names in others.items() if names}}
-        table["sha256"] = hashlib.sha256(to_json(table)).hexdigest()
-        replace_file(self._checkpoints / "pointer.json", to_json(table))
 
     def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Move the pointer, and remove what only the old one named."""
         stale = set(old.values()) - set(new.values())
-        self._put(new, stale=stale)
+        write_pointer(self._checkpoints / "pointer.json", new, stale=stale)
         if stale:
-            self._remove(stale)
-            self._put(new)
+            remove_snapshots(self._checkpoints, stale)
+            write_pointer(self._checkpoints / "pointer.json", new)
 
     def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
         """Write a snapshot that the pointer names as the next one alone."""
-        name = f"step-{step:08d}"
-        weights, aliases = _split_shared(model.state_dict())
-        tensors: dict[str, Tensor] = {}
-        plain = flatten(dict(trainer), tensors, "trainer")
-        contents = {
-            "weights.safetensors": safetensors.torch.save(weights, metadata={"format": "pt"}),
-            "trainer.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
-            "trainer.json": to_json({"aliases": aliases, "state": plain}),
-        }
-        target = self._checkpoints / name
-        if target.exists():
-            # The same step again (a signal right after the end of an epoch): replace it under a fresh name.
-            number = 1
-            while (self._checkpoints / f"{name}.{number}").exists():
-                number += 1
-            name = f"{name}.{number}"
-            target = self._checkpoints / name
-        self._put(pointer, next=[name])
-        write_folder(target, contents, _MANIFEST)
+        name = free_name(self._checkpoints, step)
+        write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
+        write_snapshot(self._checkpoints / name, model, trainer)
         return name
-
-    def _remove(self, names: Iterable[str]) -> None:
-        """Remove snapshots, and what killed processes left of such work under hidden names. Links are left alone."""
-        for name in names:
-            folder = self._checkpoints / name
-            if folder.is_dir() and not folder.is_symlink():
-                hidden = folder.with_name(f".{name}.stale")
-                if hidden.exists():
-                    shutil.rmtree(hidden)
-                folder.rename(hidden)
-        for entry in list(self._checkpoints.iterdir()):
-            if _HIDDEN.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> Snapshot:
         """Read a snapshot and check every file against the manifest.
@@ -364,42 +290,11 @@ class RunFolder:
                     f"let 'sememekit train --out {self.path} --resume' finish an epoch"
                 )
             try:
-                return self._read(name, with_trainer=with_trainer)
+                return read_snapshot(self._checkpoints / name, with_trainer=with_trainer)
             except CheckpointError:
                 # A run that goes on may have moved the pointer and removed the snapshot while it was read.
                 if self.pointer().get(which) == name:
                     raise
-
-    def _read(self, name: str, *, with_trainer: bool) -> Snapshot:
-        folder = self._checkpoints / name
-        manifest = _read_json(folder / _MANIFEST)
-        if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
-            raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
-        contents = {}
-        for file, expected in manifest.items():
-            if not with_trainer and file == "trainer.safetensors":
-                continue
-            try:
-                contents[file] = (folder / file).read_bytes()
-            except FileNotFoundError:
-                raise CheckpointError(f"{folder / file} is missing; the checkpoint is torn; {_AGAIN}") from None
-            except OSError as error:
-                raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error})") from None
-            if hashlib.sha256(contents[file]).hexdigest() != expected:
-                raise CheckpointError(
-                    f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; "
-                    f"{_AGAIN}"
-                )
-        weights = _read_tensors(folder, "weights.safetensors", contents)
-        tensors = _read_tensors(folder, "trainer.safetensors", contents) if with_trainer else {}
-        try:
-            document = json.loads(contents["trainer.json"])
-            for alias, original in document["aliases"].items():
-                weights[alias] = weights[original]
-            trainer = unflatten(document["state"], tensors) if with_trainer else {}
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r})") from None
-        return Snapshot(name, weights, trainer)
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         """Add one line to metrics.jsonl."""
@@ -420,9 +315,6 @@ class RunFolder:
         return kept
 
 
-_AGAIN = "copy it again from where it came from, or evaluate the other snapshot (--which best, --which last)"
-
-
 def write_run_manifest(run: RunFolder | Path | str) -> None:
     """Write the manifest of a run from what lies in its folder: for one without, or one that was changed on purpose.
 
@@ -432,7 +324,7 @@ def write_run_manifest(run: RunFolder | Path | str) -> None:
     folder = run.path if isinstance(run, RunFolder) else Path(run)
     if not (folder / "plan.json").is_file():
         raise CheckpointError(f"{folder} is no run folder (it has no plan.json)")
-    versions = _read_json(folder / "versions.json")
+    versions = read_json(folder / "versions.json")
     listed = present(folder)
     if "manifest" not in versions:
         # A folder with a manifest always says so in its versions, and a kill in between leaves one that agrees.
@@ -455,39 +347,3 @@ def _is_busy(path: Path, holder: str) -> CheckpointError:
     return CheckpointError(
         f"{path} is being written by another command ({holder}); wait until it has ended, or choose another --out"
     )
-
-
-def step_of(name: str) -> int:
-    """The optimiser steps behind the snapshot ``name``."""
-    return int(name.removeprefix("step-").split(".")[0])
-
-
-def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors stored once, and alias -> name for further names of the same memory."""
-    first: dict[tuple[int, tuple[int, ...]], str] = {}
-    weights, aliases = {}, {}
-    for name, tensor in state.items():
-        key = (tensor.data_ptr(), tuple(tensor.shape))
-        if tensor.numel() and key in first:
-            aliases[name] = first[key]
-        else:
-            first[key] = name
-            weights[name] = tensor.detach().cpu().contiguous()
-    return weights, aliases
-
-
-def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """Tensors of a safetensors file. Nothing in it is ever executed."""
-    if name not in contents:
-        raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is torn")
-    try:
-        return safetensors.torch.load(contents[name])
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error})") from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
-    torn = "; the run folder is torn; copy it again from where it came from"
-    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))

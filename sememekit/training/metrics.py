@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, naming, replace_file
+from sememekit.files import RunWarning, naming, read_bytes, replace_file
 from sememekit.training.reports import ChangeReport, EpochReport, StepReport
 
 _KINDS: Final = {kind.__name__: kind for kind in (StepReport, EpochReport, ChangeReport)}
@@ -41,10 +41,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+    raw = read_bytes(path, CheckpointError)
     if b"\0" in raw:
         message = f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing"
         warnings.warn(message, RunWarning, stacklevel=3)

@@ -14,14 +14,16 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
-from sememekit.tasks.base import BatchLoss, Carry, Task, worse_than_before
+from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
-from sememekit.training.checkpoint import RunFolder, Snapshot
+from sememekit.training.checkpoint import RunFolder
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight
 from sememekit.training.optimizers import make_optimizer
-from sememekit.training.progress import Ending, Progress, ending_text
+from sememekit.training.progress import Progress, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
+from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.snapshots import Snapshot
 
 _ABOVE_UNIFORM: Final = 1.5
 """A perplexity beyond this times that of guessing all words alike is divergence. An untrained model lies near it, on either
@@ -78,7 +80,8 @@ class Trainer:
                 every word the same probability; or validation does not leave the unigram model behind.
         """
         progress = self.progress
-        ignorant = self.task.ignorant(self.data, "valid")[self.task.headline.name]
+        baseline = self.task.ignorant(self.data, "valid")[self.task.headline.name]
+        schedule = Schedule(self.schedule, self.optimizer_settings, self.run_settings, self.task.headline, baseline)
         while not progress.finished:
             if progress.batch == 0:
                 self.carry = self.task.start(self.data)
@@ -94,22 +97,19 @@ class Trainer:
                     yield ChangeReport(progress.epoch, progress.step, values)
                 at_end = progress.batch == num_batches
                 if progress.step % self.run_settings.report_every == 0 or at_end:
-                    self._check(window, batch)
-                if progress.step % self.run_settings.report_every == 0 or at_end:
-                    yield self._close(window, num_batches)
+                    yield self._close(window, batch, num_batches)
                     window = _Window()
                 stop = should_stop()
                 due = self.run_settings.checkpoint_every and progress.step % self.run_settings.checkpoint_every == 0
                 if stop or (due and not at_end):
                     if window.count:
-                        self._check(window, batch)
-                        yield self._close(window, num_batches)
+                        yield self._close(window, batch, num_batches)
                         window = _Window()
                     name = self._save(best=False)
                     if stop:
                         yield StopReport(progress.epoch, progress.step, name)
                         return
-            yield from self._end_epoch(ignorant)
+            yield from self._end_epoch(schedule)
             if should_stop() and not progress.finished:
                 yield StopReport(progress.epoch, progress.step, self.folder.pointer()["last"])
                 return
@@ -145,11 +145,6 @@ class Trainer:
     def _next(self, parts: Iterator[BatchLoss]) -> BatchLoss | None:
         with autocast(self.device, self.run_settings.dtype):
             return next(parts, None)
-
-    def _check(self, window: _Window, batch: Any) -> None:
-        """Fail where a loss or a gradient of the window is not finite."""
-        if self.device.type != "cpu" and not bool(torch.isfinite(torch.stack(window.nats + window.norms)).all()):
-            self._fail(batch)
 
     def _fail(self, batch: Any) -> None:
         _, carry, random_state = self._replay
@@ -203,9 +198,11 @@ class Trainer:
                 f"of the {uniform:,.0f} words the same probability has {uniform:,.0f}"
             )
 
-    def _close(self, window: _Window, num_batches: int) -> StepReport:
-        """Read the window's losses back and report them."""
+    def _close(self, window: _Window, batch: Any, num_batches: int) -> StepReport:
+        """Read the window's losses back, of which ``batch`` was the last, and report them; fail where one is not finite."""
         progress = self.progress
+        if not bool(torch.isfinite(torch.stack(window.nats + window.norms)).all()):
+            self._fail(batch)
         values = torch.stack(window.nats).double().tolist()
         seconds = time.perf_counter() - window.began
         nats = sum(values)
@@ -223,58 +220,26 @@ class Trainer:
             window.count / seconds,
         )
 
-    def _end_epoch(self, ignorant: float) -> Iterator[EpochReport]:
+    def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, move the schedule on, write a checkpoint.
 
         The report comes before the checkpoint: a run killed in between takes the epoch again and forgets the report, and none
         is ever missing.
         """
-        progress, schedule, headline = self.progress, self.schedule, self.task.headline
-        averaged = self.average.count > 0
+        progress, averaged = self.progress, self.average.count > 0
         valid = self._validate()
         self._check_validation(valid)
-        value = valid[headline.name]
         if progress.epoch == 1:
             progress.first_nats = progress.nats / progress.count
-        best = headline.improves(value, progress.best)
-        report_rate, cut = progress.rate, False
-        improved = headline.improves(value, progress.best, schedule.threshold)
-        if best:
-            progress.best, progress.best_epoch = value, progress.epoch
-        if improved:
-            progress.since_best = 0
-        else:
-            progress.since_best += 1
-            cut = progress.epoch > schedule.grace and schedule.factor < 1.0
-        if cut:
-            progress.rate *= schedule.factor
-            if schedule.reload_best and not best and progress.best is not None:
+        report_rate = progress.rate
+        verdict = schedule.judge(progress, valid[self.task.headline.name])
+        if verdict.rate_cut:
+            if self.schedule.reload_best and not verdict.best and progress.best is not None:
                 self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
                 self.average.restart()
             self.task.after_rate_cut()
-        begins = (
-            self.optimizer_settings.averaging == "triggered"
-            and not progress.averaging
-            and worse_than_before(headline, value, progress.history, self.optimizer_settings.trigger)
-        )
-        progress.averaging = progress.averaging or begins
-        window = schedule.stop_non_monotone
-        worse = bool(window) and worse_than_before(headline, value, progress.history, window)
-        progress.history.append(value)
-        stuck = self._watch_for_stall(value, ignorant)
-        over_fits = bool(stuck) and self._over_fits(ignorant)
-        if progress.epoch >= schedule.epochs:
-            progress.finished = Ending.EPOCHS
-        elif schedule.stop_after and progress.since_best >= schedule.stop_after:
-            progress.finished = Ending.PATIENCE
-        elif cut and progress.rate < schedule.minimum_rate:
-            progress.finished = Ending.RATE
-        elif worse:
-            progress.finished = Ending.NON_MONOTONE
-        elif over_fits:
-            progress.finished = Ending.OVER_FITS
-        ended = ending_text(progress, schedule)
-        progress.rate *= schedule.decay
+        ended = ending_text(progress, self.schedule)
+        progress.rate *= self.schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
         progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
@@ -285,53 +250,17 @@ class Trainer:
             train_nats=train_nats,
             valid=valid,
             rate=report_rate,
-            best=best,
-            rate_cut=cut,
+            best=verdict.best,
+            rate_cut=verdict.rate_cut,
             finished=ended,
             seconds=seconds,
             tokens_per_second=speed,
             averaged=averaged,
-            averaging_begins=begins,
+            averaging_begins=verdict.averaging_begins,
         )
-        self._save(best=best)
-        if stuck and not over_fits:
-            raise TrainingError(stuck)
-
-    def _over_fits(self, ignorant: float) -> bool:
-        """Whether a run that seems stuck has learnt its training text, and validation was better before."""
-        progress, headline = self.progress, self.task.headline
-        nats = progress.nats / progress.count
-        goal = math.log(ignorant) if headline.name == "perplexity" else progress.first_nats
-        return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run_settings.stall_ratio)
-
-    def _watch_for_stall(self, value: float, ignorant: float) -> str:
-        """Why a run has to end whose validation never left the model behind that knows frequencies only; or nothing."""
-        progress, run = self.progress, self.run_settings
-        if not run.stall_epochs or progress.stalled < 0:
-            return ""
-        if self.task.headline.lower_is_better:
-            share = value / ignorant
-        else:
-            share = ignorant / value if value else math.inf
-        if share < run.stall_ratio:
-            progress.stalled = -1
-            return ""
-        progress.stalled += 1
-        if progress.stalled >= run.stall_epochs:
-            began = self.optimizer_settings.learning_rate
-            if progress.rate < began:
-                rate = (
-                    f"the rate was cut from {began:g} to {progress.rate:g} meanwhile: start again with another one "
-                    f"(--set optimizer.learning_rate={began * 4:g}), hold it at first (--set schedule.grace={progress.epoch})"
-                )
-            else:
-                rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
-            return (
-                f"training is stuck: after {progress.epoch} epochs validation {self.task.headline.name} is {value:.4g}, and a "
-                f"model that knows frequencies only has {ignorant:.4g}; {rate}, check that the data are not shuffled word by "
-                f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
-            )
-        return ""
+        self._save(best=verdict.best)
+        if verdict.stuck:
+            raise TrainingError(verdict.stuck)
 
     def keep_start(self) -> None:
         """Judge the weights that the run begins with and keep them as its best so far, for runs that begin with another's.
@@ -345,7 +274,6 @@ class Trainer:
         self._save(best=True)
 
     def _validate(self) -> dict[str, float]:
-        """Metrics on the validation split, of the mean weights where there are any."""
         self._check_weights()
         with self.average.applied(), autocast(self.device, self.run_settings.dtype):
             return self.task.evaluate(self.data, "valid")
@@ -385,19 +313,7 @@ class Trainer:
 
     def reopen(self) -> None:
         """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
-        progress, schedule = self.progress, self.schedule
-        match progress.finished:
-            case Ending.EPOCHS:
-                goes_on = progress.epoch < schedule.epochs
-            case Ending.PATIENCE:
-                goes_on = not schedule.stop_after or progress.since_best < schedule.stop_after
-            case Ending.OVER_FITS:
-                goes_on = not self.run_settings.stall_epochs or progress.stalled < self.run_settings.stall_epochs
-            case _:
-                goes_on = False
-        if goes_on:
-            progress.finished = None
-            progress.epoch += 1
+        reopen(self.progress, self.schedule, self.run_settings)
 
 
 def order_of_epoch(seed: int, epoch: int) -> int:

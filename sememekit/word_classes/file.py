@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import CLUSTERS, remove_leftovers, write_output
+from sememekit.files import CLUSTERS, read_text, remove_leftovers, write_output
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
@@ -82,12 +82,7 @@ def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]
         DataError: a file that cannot be read or is of another kind, a word in two places, a word of the vocabulary in none.
     """
     path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"word clusters {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"word clusters {path}: not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    text = read_text(path, lambda why: DataError(f"word clusters {why}"))
     is_json = text.lstrip()[:1] == "{" and "\t" not in text.split("\n", 1)[0]
     fingerprint, placements = _from_json(path, text) if is_json else ("", _from_lines(path, text, len(vocabulary)))
     ids = np.full(len(vocabulary), -1, dtype=np.int64)

@@ -21,7 +21,8 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
-from sememekit.training.checkpoint import step_of, write_run_manifest
+from sememekit.training.checkpoint import write_run_manifest
+from sememekit.training.snapshots import step_of
 from sememekit.word_classes.file import read_clusters
 from tests.small_pairs import PairPlace
 from tests.small_run import Place

@@ -204,10 +204,11 @@ def test_what_cannot_be_asked_is_said(softmax: Path, tmp_path: Path) -> None:
 
 
 def test_a_task_that_predicts_no_words_is_refused(softmax: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.tasks.base import Task, word_predictor
+    from sememekit.tasks.base import Task, WordPredictor, require
 
+    task = Task.__new__(type("Task", (Task,), dict.fromkeys(Task.__abstractmethods__)))
     with pytest.raises(ConfigError, match=r"evaluate-ppl needs a model that predicts words.*Task"):
-        word_predictor(Task.__new__(type("Task", (Task,), dict.fromkeys(Task.__abstractmethods__))), "evaluate-ppl")
+        require(task, WordPredictor, "evaluate-ppl")
 
 
 def test_dtype_can_be_chosen(softmax: Path) -> None:

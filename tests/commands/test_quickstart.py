@@ -132,7 +132,7 @@ def test_its_files_are_written_whole_or_not_at_all(
     monkeypatch.setattr("sememekit.commands.quickstart.CONTEXTS", ())
     monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
-        killed.setattr("sememekit.files.os.replace", replace)
+        killed.setattr("sememekit.files.writing.os.replace", replace)
         with pytest.raises(KilledError):
             quickstart(out, share=0.2, month=month, overrides=TOY)
     assert not (out / name).exists()

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from sememekit.data.batching import random_chunks
+from sememekit.measure.scored import tallies
 from sememekit.protocols import DynamicSettings, score_dynamically
 from sememekit.protocols.gradient_statistics import gather_statistics
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
-from sememekit.tasks.base import tallies
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder, Trainer
 from tests.small_run import Place

@@ -16,7 +16,7 @@ import torch
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
-from sememekit.training import RunFolder, files
+from sememekit.training import RunFolder
 from sememekit.training.checkpoint import FORMAT, write_run_manifest
 from tests.small_run import Place
 
@@ -148,7 +148,7 @@ def cut_the_power(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
         return guarded
 
     for name in ("fsync", "replace", "rename"):
-        monkeypatch.setattr(files.os, name, wrap(name, getattr(os, name)))
+        monkeypatch.setattr(os, name, wrap(name, getattr(os, name)))
     original = Path.open
 
     def half_written(self: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:

@@ -24,9 +24,10 @@ from sememekit.files import RunWarning
 from sememekit.reports.run import report
 from sememekit.runs.run import Run
 from sememekit.runs.training import table_of_run
-from sememekit.training import RunFolder
+from sememekit.training import RunFolder, Snapshot, checkpoint
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, MANIFEST
+from sememekit.training.pointer import write_pointer
 from tests.small_run import Place
 from tests.training.test_checkpoint import Tied, trainer_state
 
@@ -210,7 +211,7 @@ def test_a_finished_run_that_was_killed_at_its_very_end_is_tidied(copy: Path) ->
     pointer = RunFolder.open(copy).pointer()
     shutil.copytree(checkpoints / pointer["last"], checkpoints / "step-00000001")
     shutil.copytree(checkpoints / pointer["last"], checkpoints / ".step-00000002.stale")
-    RunFolder.open(copy)._put(pointer, stale=["step-00000001", "step-00000002"])
+    write_pointer(copy / "checkpoints" / "pointer.json", pointer, stale=["step-00000001", "step-00000002"])
     (copy / "report.html").unlink()
     done = train({}, copy, resume=True)
     assert done.finished
@@ -261,16 +262,16 @@ def test_a_reader_beside_a_writer_reads_whole_snapshots(folder: RunFolder) -> No
 
 
 def test_a_pointer_that_moved_while_reading_is_followed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = RunFolder._read
+    real = checkpoint.read_snapshot
     moved = []
 
-    def slow(self: RunFolder, name: str, *, with_trainer: bool) -> Any:
+    def slow(path: Path, *, with_trainer: bool) -> Snapshot:
         if not moved:
-            moved.append(name)
-            RunFolder.open(self.path).save(7, Tied(7.0), trainer_state(7), best=True)
-        return real(self, name, with_trainer=with_trainer)
+            moved.append(path.name)
+            RunFolder.open(folder.path).save(7, Tied(7.0), trainer_state(7), best=True)
+        return real(path, with_trainer=with_trainer)
 
-    monkeypatch.setattr(RunFolder, "_read", slow)
+    monkeypatch.setattr(checkpoint, "read_snapshot", slow)
     assert folder.load("last", with_trainer=False).name == "step-00000007"
     assert moved == ["step-00000002"]
 

@@ -48,7 +48,6 @@ class EmbeddingCandidates(Candidates):
         self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See ``Candidates.table``."""
         known = self.resources.known_words
         vectors = read_vectors(Path(self.settings.path).expanduser(), words=None if known is None else known | set(words))
         self._sha256 = vectors.sha256
@@ -73,7 +72,6 @@ class EmbeddingCandidates(Candidates):
         return self.usable(word, (names[index] for index in order[: self.settings.most + 1]), self.settings.most)
 
     def sources(self) -> dict[str, str]:
-        """See ``Candidates.sources``."""
         return {Path(self.settings.path).name: self._sha256}
 
 

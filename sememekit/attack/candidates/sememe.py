@@ -45,7 +45,6 @@ class SememeCandidates(Candidates):
         self._hashes: dict[str, str] = {}
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See ``Candidates.table``."""
         lexicons = open_lexicons(self.settings.sources)
         self._hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
         inflections = None
@@ -58,5 +57,4 @@ class SememeCandidates(Candidates):
         return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}
 
     def sources(self) -> dict[str, str]:
-        """See ``Candidates.sources``."""
         return dict(self._hashes)

@@ -13,6 +13,7 @@ from pydantic import Field
 from sememekit.attack.candidates.base import Candidates
 from sememekit.attack.resources import AttackResources
 from sememekit.errors import DataError
+from sememekit.files import read_bytes
 
 
 @final
@@ -34,13 +35,10 @@ class TableCandidates(Candidates):
         self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See ``Candidates.table``."""
         path = Path(self.settings.path).expanduser()
+        data = read_bytes(path, DataError)
         try:
-            data = path.read_bytes()
             content = json.loads(data)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not JSON: {error}") from None
         if not isinstance(content, dict):
@@ -55,7 +53,6 @@ class TableCandidates(Candidates):
         }
 
     def sources(self) -> dict[str, str]:
-        """See ``Candidates.sources``."""
         return {Path(self.settings.path).name: self._sha256}
 
 

@@ -31,11 +31,9 @@ class WordNetCandidates(Candidates):
         self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See ``Candidates.table``."""
         wordnet = read_wordnet(self.settings.path)
         self._sha256 = wordnet.sha256
         return {word: self.usable(word, wordnet.synonyms(word), self.settings.most) for word in dict.fromkeys(words)}
 
     def sources(self) -> dict[str, str]:
-        """See ``Candidates.sources``."""
         return {"wordnet": self._sha256}

@@ -28,6 +28,5 @@ class FrequentWords(Constraint):
         self._words = frozenset(resources.frequent_words[: settings.count])
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(() if word.text.lower() in self._words else found for word, found in pairs))

@@ -40,7 +40,6 @@ class LanguageModelConstraint(Constraint):
         self._nats = resources.sentence_nats
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         document, keep = space.document, self.settings.keep
         crowded = [number for number in space.positions if len(space.substitutes[number]) > keep]
         sentences = []

@@ -25,7 +25,6 @@ class MinimumLength(Constraint):
     settings: MinimumLength.Settings
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         if space.num_words < self.settings.words:
             return space.narrowed(refusal=f"fewer than {self.settings.words} words")
         if self.settings.at_most and space.num_words > self.settings.at_most:

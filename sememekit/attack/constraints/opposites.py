@@ -54,7 +54,6 @@ class Opposites(Constraint):
         return len(self._pairs)
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text.lower(), found) for word, found in pairs))
 
@@ -62,5 +61,4 @@ class Opposites(Constraint):
         return tuple(other for other in found if frozenset((word, other.lower())) not in self._pairs)
 
     def sources(self) -> dict[str, str]:
-        """See ``Constraint.sources``."""
         return dict(self._sources)

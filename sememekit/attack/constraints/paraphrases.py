@@ -38,7 +38,6 @@ class Paraphrases(Constraint):
         self._pairs = frozenset(pairs)
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text.lower(), found) for word, found in pairs))
 
@@ -46,5 +45,4 @@ class Paraphrases(Constraint):
         return tuple(other for other in found if frozenset((word, other.lower())) in self._pairs)
 
     def sources(self) -> dict[str, str]:
-        """See ``Constraint.sources``."""
         return dict(self._sources)

@@ -31,7 +31,6 @@ class Positions(Constraint):
         self._fields = {resources.field_names.index(name) for name in settings.fields}
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         inside = [word.field in self._fields for word in space.document.words]
         return space.narrowed(
             substitutes=tuple(found if keep else () for found, keep in zip(space.substitutes, inside, strict=True)),

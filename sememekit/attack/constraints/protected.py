@@ -42,7 +42,6 @@ class Protected(Constraint):
     settings: Protected.Settings
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
 

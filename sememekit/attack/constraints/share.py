@@ -29,6 +29,5 @@ class Share(Constraint):
     settings: Share.Settings
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         allowed = max(math.floor(self.settings.most * space.num_words + 1e-9), self.settings.at_least)
         return space.narrowed(max_changes=min(space.max_changes, allowed))

@@ -9,6 +9,7 @@ from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.errors import DataError
+from sememekit.files import read_text
 
 ENGLISH: Final = frozenset(
     """
@@ -54,7 +55,6 @@ class StopWords(Constraint):
         self._words = _read(Path(settings.file).expanduser()) if settings.file else ENGLISH | CHINESE
 
     def narrow(self, space: Space) -> Space:
-        """See ``Constraint.narrow``."""
         pairs = zip(space.document.words, space.substitutes, strict=True)
         return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
 
@@ -65,9 +65,4 @@ class StopWords(Constraint):
 
 
 def _read(path: Path) -> frozenset[str]:
-    try:
-        return frozenset(path.read_text(encoding="utf-8").lower().split())
-    except OSError as error:
-        raise DataError(f"stop words {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"stop words {path}: not UTF-8 (byte {error.start})") from None
+    return frozenset(read_text(path, lambda why: DataError(f"stop words {why}")).lower().split())

@@ -24,7 +24,6 @@ class Beam(Search):
     settings: Beam.Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         beam = space.origin()
         for _ in range(space.most):
             trials = np.concatenate([space.single_changes(row) for row in beam])

@@ -32,13 +32,11 @@ class Exhaustive(Search):
     verdict = "no adversarial example exists in the searched space (exhaustive)"
 
     def refusal(self, space: Space) -> str:
-        """See ``Search.refusal``."""
         num = space.num_points()
         limit = self.settings.limit
         return f"more texts to try than search.limit {limit:,} ({num:,})" if num > limit else ""
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         rows = self._rows(space)
         while batch := list(islice(rows, self.settings.at_once)):
             yield np.array(batch, dtype=np.int16)

@@ -45,7 +45,6 @@ class Genetic(Search):
     settings: Genetic.Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         settings = self.settings
         members = yield from self._mutate(space.origin(settings.population), space, generator, 1.0)
         for generation in range(settings.generations):

@@ -27,7 +27,6 @@ class Greedy(Search):
     settings: Greedy.Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         row, score = space.origin()[0], start
         if not self.settings.rescan:
             yield from self._in_order(space, start)

@@ -40,7 +40,6 @@ class ParticleSwarm(Search):
     settings: ParticleSwarm.Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         settings, num = self.settings, self.settings.population
         weights = np.minimum(space.sizes, 10).astype(np.float64)
         first = space.origin(num)

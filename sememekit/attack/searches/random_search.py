@@ -26,7 +26,6 @@ class RandomSearch(Search):
     settings: RandomSearch.Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """See ``Search.run``."""
         left, places = self.settings.draws, len(space.positions)
         while left > 0:
             num = min(left, self.settings.at_once)

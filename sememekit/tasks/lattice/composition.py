@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import linear, lstm_cell
+from sememekit.layers import lstm_cell
 from sememekit.tasks.lattice.batch import Windows
 from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
 
@@ -65,10 +65,10 @@ class Composition(nn.Module):
         outputs = tokens_WE
         for number, (into, recurrent) in enumerate(layers):
             if number == 0 and not below:
-                gates = inner.gates(linear(tokens_WE, into))[added]
+                gates = inner.gates(into(tokens_WE))[added]
             else:
                 read = outputs if number else tokens_WE[added]
-                gates = inner.gates(linear(read * below[number] if below else read, into))
+                gates = inner.gates(into(read * below[number] if below else read))
             first, *longer = gates.split(rows)
             hidden, cell = lstm_cell(first, torch.zeros_like(first[:1]), first.new_zeros(1, self.size))
             found = [hidden]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar, Self, cast, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor, Task
-from sememekit.tasks.language_model import evaluating
+from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice.composition import Composition
 from sememekit.tasks.lattice.entries import Entries, entries_of
@@ -34,6 +33,7 @@ from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, a
 from sememekit.tasks.lattice.sub_model import SubModel
 from sememekit.tasks.lattice.vectors import BatchVectors, batch_vectors
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import evaluating
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -58,7 +58,9 @@ class Lattice(SentencePredictor):
     With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
+    kind: ClassVar[Kind] = "lattices"
     kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
+    summary, trained_by = "a lattice model", "lattice"
     headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
 
     Settings = LatticeSettings
@@ -325,17 +327,3 @@ class Lattice(SentencePredictor):
     def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
         """See ``Task.ignorant``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
-
-
-def lattice_model(task: Task, command: str) -> Lattice:
-    """The task, where it declares that its sentences can be read as lattices.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``.
-    """
-    if "lattices" not in task.kinds:
-        raise ConfigError(
-            f"{command} needs a lattice model, and this run is a {type(task).__name__}; train one with "
-            "'sememekit train --task lattice' on data of 'sememekit preprocess ... --chunks N --chunk-length L'"
-        )
-    return cast(Lattice, task)

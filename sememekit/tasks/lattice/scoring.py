@@ -7,7 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import linear
 from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.states import NodeStates, PathSums
 from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
@@ -53,7 +52,7 @@ class EdgeScorer:
         """
         nodes = slice(first, first + len(hidden_NBH))
         hidden_NBH = hidden_NBH if self._keep is None else hidden_NBH * self._keep
-        contexts = torch.tanh(linear(hidden_NBH, self._output)).flatten(0, 1)
+        contexts = torch.tanh(self._output(hidden_NBH)).flatten(0, 1)
         found = self._log_probs(contexts, self._rows[nodes].flatten(0, 1)).view(*hidden_NBH.shape[:2], -1)
         unlisted = self._unlisted[nodes]
         scores = found[..., : unlisted[0, 0].numel()].view(unlisted.shape).masked_fill(unlisted, -torch.inf)

@@ -8,7 +8,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import ChosenLogits, linear, lstm_cell, lstm_scan
+from sememekit.layers import ChosenLogits, lstm_cell, lstm_scan
 from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
 
@@ -82,9 +82,9 @@ class SubModel(nn.Module):
             places = torch.searchsorted(batch.words, batch.tokens)
             if dropped:
                 (keep,) = inner.masks(words_WE, columns, words_WE.shape[1])
-                gates = inner.gates(linear(words_WE[places] * keep, self.input))
+                gates = inner.gates(self.input(words_WE[places] * keep))
             else:
-                gates = inner.gates(linear(words_WE, self.input))[places]
+                gates = inner.gates(self.input(words_WE))[places]
             added = torch.cat([gates, gates.new_zeros(longest, *gates.shape[1:])]).unbind(0)
         depths = torch.arange(longest, device=batch.tokens.device)
         from_node = torch.arange(batch.num_tokens, device=batch.tokens.device)[:, None] + depths
@@ -102,12 +102,12 @@ class SubModel(nn.Module):
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
         longest = targets.shape[1]
-        steps = [self.inner.gates(linear(hidden_NBH, self.begin))]
+        steps = [self.inner.gates(self.begin(hidden_NBH))]
         for depth in range(1, longest):
             added = shared.added[first + depth - 1 : first + depth - 1 + nodes]
             steps.append(torch.stack(added) if nodes > 1 else added[0].unsqueeze(0))
         outputs = self._stack(torch.stack(steps), shared.masks)
-        contexts = torch.tanh(linear(outputs, self.output)).view(longest, nodes, columns, -1).transpose(0, 1)
+        contexts = torch.tanh(self.output(outputs)).view(longest, nodes, columns, -1).transpose(0, 1)
         logits, normaliser = shared.softmax.pick(contexts.flatten(0, 2), targets.reshape(-1, 1))
         token, normaliser = logits.view(targets.shape), normaliser.view(targets.shape)
         if self.released_marks:
@@ -129,7 +129,7 @@ class SubModel(nn.Module):
         hidden = self._layer(gates.flatten(1, 2), getattr(self, "recurrent", None), masks[0] if masks else None)
         for number, layer in enumerate(self.above, start=1):
             assert isinstance(layer, UpperLayer)
-            read = self.inner.gates(linear(hidden * masks[layers + number - 1] if masks else hidden, layer.input))
+            read = self.inner.gates(layer.input(hidden * masks[layers + number - 1] if masks else hidden))
             hidden = self._layer(read, layer.recurrent, masks[number] if masks else None)
         return hidden * masks[-1] if masks else hidden
 

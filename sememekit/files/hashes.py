@@ -1,0 +1,91 @@
+"""Hashes of files, taken once as long as a file stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.files.writing import to_json
+
+REMEMBERED: Final = 64 << 20
+"""Bytes from which on the hash of a file is kept for the next process."""
+
+_SETTLED: Final = 2 * 10**9
+"""Nanoseconds after its last change from which on a file is known by its time: clocks of file systems tick slowly."""
+
+_hashes: dict[tuple[Any, ...], str] = {}
+
+
+def has_sha256(paths: Sequence[Path], expected: str) -> bool:
+    """Whether the bytes of the files, one after the other, have this SHA-256.
+
+    A file is read once in a process as long as its size, time and number stay; of files that are large together the hash
+    is kept in the user's cache folder as well, and a hash that does not agree is taken anew before it is believed.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    key = _key(paths)
+    settled = time.time_ns() - max(part[2] for part in key) > _SETTLED
+    if settled and _hashes.get(key) == expected:
+        return True
+    large = settled and sum(part[1] for part in key) >= REMEMBERED
+    if large and _remembered().get(_spelled(key)) == expected:
+        _hashes[key] = expected
+        return True
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    found = digest.hexdigest()
+    if settled and found == expected and _key(paths) == key:
+        _hashes[key] = found
+        if large:
+            _remember(_spelled(key), found)
+    return found == expected
+
+
+def _key(paths: Sequence[Path]) -> tuple[tuple[str, int, int, int, int], ...]:
+    found = []
+    for path in paths:
+        stat = path.stat()
+        found.append((str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev))
+    return tuple(found)
+
+
+def _spelled(key: tuple[Any, ...]) -> str:
+    return hashlib.sha256(repr(key).encode(errors="surrogateescape")).hexdigest()
+
+
+def _cache_file() -> Path:
+    given = os.environ.get("SEMEMEKIT_CACHE")
+    if given:
+        return Path(given) / "hashes.json"
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "sememekit" / "hashes.json"
+
+
+def _remembered() -> dict[str, str]:
+    try:
+        found = json.loads(_cache_file().read_bytes())
+    except (OSError, ValueError, RuntimeError, RecursionError):  # none yet, damaged, or a user without a home
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+
+
+def _remember(key: str, value: str) -> None:
+    """Keep a hash for other processes; without a folder to keep it in, they take it themselves."""
+    with suppress(OSError, RuntimeError):
+        file = _cache_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        kept = list({**_remembered(), key: value}.items())[-1000:]
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.writing")
+        temporary.write_bytes(to_json(dict(kept)))
+        os.replace(temporary, file)

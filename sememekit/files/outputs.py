@@ -1,0 +1,105 @@
+"""Files that a command writes where its user says: they replace nothing but their own kind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sememekit.errors import ConfigError
+from sememekit.files.writing import remove_leftovers, sync_folder, write_bytes
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that a command writes where its user says.
+
+    Attributes:
+        name: with its article, for messages.
+        begins: whether a file that begins with these bytes (4 KiB of it at most) is one.
+    """
+
+    name: str
+    begins: Callable[[bytes], bool]
+
+
+def _is_page(head: bytes) -> bool:
+    # Pages of earlier versions have no line that says who wrote them; their style has this name for its paper.
+    own = b'<meta name="generator" content="sememekit">' in head or b"color-scheme: light dark; --paper:" in head
+    return head[:15].lower() == b"<!doctype html>" and own
+
+
+def _is_texts(head: bytes) -> bool:
+    return head.startswith(b'{"source": ')
+
+
+def _is_graph(head: bytes) -> bool:
+    return b"".join(head[:80].split()).startswith(b'{"format":"sememekitsememegraph"')
+
+
+def _is_clusters(head: bytes) -> bool:
+    return b"".join(head[:80].split()).startswith(b'{"format":"sememekitwordclusters"')
+
+
+def _is_figure(head: bytes) -> bool:
+    return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
+
+
+FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
+PAGE: Final = Kind("a page that sememekit wrote", _is_page)
+TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", _is_texts)
+GRAPH: Final = Kind("a sememe graph", _is_graph)
+CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_clusters)
+
+
+def check_output(path: Path | str, kind: Kind) -> None:
+    """Refuse an output that would replace anything but an empty file or an earlier file of its own kind.
+
+    Raises:
+        ConfigError: no name, a folder, a device, or a file of another kind.
+    """
+    path = Path(path)
+    if not path.name:
+        raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
+    if not path.exists():
+        return
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise ConfigError(f"cannot write to {path}: it is {what}; give the name of a file")
+    with path.open("rb") as stream:
+        head = stream.read(4096)
+    if head and not kind.begins(head):
+        raise ConfigError(
+            f"{path} is there already and is not {kind.name}, so it is not replaced; give another name, or delete it first"
+        )
+
+
+def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
+    """Write what a command was asked for, whole or not at all; see :func:`check_output` for what it replaces.
+
+    A link is followed. What killed processes left beside the file is removed.
+
+    Raises:
+        ConfigError: as ``check_output``.
+        OSError: it cannot be written; what was there stays as it was.
+    """
+    check_output(path, kind)
+    target = Path(path).resolve()
+    remove_leftovers(target.parent, f".{target.name}.", ".writing")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")
+    try:
+        write_bytes(temporary, content)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if error.filename == str(temporary):
+            error.filename, error.filename2 = str(path), None
+        raise
+    sync_folder(target.parent)

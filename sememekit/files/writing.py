@@ -1,0 +1,109 @@
+"""Files and folders that appear whole or not at all, also under a kill in the middle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside ``folder`` durable, where the system lets a folder be opened; Windows does not."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on the disk.
+
+    Raises:
+        OSError: it cannot be written; it names the file, also where the disk is full.
+    """
+    with naming(path), path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Inside, an error of the system that names no file names ``path``: a full disk is met while writing, not on opening."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file in one step: a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.writing")
+    write_bytes(temporary, content)
+    os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def to_json(value: Any) -> bytes:
+    """Readable JSON in UTF-8 with sorted keys and a final newline."""
+    return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> None:
+    """Write a folder of files with a manifest of their SHA-256, whole or not at all.
+
+    The files go to a hidden folder beside it, reach the disk, and one rename makes them visible. What a killed process of
+    the same number left there is removed first: in a container every process may have the same.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
+    if temporary.exists():
+        shutil.rmtree(temporary)
+    temporary.mkdir()
+    hashes = {}
+    for name, content in contents.items():
+        write_bytes(temporary / name, content)
+        hashes[name] = hashlib.sha256(content).hexdigest()
+    write_bytes(temporary / manifest, to_json(hashes))
+    sync_folder(temporary)
+    os.rename(temporary, folder)
+    sync_folder(folder.parent)
+
+
+def remove_leftovers(folder: Path, before: str, after: str) -> None:
+    """Remove files and folders called ``before`` NUMBER ``after`` whose number is of no living process of this machine.
+
+    What cannot be removed stays: it is only in the way of nobody.
+    """
+    with suppress(OSError):
+        for entry in list(folder.iterdir()):
+            number = entry.name.removeprefix(before).removesuffix(after)
+            named = entry.name == f"{before}{number}{after}" and number.isascii() and number.isdigit() and len(number) < 12
+            if named and (int(number) == os.getpid() or not _lives(int(number))):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+
+
+def _lives(number: int) -> bool:
+    if os.name == "nt":
+        return True  # there, asking would end the process
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,98 @@
+"""Word vectors of a file, as what a model of labels begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sememekit.config import Record
+from sememekit.errors import DataError
+from sememekit.text.vectors import read_vectors
+from sememekit.text.vocabulary import Vocabulary
+
+
+class VectorCoverage(Record):
+    """How much of a text has a vector in the file that a model of labels began with.
+
+    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
+
+    Attributes:
+        split: which text.
+        file: as the run names it.
+        words, words_with_vector: different words of the split.
+        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
+        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
+    """
+
+    split: str
+    file: str
+    words: int
+    words_with_vector: int
+    tokens: int
+    tokens_with_vector: int
+    outside: str
+
+    def sentence(self) -> str:
+        """For a person."""
+        others = {
+            "random": "the others have random ones",
+            "unknown": "the others are read as <unk>",
+            "drop": "the others are left out of the texts",
+        }
+        tokens, words = self.tokens_with_vector, self.words_with_vector
+        return (
+            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
+        )
+
+
+def vector_coverage(
+    counts: NDArray[np.integer], has_vector: NDArray[np.bool_], *, split: str, file: str, outside: str
+) -> VectorCoverage:
+    """The coverage of a split in which each word occurs ``counts`` (V,) times."""
+    return VectorCoverage(
+        split=split,
+        file=file,
+        words=int((counts > 0).sum()),
+        words_with_vector=int((counts[has_vector] > 0).sum()),
+        tokens=int(counts.sum()),
+        tokens_with_vector=int(counts[has_vector].sum()),
+        outside=outside,
+    )
+
+
+def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding) -> Tensor:
+    """Put the vectors of a file into an embedding whose rows have standard deviation 0.1.
+
+    A word outside the file keeps its own draw, scaled to the spread of the file's numbers.
+
+    Returns:
+        (V,) which words the file has.
+
+    Raises:
+        DataError: the file cannot be used, has vectors of another size, or knows no word of the vocabulary.
+    """
+    if not Path(file).is_file():
+        raise DataError(f"{file}: no such file; say where the word vectors are with --vectors FILE")
+    found, size = read_vectors(Path(file), words=vocabulary), embedding.embedding_dim
+    if found.size != size:
+        raise DataError(
+            f"{file}: vectors of {found.size} numbers, where task.embedding_size is {size}; "
+            f"add --set task.embedding_size={found.size}, or give other vectors"
+        )
+    if not found.words:
+        raise DataError(
+            f"{file}: has none of the {len(vocabulary):,} words of the vocabulary; "
+            "is it of another language, or cased where the text is not?"
+        )
+    ids = torch.from_numpy(vocabulary.encode(found.words))
+    known = torch.zeros(len(vocabulary), dtype=torch.bool)
+    known[ids] = True
+    with torch.no_grad():
+        embedding.weight *= float(found.matrix.std()) / 0.1
+        embedding.weight[ids] = torch.from_numpy(found.matrix)
+    return known

@@ -1,0 +1,129 @@
+"""What the validation of an epoch decides: the best weights, the learning rate, averaging, and whether the run ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sememekit.tasks.base import Headline, worse_than_before
+from sememekit.training.progress import Ending, Progress
+from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What follows from an epoch.
+
+    Attributes:
+        best: whether its weights are the best so far.
+        rate_cut: whether the rate was cut.
+        averaging_begins: whether weights are averaged from now on.
+        stuck: why the run has to end with an error, or an empty string.
+    """
+
+    best: bool
+    rate_cut: bool
+    averaging_begins: bool
+    stuck: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The rules by which an epoch moves ``Progress`` on.
+
+    Attributes:
+        schedule, optimizer, run: the settings.
+        headline: the metric that decides.
+        baseline: its value for a model that knows frequencies only.
+    """
+
+    schedule: ScheduleSettings
+    optimizer: OptimizerSettings
+    run: RunSettings
+    headline: Headline
+    baseline: float
+
+    def judge(self, progress: Progress, value: float) -> Verdict:
+        """Take in the validation ``value`` of the epoch at hand; the decay of the rate comes after the epoch is reported."""
+        schedule, headline = self.schedule, self.headline
+        best = headline.improves(value, progress.best)
+        improved = headline.improves(value, progress.best, schedule.threshold)
+        if best:
+            progress.best, progress.best_epoch = value, progress.epoch
+        progress.since_best = 0 if improved else progress.since_best + 1
+        cut = not improved and progress.epoch > schedule.grace and schedule.factor < 1.0
+        if cut:
+            progress.rate *= schedule.factor
+        begins = (
+            self.optimizer.averaging == "triggered"
+            and not progress.averaging
+            and worse_than_before(headline, value, progress.history, self.optimizer.trigger)
+        )
+        progress.averaging = progress.averaging or begins
+        window = schedule.stop_non_monotone
+        worse = bool(window) and worse_than_before(headline, value, progress.history, window)
+        progress.history.append(value)
+        stuck = self._stall(progress, value)
+        over_fits = bool(stuck) and self._over_fits(progress)
+        if progress.epoch >= schedule.epochs:
+            progress.finished = Ending.EPOCHS
+        elif schedule.stop_after and progress.since_best >= schedule.stop_after:
+            progress.finished = Ending.PATIENCE
+        elif cut and progress.rate < schedule.minimum_rate:
+            progress.finished = Ending.RATE
+        elif worse:
+            progress.finished = Ending.NON_MONOTONE
+        elif over_fits:
+            progress.finished = Ending.OVER_FITS
+        return Verdict(best, cut, begins, "" if over_fits else stuck)
+
+    def _over_fits(self, progress: Progress) -> bool:
+        """Whether a run that seems stuck has learnt its training text, and validation was better before."""
+        nats = progress.nats / progress.count
+        goal = math.log(self.baseline) if self.headline.name == "perplexity" else progress.first_nats
+        return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
+
+    def _stall(self, progress: Progress, value: float) -> str:
+        """Why a run has to end whose validation never left the model behind that knows frequencies only; or nothing."""
+        run = self.run
+        if not run.stall_epochs or progress.stalled < 0:
+            return ""
+        if self.headline.lower_is_better:
+            share = value / self.baseline
+        else:
+            share = self.baseline / value if value else math.inf
+        if share < run.stall_ratio:
+            progress.stalled = -1
+            return ""
+        progress.stalled += 1
+        if progress.stalled < run.stall_epochs:
+            return ""
+        began = self.optimizer.learning_rate
+        if progress.rate < began:
+            rate = (
+                f"the rate was cut from {began:g} to {progress.rate:g} meanwhile: start again with another one "
+                f"(--set optimizer.learning_rate={began * 4:g}), hold it at first (--set schedule.grace={progress.epoch})"
+            )
+        else:
+            rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
+        return (
+            f"training is stuck: after {progress.epoch} epochs validation {self.headline.name} is {value:.4g}, and a "
+            f"model that knows frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled word by "
+            f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
+        )
+
+
+def reopen(progress: Progress, schedule: ScheduleSettings, run: RunSettings) -> None:
+    """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
+    match progress.finished:
+        case Ending.EPOCHS:
+            goes_on = progress.epoch < schedule.epochs
+        case Ending.PATIENCE:
+            goes_on = not schedule.stop_after or progress.since_best < schedule.stop_after
+        case Ending.OVER_FITS:
+            goes_on = not run.stall_epochs or progress.stalled < run.stall_epochs
+        case _:
+            goes_on = False
+    if goes_on:
+        progress.finished = None
+        progress.epoch += 1

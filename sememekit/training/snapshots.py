@@ -1,0 +1,173 @@
+"""Snapshots of a run: folders of weights and of the state of training, written whole or not at all.
+
+Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading. Which
+snapshot is the last and which the best, the run folder says (``training/checkpoint.py``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import safetensors
+import safetensors.torch
+from torch import Tensor, nn
+
+from sememekit.errors import CheckpointError
+from sememekit.files import read_object, to_json, write_folder
+from sememekit.training.state_tree import flatten, unflatten
+
+NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
+_HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
+_MANIFEST: Final = "manifest.json"
+_PARTS: Final = ("weights.safetensors", "trainer.safetensors", "trainer.json")
+_AGAIN: Final = "copy it again from where it came from, or evaluate the other snapshot (--which best, --which last)"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where a run stood.
+
+    Attributes:
+        name: such as "step-00000123".
+        weights: parameters and persistent buffers by name; shared ones under each of their names.
+        trainer: everything else that resuming needs, as ``Trainer.state`` gave it; empty when only weights were asked for.
+    """
+
+    name: str
+    weights: dict[str, Tensor]
+    trainer: dict[str, Any]
+
+
+def step_of(name: str) -> int:
+    """The optimiser steps behind the snapshot ``name``."""
+    return int(name.removeprefix("step-").split(".")[0])
+
+
+def snapshots_in(checkpoints: Path) -> list[str]:
+    """All snapshots that lie in a folder, the oldest first."""
+    there = [entry.name for entry in checkpoints.iterdir() if entry.is_dir() and NAME.fullmatch(entry.name)]
+    return sorted(there, key=lambda name: (step_of(name), int(f"{name}.0".split(".")[1])))
+
+
+def whole_snapshots(checkpoints: Path) -> list[str]:
+    """Those that can be read, the oldest first."""
+    whole = []
+    for name in snapshots_in(checkpoints):
+        with suppress(CheckpointError):
+            read_snapshot(checkpoints / name, with_trainer=True)
+            whole.append(name)
+    return whole
+
+
+def free_name(checkpoints: Path, step: int) -> str:
+    """A name for a snapshot of ``step``: a fresh one where the same step was written before (a signal right after an epoch)."""
+    name, number = f"step-{step:08d}", 0
+    while (checkpoints / (free := f"{name}.{number}" if number else name)).exists():
+        number += 1
+    return free
+
+
+def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any]) -> None:
+    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it."""
+    weights, aliases = _split_shared(model.state_dict())
+    tensors: dict[str, Tensor] = {}
+    plain = flatten(dict(trainer), tensors, "trainer")
+    contents = {
+        "weights.safetensors": safetensors.torch.save(weights, metadata={"format": "pt"}),
+        "trainer.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
+        "trainer.json": to_json({"aliases": aliases, "state": plain}),
+    }
+    write_folder(folder, contents, _MANIFEST)
+
+
+def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
+    """Remove snapshots, and what killed processes left of such work under hidden names. Links are left alone."""
+    for name in names:
+        folder = checkpoints / name
+        if folder.is_dir() and not folder.is_symlink():
+            hidden = folder.with_name(f".{name}.stale")
+            if hidden.exists():
+                shutil.rmtree(hidden)
+            folder.rename(hidden)
+    for entry in list(checkpoints.iterdir()):
+        if _HIDDEN.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+
+
+def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
+    """Read a snapshot and compare every file with its manifest.
+
+    Raises:
+        CheckpointError: it is torn.
+    """
+    manifest = read_json(folder / _MANIFEST)
+    if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
+        raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
+    contents = {}
+    for file, expected in manifest.items():
+        if not with_trainer and file == "trainer.safetensors":
+            continue
+        try:
+            contents[file] = (folder / file).read_bytes()
+        except FileNotFoundError:
+            raise CheckpointError(f"{folder / file} is missing; the checkpoint is torn; {_AGAIN}") from None
+        except OSError as error:
+            raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error})") from None
+        if hashlib.sha256(contents[file]).hexdigest() != expected:
+            raise CheckpointError(
+                f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; {_AGAIN}"
+            )
+    weights = _read_tensors(folder, "weights.safetensors", contents)
+    tensors = _read_tensors(folder, "trainer.safetensors", contents) if with_trainer else {}
+    try:
+        document = json.loads(contents["trainer.json"])
+        for alias, original in document["aliases"].items():
+            weights[alias] = weights[original]
+        trainer = unflatten(document["state"], tensors) if with_trainer else {}
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r})") from None
+    return Snapshot(folder.name, weights, trainer)
+
+
+def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors stored once, and alias -> name for further names of the same memory."""
+    first: dict[tuple[int, tuple[int, ...]], str] = {}
+    weights, aliases = {}, {}
+    for name, tensor in state.items():
+        key = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and key in first:
+            aliases[name] = first[key]
+        else:
+            first[key] = name
+            weights[name] = tensor.detach().cpu().contiguous()
+    return weights, aliases
+
+
+def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dict[str, Tensor]:
+    """Tensors of a safetensors file. Nothing in it is ever executed."""
+    if name not in contents:
+        raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is torn")
+    try:
+        return safetensors.torch.load(contents[name])
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
+        raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error})") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of a run folder.
+
+    Raises:
+        CheckpointError: it is missing or torn.
+    """
+    if not path.exists():
+        raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
+    torn = "; the run folder is torn; copy it again from where it came from"
+    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))
