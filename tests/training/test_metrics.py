@@ -54,7 +54,16 @@ def test_what_a_power_cut_leaves_is_passed_over_and_said(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "changes",
-    [{"step": 1.0}, {"step": True}, {"step": None}, {"kind": 3}, {"epoch": "1"}, {"epoch": True}, {"best": 1}],
+    [
+        {"step": 1.0},
+        {"step": True},
+        {"step": None},
+        {"kind": 3},
+        {"epoch": "1"},
+        {"epoch": True},
+        {"best": 1},
+        {"valid": {"a": "b"}},
+    ],
 )
 def test_a_value_of_another_kind_is_refused_by_its_line(tmp_path: Path, changes: dict[str, Any]) -> None:
     path = lines(tmp_path / "metrics.jsonl", example(EpochReport), example(EpochReport, **changes))
