@@ -306,10 +306,10 @@ class LabelPredictor(Task):
 P = TypeVar("P", bound=Task)
 
 _OTHER_COMMANDS: Final[dict[Kind, str]] = {
-    "words": "'sememekit score' and 'sememekit generate'",
-    "sentences": "'sememekit evaluate-ppl'",
-    "labels": "'sememekit predict'",
-    "texts": "'sememekit generate'",
+    "words": "'sememekit score RUN', 'sememekit generate RUN' and ",
+    "sentences": "'sememekit evaluate-ppl RUN' and ",
+    "labels": "'sememekit predict RUN' and ",
+    "texts": "'sememekit generate RUN' and ",
 }
 """What there is for a run of a kind, for messages."""
 
@@ -326,9 +326,9 @@ def require(task: Task, kind: type[P], command: str) -> P:
         ConfigError: where it does not, naming ``command``, how to train such a model, and what there is for this one.
     """
     if not declares(task, kind):
-        others = "; ".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds) or "'sememekit eval'"
+        others = "".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds)
         raise ConfigError(
             f"{command} needs {kind.summary}, and this run is a {type(task).__name__}; train one with "
-            f"'sememekit train --task {kind.trained_by}', or see {others} for this one"
+            f"'sememekit train --task {kind.trained_by}', or see {others}'sememekit eval RUN' for this one"
         )
     return task
