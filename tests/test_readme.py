@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import sememekit
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
@@ -99,3 +101,8 @@ def test_lines_fit_a_window(page: str) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     long = [line for line in lines if len(line) > 130 and not line.startswith("|") and "](" not in line]
     assert not long, f"{page}: {long}"
+
+
+def test_the_python_page_names_what_the_package_exports() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert [name for name in sememekit.__all__ if f"`{name}`" not in page] == []

@@ -117,7 +117,8 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/output-layers.md", "sememekit train --decoder sdlm"): Adapted(
         f"{SMALL} {RATE}", put={"decoder.samples=1000": "decoder.samples=10"}
     ),
-    ("docs/python.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/python.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/python.md", "sememekit train --task nli"): Adapted(f"{LABELS} --set task.embedding_size=8"),
     ("docs/reproducing.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/training.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
@@ -226,6 +227,8 @@ def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path) -> None:
         names: dict[str, object] = {}
         for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
             exec(compile(code, page, "exec"), names)  # the page's own code
+        assert names["nats"] > 0
+        assert names["probabilities"].shape == (1, 3)
         assert names["loss"] < math.log(len(names["words"])) + 1.0  # type: ignore[operator, arg-type]
 
 

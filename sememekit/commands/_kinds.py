@@ -11,7 +11,7 @@ from sememekit.errors import ConfigError
 if TYPE_CHECKING:
     from sememekit.tasks.base import Kind
 
-_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "texts": "--input"}
+_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input"}
 """How options are typed whose parameter has another name."""
 
 
@@ -40,7 +40,7 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
         command: its name.
         run: the run folder.
         ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
-        options: every option that not all ways take; None and False were not typed.
+        options: the ``locals()`` of the command; of those options that not all ways take, None and False were not typed.
 
     Raises:
         CheckpointError: no run.
@@ -50,14 +50,14 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
 
     kinds = Run.open(run).kinds
     way = next((way for way in ways if way.kind in kinds), ways[-1])
-    typed = {name: value for name, value in options.items() if value is not None and value is not False}
+    special = frozenset[str]().union(*(way.options for way in ways))
+    typed = {name: value for name, value in options.items() if name in special and value is not None and value is not False}
     for name in typed:
         if name not in way.options:
             takers = " or ".join(other.model for other in ways if name in other.options)
             flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-            raise ConfigError(
-                f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {way.instead or 'leave it out'}"
-            )
+            advice = "put the whole text into quotes" if name == "other" else way.instead or "leave it out"
+            raise ConfigError(f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {advice}")
     return way, typed
 
 

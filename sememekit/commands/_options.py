@@ -22,6 +22,11 @@ ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 
 
+def variant(flag: str, help_text: str, *tables: str) -> Any:
+    """An option that takes the name of a variant, which the shell completes; ``tables`` as of ``names_of``."""
+    return typer.Option(flag, help=help_text, autocompletion=names_of(*tables))
+
+
 def names_of(*tables: str) -> Callable[[str], list[str]]:
     """A function that completes the names of tables of variants, each given as ``room:TABLE``; no variant is imported."""
 
@@ -60,7 +65,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 TrustCode = Annotated[
     bool, typer.Option("--trust-code", help="Load code that RUN or other folders name; only where you trust their maker.")
 ]
-"""Read in ``_program.py``; a name that is typed on the command line is trusted without it."""
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.", show_default=False)]

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from sememekit import __version__
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
-from sememekit.commands._options import example
+from sememekit.commands._options import Debug, TrustCode, example
 from sememekit.commands._render import say, shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning
@@ -50,6 +50,12 @@ PANELS: Final = {
     "attack": "Attack",
 }
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
+
+TRUSTING: Final = frozenset(
+    {"preprocess", "segment", "train", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
+    | {"explain", "analyze", "clusters"}
+)
+"""Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
@@ -131,6 +137,7 @@ class _Subcommands(Mapping[str, Any]):
                 app.command(name, epilog=example(*module.EXAMPLES), rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 self._made[name].former = getattr(module, "FORMER", {})
+            _add_options(self._made[name], trusting=name in TRUSTING)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -138,6 +145,22 @@ class _Subcommands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(PANELS)
+
+
+def _add_options(command: Any, *, trusting: bool) -> None:
+    """Give a command, or all of a group, the options that are read here and not by it."""
+    for inner in getattr(command, "commands", {}).values():
+        _add_options(inner, trusting=trusting)
+    if not hasattr(command, "commands"):
+        app = typer.Typer(add_completion=False)
+        app.command()(_read_here)
+        for option in typer.main.get_command(app).params[0 if trusting else 1 :]:
+            option.expose_value = False
+            command.params.append(option)
+
+
+def _read_here(trust_code: TrustCode = False, debug: Debug = False) -> None:
+    """Only its options are used."""
 
 
 class _Sememekit(Program):
@@ -229,7 +252,7 @@ def _complain(message: str, code: int, debug: bool) -> int:
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    message = error.format_message().replace("Value error, ", "")
+    message = error.format_message().replace("Value error, ", "").removeprefix("Invalid value: ")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "sememekit"
     former = getattr(context.command, "former", {}) if context is not None else {}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands._kinds import Way, choose
 from sememekit.commands._options import (
-    Debug,
     Device,
     EvaluationData,
     Figure,
@@ -18,10 +17,14 @@ from sememekit.commands._options import (
     Run,
     Seed,
     Split,
-    TrustCode,
     Which,
 )
-from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
+from sememekit.commands._render import print_table, progress_bars, say
+from sememekit.commands._results import Result, check_outputs, give_out
+
+if TYPE_CHECKING:
+    from sememekit.analysis.analyze import Analysis
+    from sememekit.analysis.analyze_labels import LabelAnalysis
 
 EXAMPLES = ("sememekit analyze runs/softmax runs/mos --out analysis.html", "sememekit analyze runs/nli")
 
@@ -54,45 +57,33 @@ def command(
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Rank of the log-probabilities, spread of the predictions, and where two models differ.
 
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
     away one at a time in --contexts examples (200 unless given).
     """
-    options: dict[str, Any] = {"memory": memory, "cases": cases, "contexts": contexts, "top": top, "figure": figure}
-    way, typed = choose("analyze", run, WAYS, options)
-    way.call(
-        run, out, other=other, split=split, data=data, which=which, seed=seed, device=device, json=json, quiet=quiet, **typed
-    )
-
-
-def _words(run: Path, out: Path | None, *, json: bool, quiet: bool, figure: Path | None = None, **options: Any) -> None:
-    """Ranks and spread of log-probabilities, on stdout and as a page."""
-    from sememekit.analysis.analyze import analyze
-    from sememekit.files import PAGE, check_output
-    from sememekit.reports.analysis import COLUMNS, charts, rows, write_analysis_page
-    from sememekit.reports.analysis import remark as which_text
-    from sememekit.reports.charts import check_figure, write_figure
-
-    if out is not None:
-        check_output(out, PAGE)
-    if figure is not None:
-        check_figure(figure)
+    check_outputs(out, figure)
+    way, typed = choose("analyze", run, WAYS, locals())
     with progress_bars(quiet) as show:
-        report = analyze(run, progress=show, **options)
-    if out is not None:
-        write_analysis_page(report, out)
-        remark(f"page: {out}", quiet)
-    if figure is not None:
-        write_figure(charts(report), figure)
-        remark(f"figure: {figure}", quiet)
-    if json:
-        print_json(report)
-        return
-    print_table(which_text(report), COLUMNS, rows(report), numeric=2)
+        result = way.call(
+            run, other=other, split=split, data=data, which=which, seed=seed, device=device, progress=show, **typed
+        )
+    give_out(result, out, figure, json=json, quiet=quiet)
+
+
+def _words(run: Path, *, figure: Path | None = None, **options: Any) -> Result:
+    from sememekit.analysis.analyze import analyze
+    from sememekit.reports.analysis import charts, write_analysis_page
+
+    return Result(analyze(run, **options), write_analysis_page, _print_words, charts)
+
+
+def _print_words(report: Analysis) -> None:
+    """Ranks and spread of log-probabilities, and where two models differ."""
+    from sememekit.reports.analysis import COLUMNS, remark, rows
+
+    print_table(remark(report), COLUMNS, rows(report), numeric=2)
     if report.comparison is not None:
         names = [run.run for run in report.runs]
         say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
@@ -106,19 +97,17 @@ def _words(run: Path, out: Path | None, *, json: bool, quiet: bool, figure: Path
     say(f"\nsignature: {report.signature}")
 
 
-def _labels(run: Path, out: Path | None, *, json: bool, quiet: bool, **options: Any) -> None:
-    """Accuracy by kinds of examples, and what moves decisions, on stdout and as a page."""
+def _labels(run: Path, **options: Any) -> Result:
     from sememekit.analysis.analyze_labels import analyze_labels
-    from sememekit.reports.labels import overview, remarks, tables, write_label_page
+    from sememekit.reports.labels import write_label_page
 
-    with progress_bars(quiet) as show:
-        report = analyze_labels(run, progress=show, **options)
-    if out is not None:
-        write_label_page(report, out)
-        remark(f"page: {out}", quiet)
-    if json:
-        print_json(report)
-        return
+    return Result(analyze_labels(run, **options), write_label_page, _print_labels)
+
+
+def _print_labels(report: LabelAnalysis) -> None:
+    """Accuracy by kinds of examples, and what moves decisions."""
+    from sememekit.reports.labels import overview, remarks, tables
+
     for number, found in enumerate((None, *report.runs)):
         if number and len(report.runs) > 1:
             say(f"\n{report.runs[number - 1].run}\n")

@@ -12,7 +12,6 @@ import typer
 from sememekit import __version__
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
-    Debug,
     Device,
     Json,
     Overrides,
@@ -22,7 +21,7 @@ from sememekit.commands._options import (
     TrustCode,
     Which,
     WhichName,
-    names_of,
+    variant,
 )
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
@@ -63,25 +62,12 @@ def command(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.", show_default=False)] = None,
     recipe: Recipe = None,
-    goal: Annotated[
-        str | None,
-        typer.Option("--goal", help="untargeted or targeted.", autocompletion=names_of("attack.plan:GOALS")),
-    ] = None,
+    goal: Annotated[str | None, variant("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
     search: Annotated[
-        str | None,
-        typer.Option(
-            "--search",
-            help="genetic, pso, greedy, beam, random, exhaustive.",
-            autocompletion=names_of("attack.searches:SEARCHES"),
-        ),
+        str | None, variant("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
     ] = None,
     candidates: Annotated[
-        str | None,
-        typer.Option(
-            "--candidates",
-            help="sememe, embedding, wordnet or table.",
-            autocompletion=names_of("attack.candidates:CANDIDATES"),
-        ),
+        str | None, variant("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
     ] = None,
     sources: Annotated[
         list[str] | None,
@@ -125,7 +111,6 @@ def command(
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Try to fool a classifier by exchanging words; success, queries and changes with intervals.
 

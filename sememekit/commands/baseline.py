@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Json, Split, Texts
+from sememekit.commands._options import Json, Split, Texts
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
 
@@ -30,7 +30,6 @@ def command(
     ] = None,
     texts: Texts = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Score the beginning of each source as if it were a headline: what every model has to beat."""
     report = baseline(data, split=split, lead=lead, rouge_by=rouge or (), texts=texts)

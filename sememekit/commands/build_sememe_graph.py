@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Debug, Json, Quiet, Seed, Side, Sources
+from sememekit.commands._options import Json, Quiet, Seed, Side, Sources
 from sememekit.commands._render import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError
 
@@ -42,7 +42,6 @@ def command(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Give each word of the data its senses and their sememes, and say how many words have none."""
     if not sources:

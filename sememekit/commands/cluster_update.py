@@ -12,7 +12,6 @@ import typer
 
 from sememekit.commands._exit import STOPPED
 from sememekit.commands._options import (
-    Debug,
     Device,
     Dtype,
     EvaluationData,
@@ -20,7 +19,6 @@ from sememekit.commands._options import (
     Quiet,
     Run,
     Split,
-    TrustCode,
     Which,
     WhichName,
 )
@@ -39,6 +37,7 @@ EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 
 def command(
     run: Run,
+    which: Which = "best",
     epochs: Annotated[int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters held.")] = 0,
     running_passes: Annotated[
         int,
@@ -50,13 +49,10 @@ def command(
     ] = None,
     split: Split = "valid",
     data: EvaluationData = None,
-    which: Which = "best",
     device: Device = "auto",
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 

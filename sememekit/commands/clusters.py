@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Json, Quiet, Run, TrustCode, Which
+from sememekit.commands._options import Json, Quiet, Run, Which
 from sememekit.commands._render import print_json, print_table, remark
 
 EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
@@ -24,8 +24,6 @@ def command(
     which: Which = "best",
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Which words a model keeps in one cluster."""
     from sememekit.analysis.clusters import clusters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Json, Seed
+from sememekit.commands._options import Json, Seed
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError
 
@@ -23,7 +23,6 @@ def command(
     by: Annotated[str, typer.Option("--by", help="gigaword, duc, lcsts-characters, lcsts-words or bleu.", show_default=False)],
     seed: Seed = 0,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Compare the texts of two systems for the same sources: differences with paired 95 % intervals."""
     report = compare(first, second, by, seed=seed)

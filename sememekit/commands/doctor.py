@@ -5,12 +5,13 @@ from __future__ import annotations
 import locale
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
 import warnings
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +20,7 @@ import typer
 from pydantic import BaseModel, ConfigDict
 
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Debug, Json
+from sememekit.commands._options import Json
 from sememekit.commands._render import print_json, result_console, shown
 from sememekit.errors import SememekitError
 
@@ -56,7 +57,6 @@ class DoctorReport(BaseModel):
 def command(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Is this machine ready? Each line that is not ok names the command that mends it."""
     report = doctor(folder)
@@ -98,8 +98,13 @@ def _python() -> Check:
 
 
 def _required_packages() -> list[Check]:
-    names = ("torch", "numpy", "pydantic", "typer", "rich", "jieba", "daachorse", "sentencepiece", "safetensors")
-    return [_package(name, "fail", REINSTALL) for name in (*names, "rouge-score", "sacrebleu")]
+    """What the installation says that it needs."""
+    try:
+        needed = requires("sememekit") or ()
+    except PackageNotFoundError:
+        return [Check(name="sememekit", status="fail", detail="not installed", fix=REINSTALL)]
+    names = [re.match(r"[\w.-]+", line) for line in needed if "extra ==" not in line]
+    return [_package(name[0], "fail", REINSTALL) for name in names if name is not None]
 
 
 def _optional_packages() -> list[Check]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import refuse
+from sememekit.commands._kinds import Way, choose, refuse
 from sememekit.commands._options import (
-    Debug,
     Decode,
     Device,
     Dtype,
@@ -20,7 +20,6 @@ from sememekit.commands._options import (
     SearchOverrides,
     SplitIfGiven,
     Texts,
-    TrustCode,
     Which,
     given,
 )
@@ -59,27 +58,40 @@ def command(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Whatever the metrics of the task are, by their usual names."""
-    if segmentation is not None:
-        from sememekit.analysis.segmentation import evaluate_segmentation
+    way, typed = choose("eval", run, WAYS, locals())
+    with progress_bars(quiet or json) as show:
+        report, print_report = way.call(
+            run, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
+        )
+    print_json(report) if json else print_report(report)
 
-        others = {"split": split, "data": data, "dtype": dtype, "texts": texts, "set": overrides}
-        refuse(others, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
-        options = given(words=words, lexicon=lexicon, decoding=decode)
-        with progress_bars(quiet or json) as show:
-            judged = evaluate_segmentation(run, segmentation, progress=show, which=which, device=device, **options)
-        print_json(judged) if json else _print_segmentation(judged)
-        return
+
+def _metrics(run: Path, **options: Any) -> tuple[Any, Callable[[Any], None]]:
     from sememekit.analysis.evaluate import evaluate
 
-    refuse({"words": words, "lexicon": lexicon, "decode": decode}, "only together with --segmentation GOLD")
-    options = given(split=split, data=data, dtype=dtype, overrides=overrides, texts=texts)
-    with progress_bars(quiet) as show:
-        report = evaluate(run, progress=show, which=which, device=device, **options)
-    print_json(report) if json else _print_metrics(report)
+    return evaluate(run, **options), _print_metrics
+
+
+def _lattice(
+    run: Path,
+    *,
+    segmentation: Path | None = None,
+    words: Path | None = None,
+    lexicon: str | None = None,
+    decode: str | None = None,
+    **options: Any,
+) -> tuple[Any, Callable[[Any], None]]:
+    if segmentation is None:
+        refuse({"words": words, "lexicon": lexicon, "decode": decode}, "only together with --segmentation GOLD")
+        return _metrics(run, **options)
+    from sememekit.analysis.segmentation import evaluate_segmentation
+
+    others = {name: options.get(name) for name in ("split", "data", "dtype")}
+    refuse(others, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
+    chosen = given(words=words, lexicon=lexicon, decoding=decode)
+    return evaluate_segmentation(run, segmentation, **chosen, **options), _print_segmentation
 
 
 def _print_metrics(report: MetricsReport) -> None:
@@ -132,3 +144,11 @@ def _print_segmentation(report: SegmentationReport) -> None:
     title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal})"
     print_table(title, [*columns, "recall of new words"] if with_new else columns, rows)
     say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; intervals: bootstrap over sentences")
+
+
+WAYS = (
+    Way("texts", "a model of headlines or dialogue", frozenset({"overrides", "texts"}), _metrics),
+    Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "decode"}), _lattice),
+    Way("labels", "a classifier", frozenset(), _metrics),
+    Way("words", "a model that writes no texts", frozenset(), _metrics),
+)

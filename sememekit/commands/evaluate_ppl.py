@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Device, Dtype, EvaluationData, Json, Quiet, Run, Split, TrustCode, Which
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 
 if TYPE_CHECKING:
@@ -81,8 +81,6 @@ def command(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Perplexity under the one protocol of docs/perplexity.md, with its signature.
 

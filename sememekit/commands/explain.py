@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ from sememekit.commands._kinds import Way, choose, refuse
 from sememekit.commands._options import (
     Apart,
     DataLexicon,
-    Debug,
     Device,
     EvaluationData,
     Figure,
@@ -21,13 +19,10 @@ from sememekit.commands._options import (
     Quiet,
     Run,
     SplitIfGiven,
-    TrustCode,
     Which,
 )
-from sememekit.commands._render import print_json, progress_bars, remark
-
-Explained = tuple[Any, Callable[[Any, Path], None], Callable[[Any], None]]
-"""The report, what makes a page of it, and what prints it."""
+from sememekit.commands._render import progress_bars
+from sememekit.commands._results import Result, check_outputs, give_out
 
 EXAMPLES = (
     'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
@@ -65,8 +60,6 @@ def command(
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Why the model expects these words: senses with their share of each word, sememes with their gates.
 
@@ -75,62 +68,47 @@ def command(
     --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
     (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
     """
-    from sememekit.files import PAGE, check_output
-
-    if html is not None:
-        check_output(html, PAGE)
-    options: dict[str, Any] = {"top": top, "label": label, "top_sememes": top_sememes, "apart": apart, "lexicon": lexicon}
-    options |= {"other": other, "embeddings": embeddings, "split": split, "data": data, "figure": figure}
-    way, typed = choose("explain", run, WAYS, options)
-    explained: Explained = way.call(run, context, quiet=quiet, which=which, device=device, **typed)
-    result, write_page, show = explained
-    if html is not None:
-        write_page(result, html)
-        remark(f"page: {html}", quiet)
-    print_json(result) if json else show(result)
+    check_outputs(html, figure)
+    way, typed = choose("explain", run, WAYS, locals())
+    result = way.call(run, context, quiet=quiet, which=which, device=device, **typed)
+    give_out(result, html, figure, json=json, quiet=quiet)
 
 
-def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Explained:
+def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_label import explain_label
     from sememekit.commands._explain_label import print_label
     from sememekit.reports.label_explanation import write_page
 
-    return explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label
+    return Result(explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label)
 
 
-def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Explained:
+def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_writing import explain_writing
     from sememekit.commands._explain_text import print_text
-    from sememekit.reports.charts import check_figure, write_figure
     from sememekit.reports.written_explanation import charts, write_page
 
-    if figure is not None:
-        check_figure(figure)
-    explanation = explain_writing(run, text, **options)
-    if figure is not None:
-        write_figure(charts(explanation), figure)
-        remark(f"figure: {figure}", quiet)
-    return explanation, write_page, print_text
+    return Result(explain_writing(run, text, **options), write_page, print_text, charts)
 
 
-def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Explained:
+def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
     from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
     from sememekit.commands._explain_lattice import print_embeddings, print_lattice
     from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 
     if embeddings:
         with progress_bars(quiet) as show:
-            return explain_embeddings(run, text.split(), progress=show, **options), write_embeddings_page, print_embeddings
+            uses = explain_embeddings(run, text.split(), progress=show, **options)
+        return Result(uses, write_embeddings_page, print_embeddings)
     refuse({name: options.get(name) for name in ("split", "data")}, "only together with --embeddings")
-    return explain_lattice(run, text, **options), write_lattice_page, print_lattice
+    return Result(explain_lattice(run, text, **options), write_lattice_page, print_lattice)
 
 
-def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Explained:
+def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.analysis.explain import explain
     from sememekit.commands._explain_words import print_words
     from sememekit.reports.explanation import write_page
 
-    return explain(run, text, **options), write_page, print_words
+    return Result(explain(run, text, **options), write_page, print_words)
 
 
 WAYS = (

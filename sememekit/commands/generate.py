@@ -12,7 +12,6 @@ from sememekit.commands._lines import lines_of
 from sememekit.commands._options import (
     Apart,
     DataLexicon,
-    Debug,
     Device,
     ErrorPolicy,
     ErrorsIfGiven,
@@ -20,7 +19,6 @@ from sememekit.commands._options import (
     Run,
     SearchOverrides,
     SeedIfGiven,
-    TrustCode,
     Which,
 )
 from sememekit.commands._render import print_json, say
@@ -41,7 +39,7 @@ def command(
     ] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw among so many likeliest words; 0 for all.")] = None,
     unknown: Annotated[bool, typer.Option("--unknown", help="Let <unk> be drawn.")] = False,
-    texts: Annotated[
+    input_file: Annotated[
         Path | None,
         typer.Option("--input", help="For headline, dialogue: a text a line; stdin unless given.", show_default=False),
     ] = None,
@@ -53,23 +51,13 @@ def command(
     seed: SeedIfGiven = None,
     device: Device = "auto",
     json: Json = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Go on from a prompt, word by word; or, with a model of headlines or dialogue, write a text for each line
     of --input.
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    options: dict[str, Any] = {
-        "num_tokens": num_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "unknown": unknown,
-        "seed": seed,
-    }
-    options |= {"texts": texts, "overrides": overrides, "apart": apart, "lexicon": lexicon, "errors": errors}
-    way, typed = choose("generate", run, WAYS, options)
+    way, typed = choose("generate", run, WAYS, locals())
     way.call(run, prompt, json=json, which=which, device=device, **typed)
 
 
@@ -78,7 +66,7 @@ def _texts(
     prompt: str | None,
     *,
     json: bool,
-    texts: Path | None = None,
+    input_file: Path | None = None,
     overrides: list[str] | None = None,
     errors: ErrorPolicy = "strict",
     **options: Any,
@@ -86,11 +74,11 @@ def _texts(
     """A text for each line, as it is found: plain, or with scores as a JSON object a line."""
     from sememekit.runs.writing import load_writer, search_of, write_texts
 
-    if prompt is not None and texts is not None:
+    if prompt is not None and input_file is not None:
         raise ConfigError("give the text itself or --input FILE, not both")
     writer = load_writer(run, **options)
-    lines = [prompt] if prompt is not None else lines_of(texts, errors)
-    name = "the text, line" if prompt is not None else f"{texts or 'stdin'}, line"
+    lines = [prompt] if prompt is not None else lines_of(input_file, errors)
+    name = "the text, line" if prompt is not None else f"{input_file or 'stdin'}, line"
     for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
         print_json(written) if json else say(written.best.text)
 
@@ -106,7 +94,7 @@ WAYS = (
     Way(
         "texts",
         "a model of headlines or dialogue",
-        frozenset({"texts", "overrides", "apart", "lexicon", "errors"}),
+        frozenset({"input_file", "overrides", "apart", "lexicon", "errors"}),
         _texts,
         instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Debug, Json, Side, Sources
+from sememekit.commands._options import Json, Side, Sources
 from sememekit.commands._render import print_fields, print_json, result_console, say
 from sememekit.errors import DataError
 
@@ -25,7 +25,6 @@ def command(
     side: Side = "chinese",
     check: Annotated[bool, typer.Option("--check", help="Check the open lexicon for consistency instead.")] = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it."""
     if word is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Device, Errors, Json, Run, TrustCode, Which
+from sememekit.commands._options import Device, Errors, Json, Run, Which
 from sememekit.commands._render import print_json, say
 
 EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
@@ -24,8 +24,6 @@ def command(
     errors: Errors = "strict",
     device: Device = "auto",
     json: Json = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """The label of each text and the probability of every label, TAB between; the first line names the columns.
 

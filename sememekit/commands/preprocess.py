@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from sememekit.commands._options import (
-    Debug,
     ErrorsIfGiven,
     Hmm,
     Json,
@@ -18,7 +17,6 @@ from sememekit.commands._options import (
     SeedIfGiven,
     Segmenter,
     SegmenterLexicons,
-    TrustCode,
     given,
     names_of,
     read_options,
@@ -101,8 +99,6 @@ def command(
     seed: SeedIfGiven = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
 

@@ -14,8 +14,9 @@ import typer
 from pydantic import ValidationError
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Debug, Device, Figure, Json, Overrides, Quiet, Seed
+from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed
 from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
+from sememekit.commands._results import check_outputs, write_charts
 from sememekit.config import Settings, apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import replace_file
@@ -70,7 +71,6 @@ def command(
     figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """The main job in minutes: data, graph, a softmax and a sememe model, both measured, three predictions explained.
 
@@ -81,11 +81,9 @@ def command(
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:
             with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
-                from sememekit.reports.charts import check_figure, write_figure
                 from sememekit.reports.quickstart import charts, columns, how_it_was_made, rows, verdict
 
-                if figure is not None:
-                    check_figure(figure)
+                check_outputs(None, figure)
                 with progress_bars(quiet) as show:
                     report = quickstart(
                         out,
@@ -104,9 +102,7 @@ def command(
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
         raise typer.Exit(STOPPED)
-    if figure is not None:
-        write_figure(charts(report), figure)
-        remark(f"figure: {figure}", quiet)
+    write_charts(report, charts, figure, quiet)
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
     if json:

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, ConfigDict
 
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Debug, Json, complete_recipe, example
+from sememekit.commands._options import Json, complete_recipe, example
 from sememekit.commands._render import print_json, print_table, say
 from sememekit.config import list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
@@ -102,7 +102,7 @@ def _check(name: str) -> RecipeCheck:
 
 
 @command.command("list", epilog=example("sememekit recipes list"))
-def list_all(json: Json = False, debug: Debug = False) -> None:
+def list_all(json: Json = False) -> None:
     """All recipes, with the number that each is after."""
     recipes = list_recipes()
     if json:
@@ -120,14 +120,14 @@ def list_all(json: Json = False, debug: Debug = False) -> None:
 
 
 @command.command("show", epilog=example("sememekit recipes show ours/pd-softmax"))
-def show(name: Name, json: Json = False, debug: Debug = False) -> None:
+def show(name: Name, json: Json = False) -> None:
     """A recipe as it is after merging it over its bases."""
     table = load_recipe(name)
     say(json_module.dumps(table, ensure_ascii=False) if json else toml_text(table))
 
 
 @command.command("validate", epilog=example("sememekit recipes validate", "sememekit recipes validate mine.toml"))
-def validate(names: Names = None, json: Json = False, debug: Debug = False) -> None:
+def validate(names: Names = None, json: Json = False) -> None:
     """Read recipes into the settings of the classes that they name; exit code 1 when one is wrong."""
     report = validate_recipes(names or ())
     if json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Debug, Figure, Json, Quiet, Run
+from sememekit.commands._options import Figure, Json, Quiet, Run
 from sememekit.commands._render import print_fields, print_json, remark
 
 EXAMPLES = ("sememekit report runs/words --html words.html",)
@@ -21,7 +21,6 @@ def command(
     figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Write a page about a run: learning curves, the life of its clusters, every setting."""
     from sememekit.reports.run import report

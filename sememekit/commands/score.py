@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import lines_of
-from sememekit.commands._options import Debug, Device, Errors, Run, TrustCode, Which
+from sememekit.commands._options import Device, Errors, Run, Which
 from sememekit.commands._render import say
 
 EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
@@ -31,8 +32,6 @@ def command(
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
 
@@ -41,6 +40,8 @@ def command(
     """
     from sememekit.analysis.score import score
 
+    if not segment:
+        refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines = lines_of(file, errors)
     for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device):
         nats = "" if row.nats is None else f"{row.nats:.6f}"

@@ -11,7 +11,6 @@ import typer
 
 from sememekit.commands._lines import input_stream
 from sememekit.commands._options import (
-    Debug,
     Decode,
     DeviceIfGiven,
     Errors,
@@ -19,7 +18,6 @@ from sememekit.commands._options import (
     Quiet,
     Segmenter,
     SegmenterLexicons,
-    TrustCode,
     WhichName,
     given,
 )
@@ -52,8 +50,6 @@ def command(
     device: DeviceIfGiven = None,
     errors: Errors = "strict",
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.
 

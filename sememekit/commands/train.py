@@ -13,7 +13,6 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
-    Debug,
     DeviceIfGiven,
     Dtype,
     Json,
@@ -21,8 +20,7 @@ from sememekit.commands._options import (
     Quiet,
     Recipe,
     SeedIfGiven,
-    TrustCode,
-    names_of,
+    variant,
 )
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
@@ -67,25 +65,9 @@ def _any_of(names: Mapping[str, str]) -> str:
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[
-        str | None, typer.Option("--task", help=f"Task: {_any_of(TASKS)}", autocompletion=names_of("tasks:TASKS"))
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            help=f"Encoder: {_any_of(ENCODERS)}",
-            autocompletion=names_of("encoders:ENCODERS"),
-        ),
-    ] = None,
-    decoder: Annotated[
-        str | None,
-        typer.Option(
-            "--decoder",
-            help=f"Output layer: {_any_of(DECODERS)}",
-            autocompletion=names_of("decoders:DECODERS"),
-        ),
-    ] = None,
+    task: Annotated[str | None, variant("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
+    encoder: Annotated[str | None, variant("--encoder", f"Encoder: {_any_of(ENCODERS)}", "encoders:ENCODERS")] = None,
+    decoder: Annotated[str | None, variant("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
     vectors: Annotated[
@@ -111,8 +93,6 @@ def command(
     dtype: Dtype = None,
     json: Json = False,
     quiet: Quiet = False,
-    trust_code: TrustCode = False,
-    debug: Debug = False,
 ) -> None:
     """Train a model; the folder that it leaves is all that the other commands need.
 

@@ -205,6 +205,7 @@ def chart(shown: Chart) -> Markup:
     referred = set(re.findall(r'(?:href="|url\()#([\w-]+)', svg))
     svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in referred else "", svg)
     svg = re.sub(r"\s+", " ", re.sub(r">\s+<", "><", svg))
+    svg = re.sub(r" font-family: [^;]*;", "", svg)  # that of the page
     for name, colour in _COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
     width, height = shown.size

@@ -20,8 +20,7 @@ import torch
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
-from sememekit.training import Report, RunFolder, StepReport, signals
-from sememekit.training.signals import Stopped, stop_signals
+from sememekit.training import Report, RunFolder, StepReport
 from tests.small_run import Place
 
 STOPPED = 75
@@ -171,45 +170,6 @@ def test_a_stop_in_the_last_step_of_an_epoch_does_not_wait_for_validation(place:
     train(place.table(), tmp_path / "fresh")
     one, other = (RunFolder.open(tmp_path / name).load("last", with_trainer=True) for name in ("run", "fresh"))
     assert all(torch.equal(one.weights[name], other.weights[name]) for name in other.weights)
-
-
-def test_handlers_are_put_back_and_a_second_signal_acts_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {number: signal.getsignal(number) for number in signals.STOPPING}
-    monkeypatch.setattr(signals, "SAME_SIGNAL", 1e9)  # however busy the machine is
-    with stop_signals() as asked:
-        assert not asked()
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)  # at once: "timeout" and Slurm send each signal twice
-        assert asked()
-        monkeypatch.setattr(signals, "SAME_SIGNAL", -1.0)
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert {number: signal.getsignal(number) for number in before} == before
-
-
-@pytest.mark.parametrize("number", signals.STOPPING)
-def test_a_patient_command_takes_any_number_of_signals_for_one(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    monkeypatch.setattr(signals, "SAME_SIGNAL", -1.0)
-    with stop_signals(patient=True) as asked:
-        for _ in range(3):
-            signal.raise_signal(number)
-        assert asked()
-        with pytest.raises(Stopped), asked.at_once():
-            pytest.fail("a signal that came before is obeyed at once")
-    with stop_signals(patient=True) as asked:
-        with pytest.raises(Stopped), asked.at_once():
-            signal.raise_signal(number)
-        signal.raise_signal(number)
-
-
-def test_nohup_is_obeyed() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stop_signals() as asked:
-            signal.raise_signal(signal.SIGHUP)
-            assert not asked()
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_training_outside_the_main_thread_works_without_signals(place: Place, tmp_path: Path) -> None:

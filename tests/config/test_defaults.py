@@ -19,18 +19,23 @@ ROOMS = ("attack", "decoders", "encoders", "measure", "protocols", "tasks", "tra
 
 
 def describe(room: str) -> list[str]:
-    """``class.key: kind = default, limits`` of every class of settings that a room defines."""
+    """``file.key: kind = default, limits`` of every class of settings that a room defines."""
     package = importlib.import_module(f"sememekit.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
-    own = {kind for kind in _below(Settings) if kind.__module__.startswith(f"sememekit.{room}.")}
-    named = {f"{room}.{kind.__qualname__}": kind for kind in own}
-    lines = []
-    for name, kind in sorted(named.items()):
-        if name.endswith("Settings"):
-            for key in sorted(kind.__annotations__.keys() & kind.model_fields.keys()):
-                lines.append(f"{name}.{key}{_described(kind, key)}")
-    return lines
+    own = [kind for kind in _below(Settings) if kind.__module__.startswith(f"sememekit.{room}.")]
+    lines = {
+        f"{kind.__module__.partition('.')[2]}{_inside(kind)}.{key}{_described(kind, key)}"
+        for kind in own
+        if kind.__name__.endswith("Settings")
+        for key in kind.__annotations__.keys() & kind.model_fields.keys()
+    }
+    return sorted(lines)
+
+
+def _inside(kind: type[Settings]) -> str:
+    """Settings are named after their file; where they are no class's own, there may be several."""
+    return "" if "." in kind.__qualname__ else f".{kind.__qualname__}"
 
 
 def _below(kind: type[Settings]) -> Iterator[type[Settings]]:

@@ -71,7 +71,9 @@ def test_squares_say_their_weights_row_by_row() -> None:
 def test_the_darkest_square_is_the_largest_weight() -> None:
     opacities = {float(share) for share in re.findall(r"fill-opacity: ([\d.]+)", chart(WEIGHTS))}
     assert min(opacities) == pytest.approx(0.02)
-    assert re.search(r"fill: var\(--first\)(?!; fill-opacity)", chart(WEIGHTS)), "the largest is drawn in full"
+    (largest,) = re.findall(r'd="M (\d+) (\d+) [^>]*fill: var\(--first\)"', chart(WEIGHTS))
+    place = next((left, top) for left, top, said in marks(chart(WEIGHTS)) if said.endswith("0.90"))
+    assert tuple(map(float, largest)) == place, "where its value is shown"
     assert "The darkest square is a weight of 0.90." in chart(WEIGHTS)
 
 
@@ -82,6 +84,7 @@ def test_a_chart_in_a_page_has_the_colours_of_the_page_and_no_names_twice() -> N
     assert "<b>" not in both
     assert "<style" not in both
     assert "xmlns" not in both
+    assert "font-family" not in both
     names = re.findall(r' id="([^"]+)"', both)
     assert len(names) == len(set(names))
     assert all(f"#{name}" in both for name in names)

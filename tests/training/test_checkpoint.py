@@ -125,6 +125,7 @@ def test_the_same_step_twice_keeps_the_later_one(folder: RunFolder) -> None:
     folder.save(1, Tied(8.0), trainer_state(8), best=False)
     folder.save(1, Tied(9.0), trainer_state(9), best=False)
     reopened = RunFolder.open(folder.path)
+    assert reopened.pointer()["last"].startswith("step-00000001.")
     assert reopened.load("last", with_trainer=False).weights["first.weight"][0, 0] == 9.0
     assert reopened.load("best", with_trainer=False).weights["first.weight"][0, 0] == 1.0
 

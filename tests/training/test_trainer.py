@@ -17,6 +17,7 @@ from sememekit.runs.build import build_task, data_of, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
 from sememekit.runs.train_report import TrainReport
+from sememekit.tasks.base import Headline
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place
@@ -273,6 +274,26 @@ def test_a_run_that_once_learnt_is_never_called_stuck(place: Place, tmp_path: Pa
     script_validation(monkeypatch, [1000.0, 1.5, 1000.0, 1000.0, 1000.0])
     report, _ = trained(place, tmp_path / "run", schedule__epochs=5, run__stall_epochs=2)
     assert report.epochs == 5
+
+
+@pytest.mark.parametrize(
+    ("lower_is_better", "value", "stuck"),
+    [(True, 95.0, True), (True, 80.0, False), (False, 0.52, True), (False, 0.6, False), (False, 0.0, True)],
+)
+def test_nine_tenths_of_guessing_is_learning_whichever_way_is_better(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lower_is_better: bool, value: float, stuck: bool
+) -> None:
+    ignorant = 100.0 if lower_is_better else 0.5
+    monkeypatch.setattr(LanguageModel, "headline", Headline("figure", lower_is_better=lower_is_better))
+    monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"figure": value})
+    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"figure": ignorant})
+    monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)
+    settings = {"schedule__epochs": 2, "run__stall_epochs": 1, "run__stall_ratio": 0.9}
+    if stuck:
+        with pytest.raises(TrainingError, match="training is stuck: after 1 epochs validation figure"):
+            trained(place, tmp_path / "run", **settings)
+    else:
+        assert trained(place, tmp_path / "run", **settings)[0].epochs == 2
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
