@@ -25,7 +25,7 @@ class Predicted(NamedTuple):
 
 
 class Corpus(ABC):
-    """A reader. It names its files, says how text becomes words, and what the data set's customs are.
+    """A reader. It names its files, says how text becomes words, and holds the defaults of the data set.
 
     A reader is pickled to every worker, so it holds plain values only; :meth:`units` gets the segmenter.
 
@@ -33,7 +33,7 @@ class Corpus(ABC):
         normalisation: what is done to the text before segmentation, in words.
         segmenters: the segmenters that make sense; the first is the default.
         size_of: ``source`` or ``tokens``, as in the signature.
-        min_count, max_vocabulary, end_of_sentence: the customs of the data set.
+        min_count, max_vocabulary, end_of_sentence: the defaults of the data set.
         cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
         keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
         default_lexicon: the lexicon when none is named; None for no lexicon.

@@ -245,7 +245,7 @@ class Pipeline:
         return counted + undivided
 
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
-        """The options that decide the result, after the customs of the data set have filled what was left open."""
+        """The options that decide the result, with the defaults of the data set where none was given."""
         left_out = set(PreprocessSettings.unrecorded)
         left_out |= set() if self._settings.chunks else {"chunks", "chunk_length"}
         fields = PreprocessSettings.model_fields

@@ -34,7 +34,7 @@ def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str
 
 
 def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> SegmenterWords | None:
-    """The lexicon that was asked for, or that the data set or the segmenter is used to; None for none."""
+    """The lexicon that was asked for, or the default of the data set; None for none."""
     if given is not None:
         if spec is not None:
             raise ConfigError("give either lexicon or lexicon_words, not both")
