@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import io
 import os
 import sys
@@ -10,11 +11,13 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sememekit import __version__
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
@@ -119,6 +122,10 @@ class Program(TyperGroup):
         return result
 
 
+def _module_of(name: str) -> ModuleType:
+    return import_module(f"sememekit.commands.{name.replace('-', '_')}")
+
+
 class _Subcommands(Mapping[str, Any]):
     """name -> command; its module is imported when it is asked for."""
 
@@ -128,7 +135,7 @@ class _Subcommands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
             panel = PANELS[name]
-            module = import_module(f"sememekit.commands.{name.replace('-', '_')}")
+            module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
                 app.add_typer(module.command, name=name, rich_help_panel=panel)
@@ -152,15 +159,22 @@ def _add_options(command: Any, *, trusting: bool) -> None:
     for inner in getattr(command, "commands", {}).values():
         _add_options(inner, trusting=trusting)
     if not hasattr(command, "commands"):
-        app = typer.Typer(add_completion=False)
-        app.command()(_read_here)
-        for option in typer.main.get_command(app).params[0 if trusting else 1 :]:
-            option.expose_value = False
-            command.params.append(option)
+        command.params.extend(_options_read_here()[0 if trusting else 1 :])
 
 
-def _read_here(trust_code: TrustCode = False, debug: Debug = False) -> None:
-    """Only its options are used."""
+@cache
+def _options_read_here() -> list[Any]:
+    """``--trust-code`` and ``--debug``."""
+
+    def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
+        """Only its options are used."""
+
+    app = typer.Typer(add_completion=False)
+    app.command()(with_options)
+    options = typer.main.get_command(app).params
+    for option in options:
+        option.expose_value = False
+    return list(options)
 
 
 class _Sememekit(Program):
@@ -169,6 +183,20 @@ class _Sememekit(Program):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = _Subcommands()  # type: ignore[assignment]  # nothing is ever added to it
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names; no command is imported for them."""
+        return list(PANELS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The page that lists them needs what each does and none of its options."""
+        shown_commands: dict[str, Any] = {}
+        for name, panel in PANELS.items():
+            found = _module_of(name).command
+            text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+            shown_commands[name] = TyperCommand(name, help=text, rich_help_panel=panel)
+        self.commands = shown_commands
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(
