@@ -152,6 +152,9 @@ def test_constraints_narrow_the_space() -> None:
     assert narrowed(text, pair, positions={"fields": ["premise"]}, minimum_length={"words": 6}).refusal == "fewer than 6 words"
     assert narrowed(text, pair, minimum_length={"words": 2, "at_most": 5}).refusal == "more than 5 words"
     assert narrowed(text, pair, share={"most": 0.01, "at_least": 1}).max_changes == 1
+    for fields, problem in ((["premise", "text"], "no field is called 'text'"), ([], "no field is named")):
+        with pytest.raises(ConfigError, match=f"{problem}; these data have premise, hypothesis"):
+            narrowed(text, pair, positions={"fields": fields})
 
 
 def test_the_language_model_keeps_the_likeliest() -> None:

@@ -137,6 +137,12 @@ def test_a_beam_takes_scores_that_differ_by_rounding_for_equal() -> None:
     assert [row.tolist() for row in kept[1]] == [[1, 2], [2, 2]]
 
 
+def test_as_many_texts_are_drawn_as_are_asked_for() -> None:
+    search = RandomSearch(RandomSearch.Settings(draws=5, at_once=2))
+    asked = asked_by(search, space_of("slow film good end"), lambda rows: np.zeros(len(rows)))
+    assert [len(rows) for rows in asked] == [2, 2, 1]
+
+
 def test_random_texts_have_every_number_of_changes_alike() -> None:
     space = space_of("slow film good end", most=3)
     run = RandomSearch(RandomSearch.Settings(draws=3000, at_once=1000)).run(space, 0.0, np.random.default_rng(0))

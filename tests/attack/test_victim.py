@@ -100,23 +100,26 @@ def test_tensors_will_do_and_pairs_come_as_tuples() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "label", "outcome", "reason"),
+    ("text", "label", "outcome", "reason", "queries", "num_words"),
     [
-        ("", "no", "skipped", "classified wrongly"),
-        ("", "yes", "skipped", "no words"),
-        ("good", "-", "skipped", "no gold label"),
-        ("good", "maybe", "error", "unknown label 'maybe'; the victim's labels: no, yes"),
-        ("wonder", "yes", "no_candidates", "no word has a substitute"),
-        ("good", "yes", "failed", "search exhausted, no adversarial example found"),
+        ("", "no", "skipped", "classified wrongly", 1, 0),
+        ("", "yes", "skipped", "no words", 1, 0),
+        ("good", "-", "skipped", "no gold label", 0, 0),
+        ("good", "maybe", "error", "unknown label 'maybe'; the victim's labels: no, yes", 0, 0),
+        ("wonder", "yes", "no_candidates", "no word has a substitute", 1, 1),
+        ("good", "yes", "failed", "search exhausted, no adversarial example found", 4, 1),
     ],
 )
-def test_awkward_examples_end_in_a_clear_outcome(text: str, label: str, outcome: str, reason: str) -> None:
+def test_awkward_examples_end_in_a_clear_outcome(
+    text: str, label: str, outcome: str, reason: str, queries: int, num_words: int
+) -> None:
     def yes(texts: list[str]) -> np.ndarray:
         return np.full((len(texts), 2), [0.1, 0.9])
 
     result = next(make_attack("greedy", function=yes).run([Example(0, (text,), label)]))
     assert result.outcome == outcome
     assert reason in result.reason
+    assert (result.queries, result.words_changed, result.num_words) == (queries, 0, num_words)
 
 
 def test_limits_that_leave_nothing() -> None:
