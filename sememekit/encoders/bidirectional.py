@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor
 
+from sememekit import config
 from sememekit.config import OnlyWith
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.gru import GRU
@@ -18,6 +19,16 @@ from sememekit.encoders.sememe_lstm import LSTMCell
 from sememekit.encoders.sememe_sum import Pi
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
+
+
+class SharedSettings(config.Settings):
+    """What the stacks of both directions share."""
+
+    shared_sememes: bool = True
+    """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
+
+    earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
+    only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
 
 
 class Bidirectional(Encoder):
@@ -80,31 +91,19 @@ class Bidirectional(Encoder):
 
 @final
 class BiLSTM(Bidirectional):
-    """See ``Bidirectional`` and ``LSTM``."""
+    """A stack of LSTM layers for each direction."""
 
     one_way: ClassVar[type[RecurrentStack]] = LSTM
 
-    class Settings(LSTM.Settings):
+    class Settings(LSTM.Settings, SharedSettings):
         """Settings of each LSTM stack, and of what they share."""
-
-        shared_sememes: bool = True
-        """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
-
-        earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
-        only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
 
 
 @final
 class BiGRU(Bidirectional):
-    """See ``Bidirectional`` and ``GRU``."""
+    """A stack of GRU layers for each direction."""
 
     one_way: ClassVar[type[RecurrentStack]] = GRU
 
-    class Settings(GRU.Settings):
+    class Settings(GRU.Settings, SharedSettings):
         """Settings of each GRU stack, and of what they share."""
-
-        shared_sememes: bool = True
-        """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
-
-        earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
-        only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}

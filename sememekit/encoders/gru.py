@@ -45,11 +45,6 @@ class GRU(RecurrentStack):
 
     @staticmethod
     def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
-        """See ``RecurrentStack.sememe_layer``.
-
-        Raises:
-            ConfigError: sememes are to be added to the output as they are, and are of another size.
-        """
         if settings.injection == "cell":
             return GRUCell(size_in, sememe_size, size_out, settings.candidate)
         if settings.gate_output == "plain" and sememe_size != size_out:
