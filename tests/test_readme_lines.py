@@ -96,7 +96,6 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
         before=(f"sememekit train --task headline --data data/giga --out runs/giga {PAIRS}",)
     ),
     ("docs/headlines.md", "sememekit preprocess lcsts PART_III.txt"): Adapted(
-        put={"hownet2000:glossary.dat": "hownet:HowNet.txt"},
         before=(f"sememekit train --task headline --data data/lcsts --out runs/lcsts {PAIRS}",),
     ),
     ("docs/headlines.md", "sememekit preprocess gigaword SUMDATA"): Adapted(put={"SUMDATA": "GIGAWORD"}),

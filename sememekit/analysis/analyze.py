@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
+from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
 from sememekit.analysis.evaluate import PAIRS, perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
@@ -29,8 +29,6 @@ CURVE_POINTS: Final = 121
 """Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
 CANDIDATES: Final = 40
 """Predictions that are looked at for each row of the comparison, those first in which the runs differ most."""
-CONTEXT_WORDS: Final = 40
-"""Words of a context that are shown where the text has no end of sentence."""
 
 
 class RunAnalysis(Record):
@@ -185,14 +183,14 @@ def analyze(
     _check_vocabularies(models)
     if len({declares(model.task, TextWriter) for model in models}) > 1:
         raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
-    text = _Text(models[0].task, prepared, split)
+    text = PredictedText(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
     nats, analyses = [], []
     for number, model in enumerate(models, start=1):
-        each, hidden = _read(model.task, text, chosen, partial(show, f"reading with run {number}"))
+        each, hidden = read_contexts(model.task, text, chosen, partial(show, f"reading with run {number}"))
         analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(show, f"decomposing run {number}")))
         nats.append(each)
     comparison = None
@@ -241,96 +239,6 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
     return fitting, False, f"{fit} ({all_take})"
 
 
-class _Text:
-    """What is predicted: a stream, or the targets of pairs one after the other, each with its end.
-
-    Attributes:
-        words: (P,) the word of each prediction, in the order of the text.
-        columns: that a stream is read in; 1 for pairs.
-    """
-
-    def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
-        self.data, self._split, self.is_pairs = data, split, declares(task, TextWriter)
-        if declares(task, TextWriter):
-            examples = data.examples(split)
-            targets = [np.asarray(examples.text(number, 1)) for number in range(len(examples))]
-            self._begins = np.cumsum([0, *(len(target) + 1 for target in targets)])
-            self.words = np.concatenate([part for target in targets for part in (target, [task.end])]).astype(np.int64)
-            self.columns = 1
-        else:
-            self._stream = data.tokens(split)
-            self.words = np.asarray(self._stream[1:], dtype=np.int64)
-            self.columns = min(task.evaluation_batch_size, len(self.words))
-
-    def read(
-        self, task: Predictor, progress: Callable[[int, int], None]
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
-        """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
-        begin, length = 0, -(-len(self.words) // self.columns)
-        if declares(task, TextWriter):
-            chunks = task.score_pairs(self.data, self._split, progress)
-        else:
-            chunks = task.score(self._stream, batch_size=self.columns, progress=progress)
-        for chunk in chunks:
-            if chunk.hidden is None:
-                raise ConfigError("analyze needs one context for each predicted word, and this task has none")
-            mask = chunk.mask.cpu()
-            if chunk.places is not None:
-                position = self._begins[chunk.places[:, 0]] + chunk.places[:, 1]
-            else:
-                rows = torch.arange(begin, begin + len(mask))[:, None] + torch.arange(self.columns) * length
-                position = rows[mask].numpy()
-                begin += len(mask)
-            yield position, chunk.nats.cpu()[mask].double().numpy(), chunk.hidden.cpu()[mask]
-
-    def context(self, position: int) -> tuple[str, ...]:
-        """Words before a prediction: the sentence before and this one, or the last words of a text without ends of sentences;
-        of a pair the first words of its source, an arrow, and the target up to there."""
-        token = self.data.vocabulary.token
-        if self.is_pairs:
-            example = int(np.searchsorted(self._begins, position, side="right")) - 1
-            source = self.data.examples(self._split).text(example, 0)
-            cut = ("...",) if len(source) > CONTEXT_WORDS else ()
-            written = self.words[self._begins[example] : position]
-            return (*map(token, source[:CONTEXT_WORDS].tolist()), *cut, "->", *map(token, written.tolist()))
-        begin = max(0, position + 1 - CONTEXT_WORDS)
-        end = self.data.vocabulary.end_id if self.data.signature.end_of_sentence else None
-        if end is not None:
-            ends = np.flatnonzero(self._stream[: position + 1] == end)
-            begin = int(ends[-2]) + 1 if len(ends) > 1 else 0
-        return tuple(token(int(index)) for index in self._stream[begin : position + 1])
-
-
-def _read(
-    task: Predictor, text: _Text, chosen: npt.NDArray[np.int64], progress: Callable[[int, int], None]
-) -> tuple[npt.NDArray[np.float64], Tensor]:
-    """Nats (P,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
-    nats = np.zeros(len(text.words))
-    wanted = np.full(len(text.words), -1)
-    wanted[chosen] = np.arange(len(chosen))
-    kept: Tensor | None = None
-    for position, each, hidden in text.read(task, progress):
-        nats[position] = each
-        place = torch.from_numpy(wanted[position])
-        kept = hidden.new_empty(len(chosen), hidden.shape[-1]) if kept is None else kept
-        kept[place[place >= 0]] = hidden[place >= 0]
-    assert kept is not None
-    return nats, kept
-
-
-def _log_probs(task: Predictor, hidden: Tensor, block: int = 64) -> Iterator[npt.NDArray[np.float64]]:
-    """Rows (b, V) of log-probabilities in float64, in order. The weights are those of the run, the arithmetic is double."""
-    single = next(task.parameters()).dtype
-    task.double()
-    try:
-        with torch.no_grad():
-            for begin in range(0, len(hidden), block):
-                part = hidden[begin : begin + block].to(task.device, torch.float64)
-                yield task.decoder.log_probs(part).cpu().numpy()
-    finally:
-        task.to(single)
-
-
 def _analysis(
     model: _Model,
     nats: npt.NDArray[np.float64],
@@ -342,7 +250,7 @@ def _analysis(
     divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
     done, waiting = 0, 0
     progress(0, len(hidden))
-    for block in _log_probs(model.task, hidden):
+    for block in log_prob_rows(model.task, hidden):
         divergence.add(block)
         rows.append(block)
         done, waiting = done + len(block), waiting + len(block)
@@ -371,7 +279,7 @@ def _analysis(
 def _comparison(
     models: list[_Model],
     nats: list[npt.NDArray[np.float64]],
-    text: _Text,
+    text: PredictedText,
     cases: int,
     top: int,
     show: Progress,
@@ -391,8 +299,8 @@ def _comparison(
     looked_at = np.unique(np.concatenate(candidates))
     distributions = []
     for number, model in enumerate(models, start=1):
-        _, hidden = _read(model.task, text, looked_at, partial(show, f"comparing run {number}"))
-        distributions.append(np.concatenate([*_log_probs(model.task, hidden)]))
+        _, hidden = read_contexts(model.task, text, looked_at, partial(show, f"comparing run {number}"))
+        distributions.append(np.concatenate([*log_prob_rows(model.task, hidden)]))
     found = []
     for winner, order in enumerate(candidates):
         shown: dict[int, Case] = {}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.judge_writing import WrittenReport, judge_writing
+from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
@@ -24,29 +24,6 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.tasks.writing import TextWriter
-
-Grouping = Literal["senses", "sememes"]
-
-SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
-"""[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
-
-
-class GroupPerplexity(Record):
-    """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
-
-    Attributes:
-        name: which words.
-        perplexity, nats, tokens: as in the whole report; the perplexity is None where no target is of this kind.
-        share: tokens of all predicted tokens, 0 to 1.
-        of_which: whether these targets are counted in another row, too; the other rows together are the whole text.
-    """
-
-    name: str
-    perplexity: float | None
-    nats: float
-    tokens: int
-    share: float
-    of_which: bool = False
 
 
 class PerplexityReport(Perplexity):
@@ -189,44 +166,57 @@ def evaluate_ppl(
     task = require(loaded.task, WordPredictor, "evaluate-ppl")
     prepared = loaded.data(data)
     tokens = prepared.tokens(split)
-    used_graph = _graph_for(loaded, graph, by)
-    num_words = len(loaded.vocabulary)
-    nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
-    part_nats: dict[str, float] = {}
+    used_graph, found = _graph_for(loaded, graph, by), WordNats(len(loaded.vocabulary))
     usual = task.evaluation_batch_size if adaptation is None else 1
     columns = min(batch_size or usual, max(len(tokens) - 1, 1))
     show = progress or (lambda stage, done, total: None)
     with loaded.autocast():
         reader = make_reader(task, prepared, loaded.path, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
         for scored in reader.chunks(tokens, columns, partial(show, "tokens")):
-            targets = scored.targets[scored.mask].cpu().numpy()
-            nats_of += np.bincount(targets, scored.nats[scored.mask].double().cpu().numpy(), minlength=num_words)
-            count_of += np.bincount(targets, minlength=num_words)
-            for name, part in scored.parts.items():
-                part_nats[name] = part_nats.get(name, 0.0) + float(part[scored.mask].double().sum())
+            found.add(scored)
         adapted = None if adaptation is None else reader.report(tokens, columns, show)
-    total = Tally(float(nats_of.sum()), int(count_of.sum()))
-    if reader.dynamic is not None and not np.isfinite(total.perplexity):
+    if reader.dynamic is not None and not np.isfinite(found.total.perplexity):
         raise ConfigError(
             f"the steps of dynamic evaluation led away: the perplexity of {split} is not finite at a rate of "
             f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
         )
-    size = prepared.signature.splits[split]
+    return _report(
+        loaded,
+        prepared,
+        split,
+        found.total,
+        perplexity_signature(prepared, split, found.total.count, columns, reader.signature()),
+        graph=used_graph,
+        groups=found.groups(used_graph, by),
+        parts=found.parts() if adaptation is None else None,
+        adaptation=adapted,
+    )
+
+
+def _report(
+    loaded: Run,
+    data: PreparedData,
+    split: str,
+    total: Tally,
+    signature: str,
+    *,
+    graph: SememeGraph | None,
+    sized: bool = True,
+    **more: Any,
+) -> PerplexityReport:
+    """The report of ``total``; characters and bytes are those of the whole split, where it is ``sized`` by them."""
+    size = data.signature.splits[split]
     return PerplexityReport(
-        **perplexity_of(total, size.characters, size.bytes).model_dump(),
-        run=str(run),
+        **perplexity_of(total, *((size.characters, size.bytes) if sized else ())).model_dump(),
+        run=str(loaded.path),
         checkpoint=loaded.snapshot,
         split=split,
-        data=str(prepared.folder),
-        size_of=prepared.signature.size_of,
-        graph=used_graph.fingerprint if used_graph is not None else None,
+        data=str(data.folder),
+        size_of=data.signature.size_of,
+        graph=graph.fingerprint if graph is not None else None,
         dtype=loaded.settings.dtype,
-        signature=perplexity_signature(prepared, split, total.count, columns, reader.signature()),
-        groups=_tables(used_graph, by, nats_of, count_of),
-        parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()}
-        if part_nats and adaptation is None
-        else None,
-        adaptation=adapted,
+        signature=signature,
+        **more,
     )
 
 
@@ -238,20 +228,10 @@ def _sentence_perplexity(
     show = None if progress is None else partial(progress, "tokens")
     with loaded.autocast():
         nats = sum(float(part.sum()) for _, part in task.sentence_nats(prepared, split, show))
-    total, size = Tally(nats, len(prepared.tokens(split))), prepared.signature.splits[split]
+    total = Tally(nats, len(prepared.tokens(split)))
     reading = {"columns": "none", "state": "sentence", "marginal": task.marginal}
-    return PerplexityReport(
-        **perplexity_of(total, size.characters, size.bytes).model_dump(),
-        run=str(loaded.path),
-        checkpoint=loaded.snapshot,
-        split=split,
-        data=str(prepared.folder),
-        size_of=prepared.signature.size_of,
-        graph=loaded.graph.fingerprint if loaded.graph is not None else None,
-        dtype=loaded.settings.dtype,
-        signature=perplexity_signature(prepared, split, total.count, 0, reading),
-        marginal=task.marginal,
-    )
+    signature = perplexity_signature(prepared, split, total.count, 0, reading)
+    return _report(loaded, prepared, split, total, signature, graph=loaded.graph, marginal=task.marginal)
 
 
 PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
@@ -268,31 +248,13 @@ def _pair_perplexity(
     progress: Progress | None,
 ) -> PerplexityReport:
     """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
-    prepared = loaded.data(data)
-    num_words = len(loaded.vocabulary)
-    nats_of, count_of = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
-    part_nats: dict[str, float] = {}
+    prepared, found = loaded.data(data), WordNats(len(loaded.vocabulary))
     with loaded.autocast():
         for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
-            targets = scored.targets.cpu().numpy()
-            nats_of += np.bincount(targets, scored.nats.double().cpu().numpy(), minlength=num_words)
-            count_of += np.bincount(targets, minlength=num_words)
-            for name, part in scored.parts.items():
-                part_nats[name] = part_nats.get(name, 0.0) + float(part.double().sum())
-    total = Tally(float(nats_of.sum()), int(count_of.sum()))
-    return PerplexityReport(
-        **perplexity_of(total).model_dump(),
-        run=str(loaded.path),
-        checkpoint=loaded.snapshot,
-        split=split,
-        data=str(prepared.folder),
-        size_of=prepared.signature.size_of,
-        graph=graph.fingerprint if graph is not None else None,
-        dtype=loaded.settings.dtype,
-        signature=perplexity_signature(prepared, split, total.count, 1, PAIRS),
-        groups=_tables(graph, by, nats_of, count_of),
-        parts={name: Tally(nats, total.count).perplexity for name, nats in part_nats.items()} or None,
-    )
+            found.add(scored)
+    signature = perplexity_signature(prepared, split, found.total.count, 1, PAIRS)
+    groups, parts = found.groups(graph, by), found.parts()
+    return _report(loaded, prepared, split, found.total, signature, graph=graph, sized=False, groups=groups, parts=parts)
 
 
 def evaluate(
@@ -375,46 +337,3 @@ def _graph_for(loaded: Run, given: Path | None, by: Sequence[Grouping]) -> Semem
     if by and graph is None:
         raise GraphError(f"--by {by[0]} needs a sememe graph, and {loaded.path} has none; give one with --graph FILE")
     return graph
-
-
-def _tables(
-    graph: SememeGraph | None,
-    by: Sequence[Grouping],
-    nats_of: npt.NDArray[np.float64],
-    count_of: npt.NDArray[np.int64],
-) -> dict[Grouping, tuple[GroupPerplexity, ...]] | None:
-    """The table of each grouping that was asked for, in that order."""
-    if graph is None or not by:
-        return None
-    return {one: tuple(_groups(graph, one, nats_of, count_of)) for one in by}
-
-
-def _groups(
-    graph: SememeGraph, by: Grouping, nats_of: npt.NDArray[np.float64], count_of: npt.NDArray[np.int64]
-) -> Iterator[GroupPerplexity]:
-    """The rows of Table 2 or 3: annotated words by bin, words without annotation, and how much of the bins rules gave."""
-    total = int(count_of.sum())
-
-    def row(name: str, chosen: npt.NDArray[np.bool_], of_which: bool = False) -> GroupPerplexity:
-        tally = Tally(float(nats_of[chosen].sum()), int(count_of[chosen].sum()))
-        perplexity = tally.perplexity if tally.count else None
-        share = tally.count / total
-        return GroupPerplexity(
-            name=name, perplexity=perplexity, nats=tally.nats, tokens=tally.count, share=share, of_which=of_which
-        )
-
-    annotated, num_senses = graph.annotated, np.diff(graph.sense_offsets)
-    if by == "senses":
-        yield row("one sense", annotated & (num_senses == 1))
-        yield row("several senses", annotated & (num_senses > 1))
-    else:
-        sizes = np.diff(graph.set_offsets)[graph.sense_set]
-        mean_sememes = np.add.reduceat(sizes, graph.sense_offsets[:-1]) / num_senses
-        for low, high in SEMEME_BINS:
-            yield row(f"[{low}, {high}) sememes", annotated & (mean_sememes >= low) & (mean_sememes < high))
-        beyond = annotated & (mean_sememes >= SEMEME_BINS[-1][1])
-        if beyond.any():
-            yield row(f"{SEMEME_BINS[-1][1]} sememes or more", beyond)
-    yield row("no annotation", ~annotated)
-    by_rule = np.array([entry.is_annotated and not entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
-    yield row("special tokens and punctuation by rule (counted above)", by_rule, of_which=True)

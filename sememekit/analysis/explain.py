@@ -15,10 +15,9 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
-from sememekit.text.normalise import RULE, classify, to_half_width
+from sememekit.text.normalise import HAN, RULE, classify, to_half_width
 from sememekit.text.segmenters import MaximumMatcher, Segmenter
 
-_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 BLANKS: Final = "blanks"
 _APART: Final = "give the context with blanks between its words"
 _NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
@@ -228,7 +227,7 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     words, segmentation = context.split(), BLANKS
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
-    if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and _HAN.search(words[0]):
+    if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):
         words, segmentation = _segment(loaded, words[0])
     elif loaded.signature.normalisation == RULE:
         whole, words = words, _cut_as_the_data(loaded, words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememe
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.run import Which
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
@@ -100,7 +100,7 @@ def explain_label(
     *,
     label: str | None = None,
     top_sememes: int = 12,
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     device: str = "auto",
 ) -> LabelExplanation:
     """Say what label a model gives an example, and how much each word and each sememe of it moved that.

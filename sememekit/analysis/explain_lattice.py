@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.lattices import Decoding, LatticeReader, Reading, open_reader
+from sememekit.runs.lattices import LatticeReader, Reading, open_reader
+from sememekit.runs.run import Which
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -82,7 +84,7 @@ class LatticeExplanation(Record):
         run, checkpoint: the run folder and its snapshot.
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
         longest: L, tokens of a chunk at most.
-        copies: E, embeddings of a chunk at most.
+        copies: embeddings of a chunk at most.
         sentences: one, or several for a text of more tokens than are read at once.
     """
 
@@ -154,9 +156,7 @@ class EmbeddingsReport(Record):
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(
-    run: Path, text: str, *, device: str = "auto", which: Literal["best", "last"] = "best"
-) -> LatticeExplanation:
+def explain_lattice(run: Path, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
     """The lattice of a raw text under a trained model.
 
     Args:
@@ -185,43 +185,41 @@ def explain_lattice(
 
 
 def _sentence(reader: LatticeReader, reading: Reading) -> LatticeSentence:
-    size = len(reading.tokens)
-    taken = {(segment.begin, segment.end, segment.copy) for segment in reading.best}
-    shares: dict[tuple[int, int, int], list[float | bool]] = {}
-    for last, less, copy in np.argwhere(reading.posteriors > 0).tolist():
-        begin, end = last - less, last + 1
-        probability, best = float(reading.posteriors[last, less, copy]), (begin, end, copy) in taken
+    tokens = zip(reading.tokens, reading.read_as, reading.boundaries.tolist(), strict=True)
+    return LatticeSentence(
+        tokens=tuple(
+            LatticeToken(text=text, read_as=read, known=read != UNKNOWN or text == UNKNOWN, boundary=boundary)
+            for text, read, boundary in tokens
+        ),
+        edges=tuple(_edges(reader, reading)),
+        viterbi=tuple(reader.words(reading, "viterbi")),
+        posterior=tuple(reader.words(reading, "posterior")),
+        nats=reading.nats,
+    )
+
+
+def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
+    size, taken = len(reading.tokens), {(segment.begin, segment.end, segment.copy) for segment in reading.best}
+    # (begin, end, copy) without the end mark -> posterior, whether listed, whether on the most probable path
+    found: dict[tuple[int, int, int], tuple[float, bool, bool]] = {}
+    for last, shorter, copy in np.argwhere(reading.posteriors > 0).tolist():
+        begin, end = last - shorter, last + 1
+        probability, best = float(reading.posteriors[last, shorter, copy]), (begin, end, copy) in taken
         if begin == size or (probability < LEAST and not best):
             continue  # the end mark by itself says nothing
-        found = shares.setdefault((begin, min(end, size), copy), [0.0, False, False])
-        found[0] += probability
-        found[1] = found[1] or bool(reading.listed[last, less])
-        found[2] = found[2] or best
-    edges = [
-        LatticeEdge(
+        so_far, listed, is_best = found.get((begin, min(end, size), copy), (0.0, False, False))
+        listed = listed or bool(reading.listed[last, shorter])
+        found[begin, min(end, size), copy] = so_far + probability, listed, is_best or best
+    for (begin, end, copy), (probability, listed, best) in sorted(found.items()):
+        yield LatticeEdge(
             begin=begin,
             end=end,
             copy_number=copy + 1,
             text=reader.word(reading.tokens[begin:end]),
-            probability=min(float(share), 1.0),
-            listed=bool(listed),
-            best=bool(best),
+            probability=min(probability, 1.0),
+            listed=listed,
+            best=best,
         )
-        for (begin, end, copy), (share, listed, best) in sorted(shares.items())
-    ]
-    words: dict[Decoding, tuple[str, ...]] = {
-        decoding: tuple(reader.words(reading, decoding)) for decoding in ("viterbi", "posterior")
-    }
-    return LatticeSentence(
-        tokens=tuple(
-            LatticeToken(text=text, read_as=read, known=read != UNKNOWN or text == UNKNOWN, boundary=float(boundary))
-            for text, read, boundary in zip(reading.tokens, reading.read_as, reading.boundaries, strict=True)
-        ),
-        edges=tuple(edges),
-        viterbi=words["viterbi"],
-        posterior=words["posterior"],
-        nats=reading.nats,
-    )
 
 
 def explain_embeddings(
@@ -232,7 +230,7 @@ def explain_embeddings(
     data: Path | None = None,
     contexts: int = 5,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
@@ -255,57 +253,52 @@ def explain_embeddings(
     task, vocabulary = reader.task, reader.run.vocabulary
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")
-    strange = [word for word in words if word not in vocabulary]
-    if strange or not words:
-        raise DataError(
-            f"explain --embeddings: {strange[0]!r} is no word of {run}/vocabulary.tsv"
-            if strange
-            else "explain --embeddings: give the words, a blank between"
-        )
-    prepared = reader.run.data(data)
-    tokens, bounds = task.sentences(prepared, split)
-    ids = dict.fromkeys(vocabulary.id(word) for word in words)
-    wanted = np.isin(tokens, list(ids))
-    holding = np.flatnonzero(np.add.reduceat(wanted, bounds[:-1]) > 0) if len(bounds) > 1 else np.zeros(0, dtype=np.int64)
+    if not words:
+        raise DataError("explain --embeddings: give the words, a blank between")
+    if strange := [word for word in words if word not in vocabulary]:
+        raise DataError(f"explain --embeddings: {strange[0]!r} is no word of {run}/vocabulary.tsv")
+    tokens, bounds = task.sentences(reader.run.data(data), split)
+    ids = list(dict.fromkeys(vocabulary.id(word) for word in words))
+    places = np.flatnonzero(np.isin(tokens, ids))
+    sentence_of = np.searchsorted(bounds, places, side="right") - 1
+    shares = np.zeros((len(places), task.entries.most_copies))
+    holding = np.unique(sentence_of)
     holding = holding[np.argsort(np.diff(bounds)[holding], kind="stable")]
-    uses: dict[int, list[tuple[int, np.ndarray]]] = {word: [] for word in ids}
     size = task.settings.evaluation_batch_size
     for first in range(0, len(holding), size):
         chosen = holding[first : first + size]
-        posteriors = task.lattices([tokens[bounds[index] : bounds[index + 1]] for index in chosen]).posteriors().double().cpu()
-        for row, index in enumerate(chosen.tolist()):
-            for place in range(int(bounds[index]), int(bounds[index + 1])):
-                if wanted[place]:
-                    word = int(tokens[place])
-                    alone = posteriors[row, place - int(bounds[index]), 0, : task.entries.num_copies[word]].numpy()
-                    uses[word].append((place, alone / max(float(alone.sum()), 1e-300)))
+        lattices = task.lattices([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
+        alone = lattices.posteriors()[:, :, 0].double().cpu().numpy()
+        for row, index in enumerate(chosen):
+            begin, end = np.searchsorted(places, bounds[index : index + 2])
+            shares[begin:end] = alone[row, places[begin:end] - bounds[index]]
         if progress is not None:
             progress("sentences", min(first + size, len(holding)), len(holding))
+    shares /= np.maximum(shares.sum(1, keepdims=True), 1e-300)
 
-    def context(place: int, probability: float) -> EmbeddingContext:
-        sentence = int(np.searchsorted(bounds, place, side="right")) - 1
+    def context(occurrence: int, copy: int) -> EmbeddingContext:
+        place, sentence = int(places[occurrence]), sentence_of[occurrence]
         begin, end = max(int(bounds[sentence]), place - _AROUND), min(int(bounds[sentence + 1]) - 1, place + 1 + _AROUND)
         before, after = vocabulary.decode(tokens[begin:place]), vocabulary.decode(tokens[place + 1 : end])
+        probability = float(shares[occurrence, copy])
         return EmbeddingContext(before=reader.text(before), after=reader.text(after), probability=probability)
 
+    def use(word: int, copy: int, occurrences: NDArray[np.int64]) -> EmbeddingUse:
+        wins = occurrences[shares[occurrences].argmax(1) == copy]
+        shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
+        return EmbeddingUse(
+            number=copy + 1,
+            sense=_sense(reader, word, copy),
+            wins=len(wins),
+            mean=float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0,
+            contexts=tuple(context(int(occurrence), copy) for occurrence in shown),
+        )
+
     report = []
-    for word, found in uses.items():
-        shares = np.array([share for _, share in sorted(found, key=lambda use: use[0])]).reshape(len(found), -1)
-        places = sorted(place for place, _ in found)
-        embeddings = []
-        for copy in range(int(task.entries.num_copies[word])):
-            wins = np.flatnonzero(shares.argmax(1) == copy) if len(found) else np.zeros(0, dtype=np.int64)
-            shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
-            embeddings.append(
-                EmbeddingUse(
-                    number=copy + 1,
-                    sense=_sense(reader, word, copy),
-                    wins=len(wins),
-                    mean=float(shares[:, copy].mean()) if len(found) else 0.0,
-                    contexts=tuple(context(places[index], float(shares[index, copy])) for index in shown),
-                )
-            )
-        report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(found), embeddings=tuple(embeddings)))
+    for word in ids:
+        occurrences = np.flatnonzero(tokens[places] == word)
+        uses = tuple(use(word, copy, occurrences) for copy in range(int(task.entries.num_copies[word])))
+        report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(occurrences), embeddings=uses))
     return EmbeddingsReport(run=str(run), checkpoint=reader.run.snapshot, split=split, words=tuple(report))
 
 

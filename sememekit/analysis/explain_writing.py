@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import torch
 
 from sememekit.analysis.explain import SememeGate, SenseShare, gates_of, senses_of
 from sememekit.config import Record
 from sememekit.errors import ConfigError
+from sememekit.runs.run import Which
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of
 from sememekit.tasks.writing import wording
 from sememekit.training import autocast
@@ -72,7 +72,7 @@ def explain_writing(
     apart: bool = False,
     lexicon: str | None = None,
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
 

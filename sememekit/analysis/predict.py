@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from sememekit.config import Record
-from sememekit.corpora.examples import Row, recorded_set
-from sememekit.corpora.examples.labelled import opened
+from sememekit.corpora.examples import Row
+from sememekit.corpora.examples.labelled import opened, set_of
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
@@ -63,8 +63,7 @@ class Predictions:
         Raises:
             DataError: a line that is no example of this model, with file and line.
         """
-        run = self.classifier.run
-        kind = recorded_set(run.signature.dataset, str(run.folder.file("data.json")))
+        kind = set_of(self.classifier.run.signature.dataset, self.classifier.texts)
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
             reader = RowReader(files, kind, self._faults, labels)

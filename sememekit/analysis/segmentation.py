@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sememekit.measure.segmentation import (
     random_words,
 )
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
+from sememekit.runs.run import Which
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import MaximumMatcher
 
@@ -67,7 +68,7 @@ def evaluate_segmentation(
     lexicon: str | None = None,
     decoding: Decoding = "viterbi",
     device: str = "auto",
-    which: Literal["best", "last"] = "best",
+    which: Which = "best",
     seed: int = 0,
     errors: str = "strict",
     progress: Callable[[str, int, int | None], None] | None = None,

@@ -16,6 +16,7 @@ from sememekit.attack.resources import AttackResources
 from sememekit.attack.searches import SEARCHES
 from sememekit.attack.searches.base import Search
 from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, nearest, read_settings
+from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
 
 GOALS: dict[str, str] = {
@@ -88,7 +89,7 @@ _PARTS = {
     slot: (variants, USUAL_VARIANTS[slot])
     for slot, variants in (("goal", GOALS), ("search", SEARCHES), ("candidates", CANDIDATES))
 }
-ATTACK_SLOTS = ("claim", *_PARTS, "constraints", "attack")
+_TABLES = ("claim", *ATTACK_SLOTS)
 """The tables of an attack's recipe."""
 
 
@@ -104,10 +105,8 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
     """
     for slot in table:
-        if slot not in ATTACK_SLOTS:
-            raise ConfigError(
-                f"{where}: [{slot}] has no place in an attack{nearest(slot, ATTACK_SLOTS)}; allowed: {_list(ATTACK_SLOTS)}"
-            )
+        if slot not in _TABLES:
+            raise ConfigError(f"{where}: [{slot}] has no place in an attack{nearest(slot, _TABLES)}; allowed: {_list(_TABLES)}")
         if table[slot] is not None and not isinstance(table[slot], Mapping):
             raise ConfigError(f"{where}: [{slot}] is a table of settings, given {table[slot]!r}")
     parts: dict[str, Any] = {}

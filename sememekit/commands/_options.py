@@ -101,7 +101,12 @@ SegmenterLexicons = Annotated[
     ),
 ]
 DataLexicon = Annotated[
-    str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter of the training data knew.")
+    str | None,
+    typer.Option(
+        "--lexicon",
+        metavar="FORMAT:PATH",
+        help="Words that the segmenter of the training data knew, for a run without lexicon.txt.",
+    ),
 ]
 Hmm = Annotated[bool, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")]
 Decode = Annotated[

@@ -13,6 +13,7 @@ from sememekit import __version__
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
     Device,
+    Figure,
     Json,
     Overrides,
     Quiet,
@@ -106,6 +107,7 @@ def command(
         typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="With --compare, also write a page.")] = None,
+    figure: Figure = None,
     which: Which = "best",
     seed: SeedIfGiven = None,
     device: Device = "auto",
@@ -116,10 +118,16 @@ def command(
 
     A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
     """
+    if figure is not None:
+        from sememekit.reports.charts import check_figure
+
+        check_figure(figure)
     if folders is not None:
         if victim is not None or data is not None or resume:
             fail_usage("--compare takes two folders of finished attacks, and no victim, --data or --resume")
         _print_comparison(folders, html, json)
+        short = folders[0].name != folders[1].name
+        _draw(figure, {folder.name if short else str(folder): folder for folder in folders}, quiet)
         return
     if html is not None:
         fail_usage("--html goes with --compare; an attack writes OUT/report.html by itself")
@@ -158,7 +166,22 @@ def command(
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
         raise typer.Exit(STOPPED)
+    _draw(figure, {"success rate": out}, quiet)
     hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
+
+
+def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:
+    """Success against queries of finished attacks, a line each, where a figure was asked for."""
+    if figure is None:
+        return
+    from sememekit.attack.folder import AttackFolder
+    from sememekit.reports.attack import charts
+    from sememekit.reports.charts import write_figure
+
+    drawn = charts({name: tuple(AttackFolder.open(folder).results().values()) for name, folder in folders.items()})
+    if drawn:
+        write_figure(drawn, figure)
+    remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 
 
 def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:

@@ -27,7 +27,10 @@ def command(
     carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
     lexicon: Annotated[
-        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that the segmenter of --segment knows.")
+        str | None,
+        typer.Option(
+            "--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows, for a run without lexicon.txt."
+        ),
     ] = None,
     which: Which = "best",
     errors: Errors = "strict",

@@ -55,7 +55,7 @@ PLACES = {
 """Where the value of an option goes in the table of a run."""
 VARIANTS = ("task", "encoder", "decoder")
 
-PAGE_EVERY: Final = 1.0
+PAGE_EVERY: Final = 10.0
 """Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any, final
 
 import torch
@@ -77,30 +77,21 @@ class _Pool:
         return self._means
 
 
-@dataclass
 class _Shared:
-    """The words and, as calls go backward, all that their gradient is made of.
+    """The words and, as calls go backward, all that their gradient is made of."""
 
-    Attributes:
-        words, bias: (V, E) and (V,) or None.
-        left: bytes for further pools.
-        pools: kept probabilities.
-        picks: contexts, targets and gradients of the picked logits.
-        recomputed: gradients of words and bias from contexts whose probabilities were not kept.
-    """
-
-    words: Tensor
-    bias: Tensor | None
-    left: int
-
-    def __post_init__(self) -> None:
+    def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int) -> None:
+        self.words, self.bias, self.left = words, bias, kept_bytes
         self.pools: list[_Pool] = []
         self.picks: list[tuple[Tensor, Tensor, Tensor]] = []
-        self.recomputed: tuple[Tensor, Tensor] | None = None
+        self.recomputed: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def logits(self, rows: Tensor) -> Tensor:
         logits = rows @ self.words.T
         return logits if self.bias is None else logits.add_(self.bias)
+
+    def probabilities(self, rows: Tensor, normaliser: Tensor) -> Tensor:
+        return self.logits(rows).sub_(normaliser[:, None]).exp_()
 
     def reserve(self, num_rows: int) -> tuple[_Pool, slice] | None:
         """A place for the probabilities of so many contexts, or None where memory for that is used up."""
@@ -115,32 +106,23 @@ class _Shared:
         pool.used += num_rows
         return pool, slice(pool.used - num_rows, pool.used)
 
-    def add_recomputed(self, probabilities: Tensor, rows: Tensor, grads: Tensor) -> None:
-        if self.recomputed is None:
-            self.recomputed = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
-        _add_products(*self.recomputed, probabilities, rows, grads)
-
     def gradients(self) -> tuple[Tensor, Tensor]:
         """Of words and bias, after the last call has gone backward; forgets what the calls left."""
-        if self.recomputed is None:
-            self.recomputed = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
-        grad_words, grad_bias = self.recomputed
+        grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
+        kept = [(pool.probabilities[: pool.used], pool.rows[: pool.used], pool.grads[: pool.used]) for pool in self.pools]
+        again = ((self.probabilities(rows, normaliser), rows, grads) for rows, normaliser, grads in self.recomputed)
+        for probabilities, rows, grads in chain(kept, again):
+            grad_words.addmm_(probabilities.t(), rows * grads[:, None])
+            grad_bias.addmv_(probabilities.t(), grads)
         for pool in self.pools:
-            part = slice(0, pool.used)
-            _add_products(grad_words, grad_bias, pool.probabilities[part], pool.rows[part], pool.grads[part])
             pool.grads.zero_()
         for rows, targets, grads in self.picks:
             flat = targets.flatten()
             grad_words.index_add_(0, flat, (grads.unsqueeze(2) * rows.unsqueeze(1)).flatten(0, 1))
             grad_bias.index_add_(0, flat, grads.flatten())
         self.picks.clear()
-        self.recomputed = None
+        self.recomputed.clear()
         return grad_words, grad_bias
-
-
-def _add_products(grad_words: Tensor, grad_bias: Tensor, probabilities: Tensor, rows: Tensor, grads: Tensor) -> None:
-    grad_words.addmm_(probabilities.t(), rows * grads[:, None])
-    grad_bias.addmv_(probabilities.t(), grads)
 
 
 class _Pick(torch.autograd.Function):
@@ -166,9 +148,8 @@ class _Pick(torch.autograd.Function):
         rows, targets, normaliser = ctx.saved_tensors
         shared: _Shared = ctx.shared
         if ctx.place is None:
-            probabilities = shared.logits(rows).sub_(normaliser[:, None]).exp_()
-            means = probabilities @ shared.words
-            shared.add_recomputed(probabilities, rows, grad_normaliser)
+            means = shared.probabilities(rows, normaliser) @ shared.words
+            shared.recomputed.append((rows, normaliser, grad_normaliser))
         else:
             pool, part = ctx.place
             means = pool.means()[part]

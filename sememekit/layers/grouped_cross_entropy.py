@@ -90,7 +90,7 @@ class Groups(nn.Module):
         return order, (self.place_of[target] - self.offsets[group])[order]
 
 
-def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, target: Tensor, groups: Groups) -> Tensor:
+def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
     """-log softmax over the group of the target alone, of rows items^T + bias, taken at the target.
 
     Rows are sorted by group, so that the vectors of a group are gathered once for all its rows, never once for a row. The work
@@ -101,18 +101,20 @@ def grouped_cross_entropy(rows: Tensor, items: Tensor, bias: Tensor | None, targ
     as well.
 
     Args:
-        rows: (N, E) contexts.
-        items: (V, E) output vectors.
-        bias: (V,) or None.
-        target: (N,) items.
+        rows_NE: contexts.
+        items_VE: output vectors.
+        bias_V: of each item, or None.
+        target_N: items.
         groups: of the items.
 
     Returns:
         (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.
     """
-    if rows.device.type == "cpu" or groups.lopsided:
-        return _GroupByGroup.apply(rows, items, bias, target, groups, product_dtype(items), torch.is_grad_enabled())
-    return _in_padded_blocks(rows, items, bias, target, groups)
+    if rows_NE.device.type == "cpu" or groups.lopsided:
+        return _GroupByGroup.apply(
+            rows_NE, items_VE, bias_V, target_N, groups, product_dtype(items_VE), torch.is_grad_enabled()
+        )
+    return _in_padded_blocks(rows_NE, items_VE, bias_V, target_N, groups)
 
 
 class _GroupByGroup(torch.autograd.Function):
@@ -125,20 +127,21 @@ class _GroupByGroup(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        rows: Tensor,
-        items: Tensor,
-        bias: Tensor | None,
-        target: Tensor,
+        rows_NE: Tensor,
+        items_VE: Tensor,
+        bias_V: Tensor | None,
+        target_N: Tensor,
         groups: Groups,
         lowered: torch.dtype,
         with_gradient: bool,
     ) -> Tensor:
-        order, place = groups.at_target(target)
-        counts = torch.bincount(groups.group_of[target], minlength=groups.num_groups).tolist()
+        order_N, place_N = groups.at_target(target_N)
+        counts = torch.bincount(groups.group_of[target_N], minlength=groups.num_groups).tolist()
         pick = _Picker(groups.members, groups.in_order)
-        sorted_rows, place = rows[order].to(lowered), place[:, None]
-        sorted_nats, grad_sorted = items.new_empty(len(rows), 1), items.new_empty(rows.shape if with_gradient else 0)
-        minus_one = items.new_full((len(rows), 1), -1.0)
+        sorted_rows_NE, place_N1 = rows_NE[order_N].to(lowered), place_N[:, None]
+        sorted_nats_N1 = items_VE.new_empty(len(rows_NE), 1)
+        grad_sorted_NE = items_VE.new_empty(rows_NE.shape if with_gradient else 0)
+        minus_one = items_VE.new_full((len(rows_NE), 1), -1.0)
         parts: list[tuple[Tensor, int, int, int, int]] = []  # share - one-hot, first row and end, first member and end
         end = 0
         for number, count in enumerate(counts):
@@ -146,39 +149,39 @@ class _GroupByGroup(torch.autograd.Function):
                 continue
             begin, end = end, end + count
             first, last = groups.bounds[number], groups.bounds[number + 1]
-            vectors = pick(items, first, last).to(lowered)
-            logits = (sorted_rows[begin:end] @ vectors.T).to(items.dtype)
-            if bias is not None:
-                logits += pick(bias, first, last)
+            vectors = pick(items_VE, first, last).to(lowered)
+            logits = (sorted_rows_NE[begin:end] @ vectors.T).to(items_VE.dtype)
+            if bias_V is not None:
+                logits += pick(bias_V, first, last)
             log_probs = functional.log_softmax(logits, dim=1)
-            torch.gather(log_probs, 1, place[begin:end], out=sorted_nats[begin:end])
+            torch.gather(log_probs, 1, place_N1[begin:end], out=sorted_nats_N1[begin:end])
             if with_gradient:
-                share = log_probs.exp_().scatter_add_(1, place[begin:end], minus_one[begin:end])
-                grad_sorted[begin:end] = share.to(lowered) @ vectors
+                share = log_probs.exp_().scatter_add_(1, place_N1[begin:end], minus_one[begin:end])
+                grad_sorted_NE[begin:end] = share.to(lowered) @ vectors
                 parts.append((share, begin, end, first, last))
         # The groups may be others by the time of the backward pass, so the members that were used are kept with the picker.
-        ctx.pick, ctx.parts, ctx.lowered, ctx.with_bias = pick, parts, lowered, bias is not None
-        ctx.save_for_backward(sorted_rows, items, order, grad_sorted)
-        return torch.empty_like(sorted_nats).index_copy_(0, order, sorted_nats.neg_())[:, 0]
+        ctx.pick, ctx.parts, ctx.lowered, ctx.with_bias = pick, parts, lowered, bias_V is not None
+        ctx.save_for_backward(sorted_rows_NE, items_VE, order_N, grad_sorted_NE)
+        return torch.empty_like(sorted_nats_N1).index_copy_(0, order_N, sorted_nats_N1.neg_())[:, 0]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        sorted_rows, items, order, grad_sorted = ctx.saved_tensors
-        pick, sorted_grad = ctx.pick, grad[order, None]
-        grad_items = torch.empty_like(items)
-        grad_bias = items.new_zeros(len(items)) if ctx.with_bias else None
+    def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
+        sorted_rows_NE, items_VE, order_N, grad_sorted_NE = ctx.saved_tensors
+        pick, sorted_grad_N1 = ctx.pick, grad_N[order_N, None]
+        grad_items_VE = torch.empty_like(items_VE)
+        grad_bias_V = items_VE.new_zeros(len(items_VE)) if ctx.with_bias else None
         done = 0
         for share, begin, end, first, last in ctx.parts:
-            weighted = share * sorted_grad[begin:end]
-            pick.put(grad_items, first, last, weighted.to(ctx.lowered).T @ sorted_rows[begin:end])
-            if grad_bias is not None:
-                pick.put(grad_bias, first, last, weighted.sum(dim=0))
-            pick.clear(grad_items, done, first)
+            weighted = share * sorted_grad_N1[begin:end]
+            pick.put(grad_items_VE, first, last, weighted.to(ctx.lowered).T @ sorted_rows_NE[begin:end])
+            if grad_bias_V is not None:
+                pick.put(grad_bias_V, first, last, weighted.sum(dim=0))
+            pick.clear(grad_items_VE, done, first)
             done = last
-        pick.clear(grad_items, done, len(items))
-        grad_rows = torch.empty_like(grad_sorted).index_copy_(0, order, grad_sorted * sorted_grad)
-        return grad_rows, grad_items, grad_bias, None, None, None, None
+        pick.clear(grad_items_VE, done, len(items_VE))
+        grad_rows_NE = torch.empty_like(grad_sorted_NE).index_copy_(0, order_N, grad_sorted_NE * sorted_grad_N1)
+        return grad_rows_NE, grad_items_VE, grad_bias_V, None, None, None, None
 
 
 class _Picker:
@@ -203,25 +206,25 @@ class _Picker:
             over_items.index_fill_(0, self.members[first:last], 0.0)
 
 
-def _in_padded_blocks(rows: Tensor, items: Tensor, bias: Tensor | None, target: Tensor, groups: Groups) -> Tensor:
+def _in_padded_blocks(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
     """``grouped_cross_entropy`` as one batched product of (blocks, BLOCK, E) and (blocks, largest group, E)."""
-    device = rows.device
-    order, at_target = groups.at_target(target)
-    group = groups.group_of[target[order]]
+    device = rows_NE.device
+    order_N, at_target = groups.at_target(target_N)
+    group = groups.group_of[target_N[order_N]]
     counts = torch.zeros_like(groups.sizes).scatter_add_(0, group, torch.ones_like(group))
     ends = counts.add(BLOCK - 1).div(BLOCK, rounding_mode="floor").cumsum(0)  # of each group, in blocks
-    num_blocks = len(rows) // BLOCK + groups.num_groups  # at least as many as there are, so that nothing is read back
-    rank = torch.arange(len(rows), device=device) - (counts.cumsum(0) - counts)[group]
+    num_blocks = len(rows_NE) // BLOCK + groups.num_groups  # at least as many as there are, so that nothing is read back
+    rank = torch.arange(len(rows_NE), device=device) - (counts.cumsum(0) - counts)[group]
     slot = functional.pad(ends, (1, 0))[group] * BLOCK + rank
     of_block = torch.searchsorted(ends, torch.arange(num_blocks, device=device), right=True).clamp_(max=groups.num_groups - 1)
     places = torch.arange(groups.largest, device=device)
     padding = places >= groups.sizes[of_block][:, None]  # (blocks, largest)
-    chosen = groups.members[(groups.offsets[of_block][:, None] + places).clamp_(max=len(items) - 1)]
-    spread = rows.new_zeros(num_blocks * BLOCK, rows.shape[1]).index_copy(0, slot, rows[order])
-    logits = (spread.view(num_blocks, BLOCK, -1) @ functional.embedding(chosen, items).transpose(1, 2)).to(items.dtype)
-    if bias is not None:
-        logits = logits + bias[chosen][:, None]
+    chosen = groups.members[(groups.offsets[of_block][:, None] + places).clamp_(max=len(items_VE) - 1)]
+    spread = rows_NE.new_zeros(num_blocks * BLOCK, rows_NE.shape[1]).index_copy(0, slot, rows_NE[order_N])
+    logits = (spread.view(num_blocks, BLOCK, -1) @ functional.embedding(chosen, items_VE).transpose(1, 2)).to(items_VE.dtype)
+    if bias_V is not None:
+        logits = logits + bias_V[chosen][:, None]
     # A spare block at the end may stand for an empty group; no row reads it, and it stays unmasked so that no NaN arises.
     hide = (padding & ~padding.all(dim=1, keepdim=True))[:, None]
     log_probs = logits.masked_fill(hide, -torch.inf).log_softmax(dim=2).view(num_blocks * BLOCK, -1)
-    return items.new_empty(len(rows)).index_copy(0, order, -log_probs[slot, at_target])
+    return items_VE.new_empty(len(rows_NE)).index_copy(0, order_N, -log_probs[slot, at_target])

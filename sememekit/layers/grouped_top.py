@@ -19,7 +19,7 @@ for each group would take longer. At V = 69,000, unsure rows, group by group and
 
 @torch.no_grad()
 def grouped_top(
-    rows: Tensor, items: Tensor, bias: Tensor | None, among: Tensor, groups: Groups, count: int
+    rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
     """The ``count`` items with the largest log p(group) + log softmax over the group of rows items^T + bias, exactly.
 
@@ -29,26 +29,28 @@ def grouped_top(
     groups: from a few groups each to all of them. A few rows that are unsure go through all items at once in the end.
 
     Args:
-        rows: (N, E) contexts.
-        items: (V, E) output vectors.
-        bias: (V,) or None.
-        among: (N, G) log-probabilities of the groups, -inf for empty ones.
+        rows_NE: contexts.
+        items_VE: output vectors.
+        bias_V: of each item, or None.
+        among_NG: log-probabilities of the groups, -inf for empty ones.
         groups: of the items.
         count: at most V.
 
     Returns:
         log-probabilities (N, count) by falling value, and items (N, count).
     """
-    if _at_once_is_quicker(len(rows), items, groups):
-        return _among_all(rows, items, bias, among, groups, count)
-    best = among.new_full((len(rows), count), -torch.inf)
-    which = torch.zeros((len(rows), count), dtype=torch.long, device=rows.device)
-    falling, order = among.sort(dim=1, descending=True, stable=True)
+    if _at_once_is_quicker(len(rows_NE), items_VE, groups):
+        return _among_all(rows_NE, items_VE, bias_V, among_NG, groups, count)
+    best = among_NG.new_full((len(rows_NE), count), -torch.inf)
+    which = torch.zeros((len(rows_NE), count), dtype=torch.long, device=rows_NE.device)
+    falling, order = among_NG.sort(dim=1, descending=True, stable=True)
     begin, width = 0, FIRST_GROUPS
-    open_rows = torch.arange(len(rows), device=rows.device)
+    open_rows = torch.arange(len(rows_NE), device=rows_NE.device)
     while begin < groups.num_groups and len(open_rows):
         if begin >= PATIENCE and len(open_rows) < FEW_ROWS:
-            best[open_rows], which[open_rows] = _among_all(rows[open_rows], items, bias, among[open_rows], groups, count)
+            best[open_rows], which[open_rows] = _among_all(
+                rows_NE[open_rows], items_VE, bias_V, among_NG[open_rows], groups, count
+            )
             break
         bound, asked = falling[open_rows, begin : begin + width], order[open_rows, begin : begin + width]
         # A tie with the last item found changes no value, so a group that only ties is left out.
@@ -66,9 +68,9 @@ def grouped_top(
             start, end = end, end + size
             row, column = wanted[start:end].T
             members = groups.members[first:last]
-            logits = rows[open_rows[row]] @ items[members].T
-            if bias is not None:
-                logits += bias[members]
+            logits = rows_NE[open_rows[row]] @ items_VE[members].T
+            if bias_V is not None:
+                logits += bias_V[members]
             inside = logits.to(best.dtype).log_softmax(dim=1).topk(min(count, last - first))
             values[row, column, : inside.values.shape[1]] = inside.values + bound[row, column, None]
             found[row, column, : inside.values.shape[1]] = members[inside.indices]
@@ -82,24 +84,24 @@ def grouped_top(
     return best, which
 
 
-def _at_once_is_quicker(num_rows: int, items: Tensor, groups: Groups) -> bool:
+def _at_once_is_quicker(num_rows: int, items_VE: Tensor, groups: Groups) -> bool:
     """Whether all items take less time than a few groups of each row, by what was measured on a core of a CPU.
 
     All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
     Groups: 24 a row, 0.1 ms for each that any row asks for, and products of few rows (10 G multiply-adds a second). It
     decides about time alone; both ways give the same items.
     """
-    num_items, size = items.shape
+    num_items, size = items_VE.shape
     at_once = num_items * size * max(0.8, num_rows / 25) + 15 * num_rows * num_items
     in_groups = 100_000 * min(groups.num_groups, 24 * num_rows) + num_rows * 24 * num_items / groups.num_groups * size / 10
     return at_once < in_groups
 
 
 def _among_all(
-    rows: Tensor, items: Tensor, bias: Tensor | None, among: Tensor, groups: Groups, count: int
+    rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
     """The same from the probabilities of all items."""
-    logits = functional.linear(rows, items, bias).to(among.dtype).T
+    logits = functional.linear(rows_NE, items_VE, bias_V).to(among_NG.dtype).T
     inside = logits - segment_logsumexp(logits, groups.group_of, groups.num_groups).index_select(0, groups.group_of)
-    found = (inside + among.T.index_select(0, groups.group_of)).topk(count, dim=0)
+    found = (inside + among_NG.T.index_select(0, groups.group_of)).topk(count, dim=0)
     return found.values.T, found.indices.T

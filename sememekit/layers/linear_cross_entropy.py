@@ -14,27 +14,27 @@ KEPT_BYTES = 448 << 20
 
 
 def linear_cross_entropy(
-    rows: Tensor, words: Tensor, bias: Tensor | None, target: Tensor, block: int = 256, kept_bytes: int = KEPT_BYTES
+    rows_NE: Tensor, words_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, block: int = 256, kept_bytes: int = KEPT_BYTES
 ) -> Tensor:
-    """-log softmax(rows words^T + bias)[target], in blocks of rows.
+    """-log softmax(rows words^T + bias)[target], in blocks of n rows.
 
-    Memory for logits is bounded whatever M is: a block, and for training the log-probabilities of the first blocks up to
+    Memory for logits is bounded whatever N is: a block, and for training the log-probabilities of the first blocks up to
     ``kept_bytes``. The backward pass computes those of the other blocks again, at the price of one more product. On CPU a block
     stays in the cache, which pays for much of that.
 
     Args:
-        rows: (M, E) contexts.
-        words: (V, E) output vectors.
-        bias: (V,) or None.
-        target: (M,) ids.
+        rows_NE: contexts.
+        words_VE: output vectors.
+        bias_V: of each word, or None.
+        target_N: ids.
         block: rows worked on at once.
         kept_bytes: of log-probabilities that are kept for the backward pass; 0 computes all again.
 
     Returns:
-        (M,) nats, unreduced.
+        (N,) nats, unreduced.
     """
     kept_bytes = kept_bytes if torch.is_grad_enabled() else 0
-    return _LinearCrossEntropy.apply(rows, words, bias, target, block, kept_bytes, product_dtype(words))
+    return _LinearCrossEntropy.apply(rows_NE, words_VE, bias_V, target_N, block, kept_bytes, product_dtype(words_VE))
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -43,65 +43,65 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        rows: Tensor,
-        words: Tensor,
-        bias: Tensor | None,
-        target: Tensor,
+        rows_NE: Tensor,
+        words_VE: Tensor,
+        bias_V: Tensor | None,
+        target_N: Tensor,
         block: int,
         kept_bytes: int,
         lowered: torch.dtype,
     ) -> Tensor:
-        num_words = len(words)
-        log_normaliser, nats = words.new_empty(len(rows)), words.new_empty(len(rows))
-        lowered_rows, lowered_words = rows.to(lowered), words.to(lowered)
-        offset = words.new_zeros(num_words) if bias is None else bias
-        buffer = words.new_empty(min(block, len(rows)), num_words)
+        num_words = len(words_VE)
+        log_normaliser_N, nats_N = words_VE.new_empty(len(rows_NE)), words_VE.new_empty(len(rows_NE))
+        low_rows_NE, low_words_VE = rows_NE.to(lowered), words_VE.to(lowered)
+        offset = words_VE.new_zeros(num_words) if bias_V is None else bias_V
+        buffer_nV = words_VE.new_empty(min(block, len(rows_NE)), num_words)
         kept: list[Tensor] = []
-        num_kept = kept_bytes // max(1, buffer.numel() * buffer.element_size())
-        for begin in range(0, len(rows), block):
+        num_kept = kept_bytes // max(1, buffer_nV.numel() * buffer_nV.element_size())
+        for begin in range(0, len(rows_NE), block):
             part = slice(begin, begin + block)
-            logits = _logits(lowered_rows[part], lowered_words, offset, buffer)
-            log_probs = logits.log_softmax(dim=1)
-            picked = target[part, None]
-            nats[part] = -log_probs.gather(1, picked)[:, 0]
-            log_normaliser[part] = logits.gather(1, picked)[:, 0] + nats[part]
+            logits_nV = _logits(low_rows_NE[part], low_words_VE, offset, buffer_nV)
+            log_probs_nV = logits_nV.log_softmax(dim=1)
+            picked = target_N[part, None]
+            nats_N[part] = -log_probs_nV.gather(1, picked)[:, 0]
+            log_normaliser_N[part] = logits_nV.gather(1, picked)[:, 0] + nats_N[part]
             if len(kept) < num_kept:
-                kept.append(log_probs)
-        ctx.block, ctx.lowered, ctx.with_bias = block, lowered, bias is not None
-        ctx.save_for_backward(rows, words, target, log_normaliser, *([] if bias is None else [bias]), *kept)
-        return nats
+                kept.append(log_probs_nV)
+        ctx.block, ctx.lowered, ctx.with_bias = block, lowered, bias_V is not None
+        ctx.save_for_backward(rows_NE, words_VE, target_N, log_normaliser_N, *([] if bias_V is None else [bias_V]), *kept)
+        return nats_N
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        rows, words, target, log_normaliser, *rest = ctx.saved_tensors
-        bias = rest.pop(0) if ctx.with_bias else None
+    def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
+        rows_NE, words_VE, target_N, log_normaliser_N, *rest = ctx.saved_tensors
+        bias_V = rest.pop(0) if ctx.with_bias else None
         kept = iter(rest)
-        lowered_rows, lowered_words = rows.to(ctx.lowered), words.to(ctx.lowered)
-        grad_rows, grad_words = torch.empty_like(rows), torch.zeros_like(words)
-        grad_bias = None if bias is None else torch.zeros_like(bias)
-        buffer = words.new_empty(min(ctx.block, len(rows)), len(words))
-        for begin in range(0, len(rows), ctx.block):
+        low_rows_NE, low_words_VE = rows_NE.to(ctx.lowered), words_VE.to(ctx.lowered)
+        grad_rows_NE, grad_words_VE = torch.empty_like(rows_NE), torch.zeros_like(words_VE)
+        grad_bias_V = None if bias_V is None else torch.zeros_like(bias_V)
+        buffer_nV = words_VE.new_empty(min(ctx.block, len(rows_NE)), len(words_VE))
+        for begin in range(0, len(rows_NE), ctx.block):
             part = slice(begin, begin + ctx.block)
-            log_probs = next(kept, None)
-            if log_probs is None:
-                offset = -log_normaliser[part, None] if bias is None else bias - log_normaliser[part, None]
-                log_probs = _logits(lowered_rows[part], lowered_words, offset, buffer)
+            log_probs_nV = next(kept, None)
+            if log_probs_nV is None:
+                offset = -log_normaliser_N[part, None] if bias_V is None else bias_V - log_normaliser_N[part, None]
+                log_probs_nV = _logits(low_rows_NE[part], low_words_VE, offset, buffer_nV)
             # d nats / d logits = p - [v is the target]; the incoming gradient scales the narrow side of each product instead.
-            wrong = torch.exp(log_probs, out=buffer[: len(log_probs)])
-            wrong.scatter_add_(1, target[part, None], wrong.new_full((len(wrong), 1), -1.0))
-            if grad_bias is not None:
-                grad_bias.addmv_(wrong.T, grad[part])
-            lowered = wrong.to(ctx.lowered)
-            grad_rows[part] = grad[part, None] * (lowered @ lowered_words)
-            _add_product(grad_words, lowered.T, (grad[part, None] * rows[part]).to(ctx.lowered))
-        return grad_rows, grad_words, grad_bias, None, None, None, None
+            wrong_nV = torch.exp(log_probs_nV, out=buffer_nV[: len(log_probs_nV)])
+            wrong_nV.scatter_add_(1, target_N[part, None], wrong_nV.new_full((len(wrong_nV), 1), -1.0))
+            if grad_bias_V is not None:
+                grad_bias_V.addmv_(wrong_nV.T, grad_N[part])
+            lowered = wrong_nV.to(ctx.lowered)
+            grad_rows_NE[part] = grad_N[part, None] * (lowered @ low_words_VE)
+            _add_product(grad_words_VE, lowered.T, (grad_N[part, None] * rows_NE[part]).to(ctx.lowered))
+        return grad_rows_NE, grad_words_VE, grad_bias_V, None, None, None, None
 
 
-def _logits(rows: Tensor, words: Tensor, offset: Tensor, buffer: Tensor) -> Tensor:
+def _logits(rows_NE: Tensor, words_VE: Tensor, offset: Tensor, buffer_nV: Tensor) -> Tensor:
     """rows words^T + offset in the first rows of ``buffer``, which are valid until the next call."""
-    out = buffer[: len(rows)]
+    out = buffer_nV[: len(rows_NE)]
     out.copy_(offset.expand_as(out))
-    return _add_product(out, rows, words.T)
+    return _add_product(out, rows_NE, words_VE.T)
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.measure.attack_rates import Interval
 from sememekit.reports import pages
+from sememekit.reports.charts import Curves, Line, chart
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
@@ -87,7 +88,24 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     of_outcome = [(outcome, title, [one for one in results if one.outcome == outcome]) for outcome, title in _TITLES.items()]
     groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
     shown = {"how": _how(report), "rows": rate_rows(report), "groups": groups, "marked": marked}
-    return pages.render("attack", report=report, **shown)
+    return pages.render("attack", report=report, charts=[chart(one) for one in charts({"success rate": results})], **shown)
+
+
+def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
+    """Successes of the examples on which there was something to try, by the queries that they took; a line an attack."""
+    lines = []
+    for name, results in attacks.items():
+        tried = [result for result in results if result.outcome in ("success", "failed")]
+        won = sorted(result.queries for result in tried if result.outcome == "success")
+        rising = {float(max(queries, 1)): number / len(tried) for number, queries in enumerate(won, start=1)}
+        if tried:
+            ends = {1.0: 0.0}, {float(max(result.queries for result in tried)): len(won) / len(tried)}
+            lines.append(Line(name, tuple((ends[0] | rising | ends[1]).items())))
+    told = "; ".join(f"{line.name} {line.points[-1][1]:.1%}" for line in lines)
+    title = f"Share of the examples that are fooled within so many queries: {told}"
+    if not lines:
+        return []
+    return [Curves(title, "queries", "success rate", tuple(lines), "percent", "log", show=".1%", steps=True)]
 
 
 def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:

@@ -83,6 +83,7 @@ class Curves:
         x_scale: of x.
         show: format of a value of y.
         show_x: format of a value of x.
+        steps: whether a line keeps a value until the next point.
         end_values: whether the last value of a line stands behind its name.
     """
 
@@ -94,6 +95,7 @@ class Curves:
     x_scale: Literal["linear", "log"] = "linear"
     show: str = ",.1f"
     show_x: str = ",.0f"
+    steps: bool = False
     end_values: bool = True
 
     @property
@@ -108,7 +110,8 @@ class Curves:
         axes = _add_axes(figure, 66, bottom + 50, 438, 274)
         for line, (colour, dash) in zip(self.lines, _STROKES, strict=False):
             across, up = zip(*line.points, strict=True)
-            axes.plot(across, up, color=colour, linestyle=dash, linewidth=2.2)
+            style = "steps-post" if self.steps else "default"
+            axes.plot(across, up, color=colour, linestyle=dash, linewidth=2.2, drawstyle=style)
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
         values = [value for line in self.lines for _, value in line.points]
         if self.scale == "percent":
@@ -121,10 +124,10 @@ class Curves:
                 MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if narrow else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
             )
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
-        if self.x_scale == "log":
-            axes.set_xscale("log")
-        else:
-            axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.set_xscale(self.x_scale)
+        if self.show_x == ",.0f":
+            log = LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+            axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(8, integer=True))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.minorticks_off()
         axes.grid(axis="y")

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from sememekit.files import PAGE, write_output
 
-_HAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -33,7 +33,7 @@ def word(value: object, kind: str = "") -> Markup:
     """A word or a sentence, marked as Chinese for fonts and screen readers where it has such characters."""
     if isinstance(value, Markup):
         return value
-    language = Markup(' lang="zh-Hans"') if _HAN.search(str(value)) else ""
+    language = Markup(' lang="zh-Hans"') if _EAST_ASIAN.search(str(value)) else ""
     shown = Markup(' class="{}"').format(kind) if kind else ""
     return Markup("<span{}{}>{}</span>").format(shown, language, value) if language or shown else Markup("{}").format(value)
 

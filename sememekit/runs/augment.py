@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from sememekit.attack import ExampleResult
-from sememekit.corpora.examples import ExampleSet, recorded_set
-from sememekit.corpora.examples.labelled import read_labelled, read_records
+from sememekit.corpora.examples import ExampleSet
+from sememekit.corpora.examples.labelled import read_labelled, read_records, set_of
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
@@ -37,7 +37,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
-    kind = recorded_set(data.signature.dataset, str(data.folder / "signature.json"))
+    kind = set_of(data.signature.dataset, summary.texts)
     segmenter = data.segmenter()
 
     def ids(texts: Sequence[str]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.files import sync_folder
 from sememekit.measure.scored import tallies
-from sememekit.runs.run import Run
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
@@ -126,7 +126,7 @@ def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int
     What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
     """
     pointer = loaded.folder.pointer()
-    which: Literal["best", "last"] = "best" if pointer.get("best") == loaded.snapshot else "last"
+    which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
     if which == "best":

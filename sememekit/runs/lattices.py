@@ -29,11 +29,11 @@ _BLANK: Final = "▁"
 
 
 class Token(NamedTuple):
-    """A token of a text: as it was written, as the segmenter gives it, and whether a blank before it ends a word."""
+    """A token of a text: as it was written, as the model reads it, and whether a blank before it ends a word."""
 
     written: str
     read: str
-    apart: bool
+    after_blank: bool
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Reading:
     Attributes:
         tokens: (T,) as they were written.
         read_as: (T,) as the model reads them: ``<unk>`` for one that it does not know.
-        apart: (T,) whether a blank stands before the token, so that no word goes across.
-        posteriors: (T + 1, L, E) the probability of each edge given the sentence, by its last token, the end mark included.
+        after_blank: (T,) whether a blank stands before the token, so that no word goes across.
+        posteriors: (T + 1, L, C) the probability of each edge given the sentence, by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
         nats: negative logarithm of the probability of the sentence.
@@ -52,7 +52,7 @@ class Reading:
 
     tokens: tuple[str, ...]
     read_as: tuple[str, ...]
-    apart: tuple[bool, ...]
+    after_blank: tuple[bool, ...]
     posteriors: npt.NDArray[np.float64]
     listed: npt.NDArray[np.bool_]
     best: tuple[Segment, ...]
@@ -77,7 +77,7 @@ class Reading:
             ends = {min(segment.end, last) for segment in self.best}
         else:
             ends = set((np.flatnonzero(self.boundaries >= 0.5) + 1).tolist())
-        cuts = sorted(ends | {place for place, apart in enumerate(self.apart) if apart} | {0, last})
+        cuts = sorted(ends | {place for place, after_blank in enumerate(self.after_blank) if after_blank} | {0, last})
         return list(pairwise(cuts)) if last else []
 
 
@@ -168,7 +168,7 @@ class LatticeReader:
                 readings[index] = Reading(
                     tuple(token.written for token in tokens),
                     tuple(vocabulary.decode(ids[row])),
-                    tuple(token.apart for token in tokens),
+                    tuple(token.after_blank for token in tokens),
                     posteriors[row, :size],
                     listed[row, :size],
                     tuple(best),
@@ -180,14 +180,7 @@ class LatticeReader:
 def open_reader(
     run: Path, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
 ) -> LatticeReader:
-    """Load a trained lattice model.
-
-    Args:
-        run: the run folder.
-        command: that asks for it, for messages.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        lexicon: ``FORMAT:PATH`` of the segmenter of the data, where it has one.
+    """Load a trained lattice model; ``command`` asks for it, and ``lexicon`` is that of the segmenter of the data, if any.
 
     Raises:
         CheckpointError: no run, or a torn one.

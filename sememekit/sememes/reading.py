@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import DataError
+from sememekit.files import read_bytes
 
 MAX_BYTES = 1 << 30
 """A lexicon larger than this once unpacked is refused: HowNet has 60 MB, and a packed file may hide any amount."""
@@ -44,18 +45,13 @@ class LexiconText:
         return f"{self.path}:{line}"
 
 
-def read_bytes(path: Path) -> bytes:
+def read_lexicon_bytes(path: Path) -> bytes:
     """All bytes of a file on disk.
 
     Raises:
         DataError: absent, a folder, unreadable, or empty.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"lexicon {path}: there is no such file; give --source FORMAT:PATH with a path that exists") from None
-    except OSError as error:
-        raise DataError(f"lexicon {path}: cannot be read as a file: {error.strerror}") from None
+    data = read_bytes(path, lambda why: DataError(f"lexicon {why}; give FORMAT:PATH with the path of a file"))
     if not data:
         raise DataError(f"lexicon {path}: the file is empty")
     return data
@@ -72,7 +68,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
         DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the first
             bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all).
     """
-    packed = read_bytes(path)
+    packed = read_lexicon_bytes(path)
     data = _unpack(path, packed) if path.suffix in (".xz", ".gz") else packed
     digest = hashlib.sha256(packed).hexdigest()
     if b"\0" in data:

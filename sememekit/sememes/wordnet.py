@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import DataError
+from sememekit.files import decode, read_bytes
 
 FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 """Part of speech -> file. Satellite adjectives (``s``) stand in ``data.adj`` and are adjectives."""
@@ -143,19 +144,9 @@ def database_lines(file: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str
     Raises:
         DataError: absent, or not UTF-8.
     """
-    try:
-        data = file.read_bytes()
-        text = data.decode("utf-8")
-    except FileNotFoundError:
-        raise DataError(
-            f"WordNet {file}: there is no such file; the order of senses and base forms need index.* and *.exc beside data.*"
-        ) from None
-    except OSError as error:
-        raise DataError(f"WordNet {file}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"WordNet {file}: byte {error.start} is not UTF-8") from None
+    data = read_bytes(file, lambda why: DataError(f"WordNet {why}; it needs data.*, and for base forms index.* and *.exc"))
     digest.update(data)
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(decode(data, file, lambda why: DataError(f"WordNet {why}")).split("\n"), start=1):
         if line.strip() and not line.startswith("  "):
             yield number, line
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import ClassVar, Final, Literal, final
+from typing import ClassVar, Literal, final
 
 from pydantic import Field
 from torch import nn
@@ -15,9 +14,8 @@ from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings,
 from sememekit.tasks.base import Headline
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.tasks.writing import wording, wordings_of
+from sememekit.text.normalise import HAN
 from sememekit.text.vocabulary import Vocabulary
-
-_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 
 @final
@@ -72,7 +70,7 @@ def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     if names:
         return [(name, PRESETS[name]) for name in names]
-    chinese = sum(_HAN.search(word) is not None for word in data.vocabulary.tokens)
+    chinese = sum(HAN.search(word) is not None for word in data.vocabulary.tokens)
     if 2 * chinese > len(data.vocabulary):
         return [("characters", RougeSettings(unit="character"))]
     return [("words", RougeSettings())]

@@ -13,13 +13,16 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
+from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
+from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.reports.attack import comparison_page, marked, percent, rate_rows
+from sememekit.reports.attack import charts, comparison_page, marked, percent, rate_rows
 from tests.attack import toys
 from tests.attack.toys import TABLE, TEXTS
+from tests.pages import check_page
 
 VICTIM = "tests.attack.toys:predict"
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +71,15 @@ def test_a_report_tells_outcomes_apart(files: dict[str, Path]) -> None:
     page = (files["out"] / "report.html").read_text()
     won = next(line for line in lines if line["outcome"] == "success")
     assert f"<del>{won['changes'][0]['old']}</del> <ins>{won['changes'][0]['new']}</ins>" in page
+    (told,) = check_page(page).charts
+    assert told.endswith(f"success rate {report.rates.success_rate.value:.1%}")
+    (chart,) = charts({"one": list(AttackFolder.open(files["out"]).results().values())})
+    points = chart.lines[0].points
+    assert points[0] == (1.0, 0.0)
+    assert points[-1][1] == pytest.approx(report.rates.success_rate.value)
+    for level, rate in report.rates.success_at.items():
+        within = max((share for queries, share in points if queries <= level), default=0.0)
+        assert rate is None or within == pytest.approx(rate.value)
 
 
 def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) -> None:
@@ -111,6 +123,13 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     assert found.unlike["plan.search.name"] == ("genetic", "greedy")
     assert [row.difference.value for row in found.rows if row.name == "accuracy"] == [0.0]
     assert (tmp_path / "c.html").read_text() == comparison_page(found)
+    both = CliRunner().invoke(
+        app, ["attack", "--compare", *map(str, (tmp_path / "a", tmp_path / "b")), "--figure", str(tmp_path / "c.svg")]
+    )
+    assert both.exit_code == 0, both.stderr
+    drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
+    rate = next(row for row in found.rows if row.name == "success rate")
+    assert all(f">{name} {value:.1%}<" in drawn for name, value in (("a", rate.first), ("b", rate.second)))
     same = compare(tmp_path / "a", tmp_path / "a")
     assert same.unlike == {}
     assert all(row.difference.value == 0 and not row.excludes_zero for row in same.rows)

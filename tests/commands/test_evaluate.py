@@ -12,7 +12,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import Grouping, GroupPerplexity, PerplexityReport, _groups, evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import PerplexityReport, evaluate, evaluate_ppl
+from sememekit.analysis.word_groups import Grouping, GroupPerplexity, word_groups
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
@@ -125,7 +126,7 @@ def test_the_two_tables_sort_words_as_the_paper_does() -> None:
         counts[words[word]], nats[words[word]] = number, 10.0 * number
 
     def rows(by: str) -> dict[str, GroupPerplexity]:
-        return {group.name: group for group in _groups(graph, by, nats, counts)}
+        return {group.name: group for group in word_groups(graph, by, nats, counts)}
 
     senses = rows("senses")
     assert {name: group.tokens for name, group in senses.items()} == {
@@ -155,7 +156,7 @@ def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> Non
     builder.add(Sense("吃", tuple(f"s{number}" for number in range(20))))
     graph = build_graph(place.data.vocabulary, [builder.finish("list:rich", "0" * 64, ())])
     counts = np.ones(graph.num_words, dtype=np.int64)
-    groups = list(_groups(graph, "sememes", counts.astype(float), counts))
+    groups = list(word_groups(graph, "sememes", counts.astype(float), counts))
     assert [group.tokens for group in groups if group.name == "14 sememes or more"] == [1]
     assert sum(group.tokens for group in groups if not group.of_which) == graph.num_words
 

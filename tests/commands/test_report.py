@@ -34,7 +34,7 @@ def test_training_leaves_the_page_of_a_run_with_clusters(place: Place, tmp_path:
 
 
 def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Epochs of a second or more each leave their page; of shorter ones the last does, also where training breaks off."""
+    """Epochs of ten seconds or more each leave their page; of shorter ones the last does, also where training breaks off."""
     seen: list[bool] = []
 
     def stop(report: object) -> None:

@@ -16,7 +16,7 @@ import pytest
 from sememekit.attack import read_examples
 from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.examples import recorded_set
-from sememekit.corpora.examples.labelled import opened, read_labelled
+from sememekit.corpora.examples.labelled import opened, read_labelled, set_of
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
@@ -179,3 +179,20 @@ def test_a_row_of_a_csv_may_go_over_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('text,label\n"one\ntwo",1\n\nthree,0\n')
     assert [(row.line, row.texts) for row in read_labelled(path).rows] == [(2, ("one two",)), (5, ("three",))]
+
+
+def test_the_set_of_a_class_of_ones_own_is_known_by_its_texts(tmp_path: Path) -> None:
+    for dataset, texts in (
+        ("lab.sets:Mine", ("review",)),
+        ("lab.sets:Pairs", ("question", "answer")),
+        ("lab:T", ("a", "b", "c")),
+    ):
+        kind = set_of(dataset, texts)
+        rows = (tuple(f"{name} one" for name in texts), tuple(f"{name} two" for name in texts))
+        for content in (
+            table(tuple((*row, "x") for row in rows)),
+            table(tuple(("x", *reversed(row)) for row in rows), ("Label", *reversed(texts))),
+        ):
+            (tmp_path / "t.tsv").write_text(content)
+            assert [row.texts for row in read_labelled(tmp_path / "t.tsv", kind).rows] == list(rows)
+    assert type(set_of("imdb", ("text",))) is type(recorded_set("imdb", "here"))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.corpora.sources import Source, unpack
+from sememekit.corpora.sources import CorpusFile, unpack
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
 from sememekit.prepare.settings import PreprocessSettings
@@ -170,7 +170,7 @@ def test_a_small_file_of_much_text_is_unpacked_in_bounded_memory(ending: str, tm
         limit = pages * resource.getpagesize() + (24 << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
-            found = unpack(Source(None, path), tmp_path, FaultCounter("strict"))
+            found = unpack(CorpusFile(None, path), tmp_path, FaultCounter("strict"))
             os._exit(0 if found.text_bytes == size + 8 else 2)
         except MemoryError:
             os._exit(3)

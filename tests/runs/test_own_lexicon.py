@@ -55,9 +55,10 @@ def test_data_run_and_commands_cut_alike(prepared: tuple[str, PreparedData], tmp
     assert data.segmenter().segment(TEXT) == WORDS[name]
     train(table(data), tmp_path / "run")
     assert Run.open(tmp_path / "run").segmenter().description == data.signature.segmenter
-    classifier, found = predict(tmp_path / "run", [TEXT], device="cpu")
-    assert classifier.words(TEXT) == WORDS[name]
-    assert len(list(found)) == 1
+    (tmp_path / "texts.txt").write_text(f"{TEXT}\n", encoding="utf-8")
+    found = predict(tmp_path / "run", tmp_path / "texts.txt", device="cpu")
+    assert found.classifier.words(TEXT) == WORDS[name]
+    assert [prediction.line for prediction in found] == [1]
     victim = open_victim(str(tmp_path / "run"), device="cpu")
     assert victim.cut is not None
     assert list(victim.cut(TEXT)) == WORDS[name]

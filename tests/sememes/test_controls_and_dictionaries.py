@@ -75,7 +75,7 @@ def test_an_index_that_is_torn_or_absent_is_named(wordnet: Path) -> None:
         with pytest.raises(DataError, match=r"index\.noun:1: no line of an index"):
             open_lemmas(f"wordnet:{wordnet}")
     (wordnet / "index.noun").unlink()
-    with pytest.raises(DataError, match=r"index\.noun: there is no such file; .* need index\.\*"):
+    with pytest.raises(DataError, match=r"index\.noun: cannot be read: No such file .* index\.\*"):
         open_lexicon(f"dictionary:wordnet:{wordnet}")
 
 

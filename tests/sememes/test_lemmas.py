@@ -68,5 +68,5 @@ def test_a_line_without_two_columns_is_named(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no such file"):
+    with pytest.raises(DataError, match="cannot be read: No such file"):
         open_lemmas(str(tmp_path / "absent"))

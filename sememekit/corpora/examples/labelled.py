@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from sememekit.corpora.examples.base import ExampleSet
+from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet, recorded_set
 from sememekit.corpora.examples.files import side_by_side
 from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines, table_lines
 from sememekit.corpora.examples.sets import ClassificationSet, InferenceSet
@@ -66,6 +66,21 @@ def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
     faults = FaultCounter("strict", can_choose=False)
     with opened(path, ClassificationSet(), faults) as (file,):
         return list(json_records(file, faults)) if is_json(file) else []
+
+
+def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
+    """The set of some data without running code that their folder names.
+
+    Args:
+        dataset: as their signature names it. For a class of one's own, the columns are called as its texts, or as usual.
+        texts: names of the texts of an example.
+    """
+    if dataset in EXAMPLE_SETS:
+        return recorded_set(dataset, dataset)
+    usual: ExampleSet = {1: ClassificationSet(), 2: InferenceSet()}.get(len(texts), ExampleSet())
+    others = usual.headers if len(texts) in (1, 2) else ((),) * len(texts)
+    headers = tuple((name, *more) for name, more in zip(texts, others, strict=True))
+    return type("OwnSet", (type(usual),), {"texts": texts, "headers": headers, "columns": (*texts, "label")})()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from sememekit.errors import DataError
 from sememekit.sememes.formats.hownet import bag_of_definition
 from sememekit.sememes.formats.restricted_pickle import load_plain_pickle
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense, Side
-from sememekit.sememes.reading import read_bytes
+from sememekit.sememes.reading import read_lexicon_bytes
 
 DICTIONARY = "HowNet_dict_complete"
 """The pickle that OpenHowNet 2.0 itself loads: number -> {No, ch_word, ch_grammar, en_word, en_grammar, Def}."""
@@ -88,7 +88,7 @@ class OpenHowNetReader(LexiconReader):
             path = self.path / DICTIONARY
             if path.stat().st_size > MAX_BYTES:
                 raise DataError(f"{path}: has {path.stat().st_size} bytes, and at most {MAX_BYTES} are read")
-            return str(path), read_bytes(path)
+            return str(path), read_lexicon_bytes(path)
         try:
             with zipfile.ZipFile(self.path) as archive:
                 members = [info for info in archive.infolist() if Path(info.filename).name == DICTIONARY]
@@ -143,7 +143,7 @@ class OpenHowNetReader(LexiconReader):
             ) from None
         if self._is_absent():
             raise DataError(f"openhownet: {url} was fetched into {self.path}, but it holds no {DICTIONARY}")
-        data = read_bytes(self.path / DICTIONARY)
+        data = read_lexicon_bytes(self.path / DICTIONARY)
         return f"downloaded {url}: {DICTIONARY}, {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
 
 

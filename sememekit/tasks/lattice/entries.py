@@ -63,7 +63,7 @@ class Entries:
 def entries_of(
     settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
 ) -> Entries:
-    """The entries of a model with these settings.
+    """The entries of a model with these settings; with ``senses`` words have one copy a sense and n-grams one.
 
     Raises:
         ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or
@@ -83,8 +83,19 @@ def entries_of(
         chunks = ChunkVocabulary(vocabulary, max_length=longest)
     else:
         chunks = chunks.up_to(longest, settings.num_chunks)
-    copies = _sense_copies(graph, settings.copies) if settings.senses else settings.copies
-    return make_entries(vocabulary, chunks, copies, sentinel=settings.sub_model)
+    copies = np.full(len(chunks), 1 if settings.senses else settings.copies)
+    if settings.senses:
+        copies[: len(vocabulary)] = _sense_copies(graph, settings.copies)
+    counts = np.concatenate([vocabulary.counts, chunks.counts])
+    places = np.argwhere(np.arange(copies.max()) < copies[:, None])
+    names = {}
+    for chunk, copy in places.tolist():
+        name = _JOINS.join(chunks.text(chunk))
+        names[name if copy == 0 else f"{name}{_COPY}{copy}"] = int(counts[chunk] // copies[chunk])
+    ordered = Vocabulary.from_counts(names | ({_SENTINEL: int(counts.max())} if settings.sub_model else {}))
+    rows = np.full((len(chunks), int(copies.max())), -1, dtype=np.int64)
+    rows[tuple(places.T)] = ordered.encode(names)
+    return Entries(chunks, ordered, rows, ordered.id(_SENTINEL) if settings.sub_model else None)
 
 
 def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
@@ -103,38 +114,3 @@ def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]
     if most < 2:
         raise ConfigError(f"task.senses with task.copies={most}: a word has that many embeddings at most; set 2 or more")
     return np.minimum(np.diff(graph.sense_offsets), most)
-
-
-def make_entries(
-    vocabulary: Vocabulary, chunks: ChunkVocabulary, copies: int | npt.NDArray[np.int64], *, sentinel: bool
-) -> Entries:
-    """Give every copy of every chunk a row.
-
-    Args:
-        vocabulary: the V words.
-        chunks: words and n-grams.
-        copies: of each word, one number for all or (V,) one each; at least 1. N-grams have as many as their first word would
-            have where it is one number for all, and one otherwise.
-        sentinel: whether there is a row for chunks outside the vocabulary.
-    """
-    num_words, num_chunks = len(vocabulary), len(chunks)
-    of_chunk = np.ones(num_chunks, dtype=np.int64)
-    if isinstance(copies, int):
-        of_chunk[:] = copies
-    else:
-        of_chunk[:num_words] = copies
-    counts = np.concatenate([vocabulary.counts, chunks.counts])
-    names: dict[str, int] = {}
-    places: list[tuple[int, int]] = []
-    for chunk in range(num_chunks):
-        name = _JOINS.join(chunks.text(chunk))
-        for copy in range(int(of_chunk[chunk])):
-            names[name if copy == 0 else f"{name}{_COPY}{copy}"] = int(counts[chunk] // of_chunk[chunk])
-            places.append((chunk, copy))
-    spellings = list(names)
-    if sentinel:
-        names[_SENTINEL] = int(counts.max())
-    ordered = Vocabulary.from_counts(names)
-    rows = np.full((num_chunks, int(of_chunk.max())), -1, dtype=np.int64)
-    rows[tuple(np.array(places).T)] = ordered.encode(spellings)
-    return Entries(chunks, ordered, rows, ordered.id(_SENTINEL) if sentinel else None)

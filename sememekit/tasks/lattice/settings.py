@@ -24,7 +24,7 @@ class LatticeSettings(config.Settings):
     num_chunks: int | None = Field(default=None, ge=0)
     """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
     copies: int = Field(default=1, ge=1)
-    """E, embeddings of each chunk; with ``senses`` of a word at most."""
+    """C (E in the paper), embeddings of each chunk; with ``senses`` of a word at most."""
     senses: bool = False
     """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
     sub_model: bool = True

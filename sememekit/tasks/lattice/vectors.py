@@ -42,8 +42,7 @@ def batch_vectors(
     Args:
         batch: of sentences.
         rows: (rows, E) vectors of the entries.
-        word_rows_VC: rows of the copies of each word; any where there is no such copy.
-        has_copy_VC: which copies there are.
+        word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
         tokens: vectors of tokens of their own; None for the mean of the copies of each word.
         composition: what makes vectors of windows from those of tokens, if anything does.
         every: whether those of all words are needed.
