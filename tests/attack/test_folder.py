@@ -64,6 +64,7 @@ def test_a_folder_is_made_once_and_a_leftover_is_no_folder(tmp_path: Path) -> No
     path.mkdir()
     (path / ".attack.json.writing").write_text("{", encoding="utf-8")
     assert AttackFolder.create(path, IDENTITY).identity["format"] == 2
+    assert AttackFolder.create(tmp_path / "of" / "today", IDENTITY).path.is_dir(), "folders above it are made"
     with pytest.raises(CheckpointError, match="exists already; go on with --resume"):
         AttackFolder.create(path, IDENTITY)
     (tmp_path / "file").write_text("", encoding="utf-8")

@@ -87,6 +87,30 @@ def test_answers_that_are_no_probabilities(answer: Any, problem: str) -> None:
     assert all(isinstance(item, str) and problem in item for part in found for item in part)
 
 
+def test_only_what_a_failed_batch_held_is_asked_again() -> None:
+    """Batches are of texts of like length; the second one fails, and its texts are asked once more, example by example."""
+    asked: list[list[str]] = []
+
+    def broken_on_long(texts: list[str]) -> np.ndarray:
+        asked.append(list(texts))
+        if len(texts) > 1 and "long long" in texts:
+            raise RuntimeError("too long")
+        return np.full((len(texts), 2), 0.5)
+
+    victim = Victim(broken_on_long, LABELS, name="toy", batch_size=2)
+    found = victim.ask([[("a",), ("long long",)], [("b",), ("longer",)], [("longer",)]])
+    assert asked == [["a", "b"], ["longer", "long long"], ["long long"], ["longer"]]
+    assert all(np.array_equal(answer, [0.5, 0.5]) for part in found for answer in part)
+    assert (victim.calls, victim.texts_asked) == (4, 6)
+
+
+def test_company_in_a_batch_shows_in_no_digit() -> None:
+    """A victim's last bits depend on the batch; nine decimals are kept."""
+    almost = [0.1234567894, 0.8765432106]
+    answer = Victim(lambda texts: np.array([almost] * len(texts)), LABELS, name="toy").ask([[("x",)]])[0][0]
+    assert list(answer) == [0.123456789, 0.876543211]
+
+
 def test_tensors_will_do_and_pairs_come_as_tuples() -> None:
     seen = []
 

@@ -121,6 +121,20 @@ def test_paired_differences_use_what_both_sides_have() -> None:
     assert rows["mean queries, attacked in both"].difference.value == pytest.approx((90 - 500) / 4)
 
 
+def test_draws_without_anything_to_divide_by_are_left_out() -> None:
+    """Of two examples one counts; a quarter of the draws takes the other twice."""
+    found = ratio_interval([1.0, 0.0], [1.0, 0.0])
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert np.isnan(ratio_interval([0.0], [0.0]).low)
+
+
+def test_a_clear_difference_excludes_zero_in_either_direction() -> None:
+    weak, strong = (dict(enumerate([outcome(kind, 5, changed=1)] * 40)) for kind in ("failed", "success"))
+    for first, second in ((weak, strong), (strong, weak)):
+        rows = {row.name: row for row in paired_differences(first, second, budgets=(0, 0))}
+        assert rows["success rate"].excludes_zero is True
+
+
 def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
     """Five texts classified by both; the second attack alone beats one of them, and tries one that the first left alone."""
     records = [outcome("failed"), outcome("failed"), outcome("success"), outcome("skipped"), outcome("skipped", correct=False)]

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from sememekit.measure.perplexity import perplexity_of, unigram_tally
+from sememekit.measure.scored import Scored, perplexity_metrics, tallies
 from sememekit.measure.tally import Tally
 
 
@@ -24,6 +26,16 @@ def test_what_was_not_counted_is_no_number() -> None:
     found = perplexity_of(Tally(6.0, 3))
     assert (found.per_character, found.bits_per_byte) == (None, None)
     assert perplexity_of(Tally(1e6, 5), 5, 5).perplexity == math.inf
+
+
+def test_padding_counts_for_nothing_whatever_stands_there() -> None:
+    mask = torch.tensor([[True, False], [True, True]])
+    nats, part = torch.tensor([[1.0, float("nan")], [2.0, 3.0]]), torch.tensor([[0.5, 7.0], [0.5, 0.5]])
+    chunk = Scored(torch.zeros(2, 2, dtype=torch.long), nats, mask, {"gate": part})
+    assert tallies([chunk, chunk]) == (Tally(12.0, 6), {"gate": Tally(3.0, 6)})
+    found = perplexity_metrics([chunk])
+    assert (found["nats"], found["tokens"]) == (6.0, 3)
+    assert (found["perplexity"], found["gate_perplexity"]) == pytest.approx((math.exp(2.0), math.exp(0.5)))
 
 
 def test_the_unigram_baseline_adds_one_and_does_not_predict_the_first_word() -> None:

@@ -48,6 +48,8 @@ def test_all_pairs_of_contexts_are_compared() -> None:
     ]
     assert mean_pairwise_divergence(log_probs) == pytest.approx(np.mean(pairs), rel=1e-12)
     assert mean_pairwise_divergence(np.repeat(log_probs[:1], 4, axis=0)) == pytest.approx(0.0, abs=1e-12)
+    two = (np.exp(log_probs[0]) - np.exp(log_probs[1])) @ (log_probs[0] - log_probs[1])
+    assert mean_pairwise_divergence(log_probs[:2]) == pytest.approx(two / 2), "two contexts make a pair"
     assert np.isnan(mean_pairwise_divergence(log_probs[:1]))
 
 

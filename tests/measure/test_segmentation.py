@@ -65,4 +65,5 @@ def test_random_words_have_the_rate_that_is_asked_for() -> None:
     assert boundary_rate([cut]) == pytest.approx(0.25, abs=0.03)
     assert boundary_rate([["一"], []]) == 0.0
     assert boundary_rate([["一", "二"], ["三四五"]]) == pytest.approx(1 / 3), "one place of 1 + 2"
+    assert boundary_rate([["一"], [], ["二", "三"]]) == 1.0, "a single character has no place inside"
     assert random_words(text, 1.0, np.random.default_rng(1)) == list(text)
