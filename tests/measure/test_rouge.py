@@ -59,6 +59,7 @@ def test_several_references(rule: str, expected: float) -> None:
 def test_several_references_summed_by_f1() -> None:
     report = rouge(["a b c"], [["a b", "c d e f g"]], RougeSettings(references="summed"))
     assert report.rouge1.value == pytest.approx(2 * (3 / 7) * (3 / 6) / (3 / 7 + 3 / 6))
+    assert rouge(["x"], [["a b", "c"]], RougeSettings(references="summed")).rouge1.value == 0.0
 
 
 def test_the_cap_counts_bytes_of_what_was_written() -> None:
