@@ -11,7 +11,7 @@
 The search is the genetic one with the paper's settings for sentiment (population 60, 8 substitutes, ``best`` replacement) over
 a few generations; search and seed, and with them every query in its order and every score, are the same on all sides, which is
 checked. A query is a text that the search asks for. The victim is a trained run of ours (``--run``), or else an untrained LSTM
-of our own classifier at the size that GloVe's 50 numbers ask for: speed does not depend on what it has learnt. It never gives
+of our own classifier at the size that GloVe's 50 numbers ask for: speed does not depend on what it has learned. It never gives
 in, so that every side asks the same. Texts are lines of ``--texts`` (text TAB label), or made up with the lengths of SST-2's
 test sentences. All sides are timed in turns in one run, the best of ``--repeats`` counts; ``single`` does a share of the
 examples, and its speed is that of this share. Prints a JSON object.
@@ -44,7 +44,7 @@ from sememekit.attack.space import Space
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.runs.classifier import load_classifier
-from sememekit.tasks.classification import Classification
+from sememekit.tasks.classification import SingleTextClassifier
 from sememekit.text.vocabulary import Vocabulary
 
 SHARE_OF_SINGLE = 16
@@ -62,15 +62,15 @@ class Outcome(NamedTuple):
 def untrained(words: list[str], hidden: int) -> Callable[[list[str]], np.ndarray]:
     """Our classifier of single texts: vectors of 50, one LSTM, the maximum over its states, one layer of 64."""
     vocabulary = Vocabulary.from_counts({**dict.fromkeys(words, 1), "<unk>": 1, "<s>": 1, "</s>": 1})
-    settings = Classification.Settings(embedding_size=50, classifier_size=64, classifier_layers=1, pooling="max")
-    embedding = Classification.make_embedding(settings, vocabulary)
+    settings = SingleTextClassifier.Settings(embedding_size=50, classifier_size=64, classifier_layers=1, pooling="max")
+    embedding = SingleTextClassifier.make_embedding(settings, vocabulary)
     encoder = LSTM(LSTM.Settings(hidden_size=hidden, num_layers=1), EncoderResources(50, vocabulary, None))
-    task = Classification(settings, vocabulary, embedding, encoder, ("0", "1")).eval()
+    task = SingleTextClassifier(settings, vocabulary, embedding, encoder, ("0", "1")).eval()
     return lambda texts: task.probabilities([[vocabulary.encode(text.split())] for text in texts])
 
 
 def out_of_reach(function: Callable[[list[str]], np.ndarray]) -> Callable[[list[str]], np.ndarray]:
-    """The same with a third class that is never the likeliest; the attack aims at it, so that nobody is ever fooled."""
+    """The same with a third class that is never the most probable; the attack aims at it, so that nobody is ever fooled."""
 
     def wrapped(texts: list[str]) -> np.ndarray:
         two = function(texts)

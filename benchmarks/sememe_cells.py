@@ -105,7 +105,7 @@ def main() -> None:
 
     def loop(words: Tensor) -> Tensor:
         pi = sums(words)
-        return loop_over_the_equations(layer, x, pi.spread(pi.rows), zero, zero)
+        return loop_over_the_equations(layer, x, pi.to_positions(pi.rows), zero, zero)
 
     text = tokens[:-1]
     difference = (ours(text) - loop(text)).abs().max().item()

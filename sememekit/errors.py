@@ -15,7 +15,7 @@ from __future__ import annotations
 
 
 class SememekitError(Exception):
-    """Base of every error that a user can mend."""
+    """Base of every error that a user can fix."""
 
 
 class ConfigError(SememekitError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Tests never time: a busy machine is no failure. Under CI the examples are the same every time, so that a change is judged
+# Tests never time: a busy machine is no failure. Under CI the examples are the same every time, so that a change is evaluated
 # by what it changed; everywhere else they are new every time, which is how new failures are found.
 settings.register_profile("sememekit", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

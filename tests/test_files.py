@@ -1,4 +1,4 @@
-"""Files on the ground floor: whole or not at all, replaced by their own kind alone, hashed once, one writer."""
+"""Files on the ground floor: atomically, replaced by their own kind alone, hashed once, one writer."""
 
 from __future__ import annotations
 

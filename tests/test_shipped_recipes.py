@@ -122,13 +122,13 @@ def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
     assert all(bool(torch.isfinite(parameter).all()) for parameter in trainer.parameters)
     assert trainer.average.count == (plan.optimizer.averaging == "from_start")
     folder.best = Snapshot("best", {name: value.clone() for name, value in task.state_dict().items()}, {})
-    values = [5.0, 6.0] if task.headline.lower_is_better else [0.6, 0.5]
+    values = [5.0, 6.0] if task.metric.lower_is_better else [0.6, 0.5]
     rate = plan.optimizer.learning_rate
-    baseline = 1000.0 if task.headline.lower_is_better else 0.01
-    rules = Schedule(schedule, plan.optimizer, plan.run, task.headline, baseline)
+    baseline = 1000.0 if task.metric.lower_is_better else 0.01
+    rules = Schedule(schedule, plan.optimizer, plan.run, task.metric, baseline)
     for value in values:
         trainer.progress.nats, trainer.progress.count, trainer.progress.seconds = 1.0, 1, 1.0
-        trainer._validate = lambda value=value: {task.headline.name: value}  # type: ignore[misc,method-assign]
+        trainer._validate = lambda value=value: {task.metric.name: value}  # type: ignore[misc,method-assign]
         (report,) = trainer._end_epoch(rules)
         assert report.rate == pytest.approx(rate)
         cut = value == values[1] and schedule.grace < 2 and schedule.factor < 1.0

@@ -59,7 +59,7 @@ class RunAnalysis(Record):
 
 
 class Prediction(Record):
-    """What one run expected: its likeliest words with their probabilities, and that of the word that came."""
+    """What one run expected: its most probable words with their probabilities, and that of the target word."""
 
     words: tuple[tuple[str, float], ...]
     reference: float
@@ -71,7 +71,7 @@ class Case(Record):
     Attributes:
         position: of the predicted word in the split.
         context: the sentence before and this one up to the word, or the last words.
-        reference: the word that came.
+        reference: the target word.
         better, worse: of the run that gave it more probability and of the other.
         gain: nats between the two.
     """
@@ -84,8 +84,8 @@ class Case(Record):
     gain: float
 
 
-class Comparison(Record):
-    """Where two runs differ most about the word that came, in the manner of Table 6, Yang et al. 2018.
+class RunComparison(Record):
+    """Where two runs differ most about the target word, in the manner of Table 6, Yang et al. 2018.
 
     Attributes:
         better: cases in which the first run did better, then those in which the second did.
@@ -122,7 +122,7 @@ class Analysis(Record):
     seed: int
     signature: str
     runs: tuple[RunAnalysis, ...]
-    comparison: Comparison | None
+    comparison: RunComparison | None
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def analyze(
         contexts: how many rows; None for all, or for as many as fit where not even V x V numbers do.
         memory: GiB that the matrix and its decomposition may take, or their blocks.
         cases: predictions that are shown for each of two runs.
-        top: likeliest words that are shown of each.
+        top: most probable words that are shown of each.
         seed: of the sample.
         device: ``auto``, ``cpu`` or ``cuda``; the decomposition is on the CPU.
         which: the best weights by validation, or the last.
@@ -283,10 +283,10 @@ def _comparison(
     cases: int,
     top: int,
     show: Progress,
-) -> Comparison:
+) -> RunComparison:
     """The predictions that differ most, both ways round.
 
-    Those count in which the better run has the word that came among its ``top`` likeliest, so that the difference is one of
+    Those count in which the better run has the target word among its ``top`` most probable, so that the difference is one of
     expecting it or not; each word is shown once, the unknown word never.
     """
     gain, data = nats[1] - nats[0], text.data
@@ -323,10 +323,10 @@ def _comparison(
                 gain=difference,
             )
         found.append(tuple(shown.values()))
-    return Comparison(better=(found[0], found[1]), wins=float((gain > 0).mean()))
+    return RunComparison(better=(found[0], found[1]), wins=float((gain > 0).mean()))
 
 
 def _prediction(log_probs: npt.NDArray[np.float64], word: int, top: int, data: PreparedData) -> Prediction:
-    likeliest = np.argsort(-log_probs, kind="stable")[:top]
-    words = tuple((data.vocabulary.token(int(index)), math.exp(float(log_probs[index]))) for index in likeliest)
+    topk_words = np.argsort(-log_probs, kind="stable")[:top]
+    words = tuple((data.vocabulary.token(int(index)), math.exp(float(log_probs[index]))) for index in topk_words)
     return Prediction(words=words, reference=math.exp(float(log_probs[word])))

@@ -34,7 +34,7 @@ AT_LEAST: Final = 5
 
 
 class Group(Record):
-    """Examples of one kind: how many, and the share of them that is labelled rightly with its 95 % interval (Wilson)."""
+    """Examples of one kind: how many, and the share of them that is labelled correctly with its 95 % interval (Wilson)."""
 
     name: str
     examples: int
@@ -89,7 +89,7 @@ class LabelComparison(Record):
     """Two runs on the same examples.
 
     Attributes:
-        both, first, second, neither: how many examples both, only one or none labels rightly.
+        both, first, second, neither: how many examples both, only one or none labels correctly.
         p: of McNemar's exact test, two-sided: how likely so uneven a split of those that one alone has right is by chance.
     """
 

@@ -68,7 +68,7 @@ def clusters(
         run: the run folder.
         words: show the clusters of these; without any, those with most of the text.
         top: how many clusters to show where no words are given.
-        members: how many words of each to show, the commonest first.
+        members: how many words of each to show, the most frequent first.
         save: a file to write all clusters to.
         which: the best weights by validation, or the last.
 

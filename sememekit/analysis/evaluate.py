@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from sememekit.analysis.judge_writing import WrittenReport, judge_writing
+from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
@@ -18,7 +18,7 @@ from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
 from sememekit.measure.classes import Accuracy
 from sememekit.progress import Progress
-from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_reader
+from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
@@ -171,8 +171,8 @@ def evaluate_ppl(
     columns = min(batch_size or usual, max(len(tokens) - 1, 1))
     show = progress or (lambda stage, done, total: None)
     with loaded.autocast():
-        reader = make_reader(task, prepared, loaded.path, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
-        for scored in reader.chunks(tokens, columns, partial(show, "tokens")):
+        reader = make_scorer(task, prepared, loaded.path, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
+        for scored in reader.segments(tokens, columns, partial(show, "tokens")):
             found.add(scored)
         adapted = None if adaptation is None else reader.report(tokens, columns, show)
     if reader.dynamic is not None and not np.isfinite(found.total.perplexity):
@@ -271,7 +271,7 @@ def evaluate(
 ) -> MetricsReport:
     """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or of any other task what it names.
 
-    Args and errors as ``evaluate_ppl``; ``overrides`` and ``texts`` as ``judge_writing``, and refused for other tasks.
+    Args and errors as ``evaluate_ppl``; ``overrides`` and ``texts`` as ``evaluate_writing``, and refused for other tasks.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
@@ -282,7 +282,7 @@ def evaluate(
     with loaded.autocast():
         if declares(loaded.task, TextWriter):
             show = progress or (lambda stage, done, total: None)
-            judged = judge_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
+            judged = evaluate_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = judged.scores[0]
             return WrittenMetrics(
                 **where,
@@ -292,7 +292,7 @@ def evaluate(
                 perplexity_signature=perplexity_signature(prepared, split, judged.tokens, 1, PAIRS),
             )
         if declares(loaded.task, LabelPredictor):
-            accuracy, nats = loaded.task.judge(prepared, split)
+            accuracy, nats = loaded.task.evaluate_labels(prepared, split)
             vectors = loaded.task.vector_coverage(prepared, split)
             return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=tuple(loaded.task.labels), vectors=vectors)
         return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))

@@ -10,7 +10,7 @@ from typing import Final
 import torch
 
 from sememekit.config import Record
-from sememekit.decoders.base import SenseEvidence
+from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
@@ -99,7 +99,7 @@ class Explanation(Record):
         decoder: the output layer.
         context: the words as they were read.
         segmentation: how the context was cut into words.
-        words: the likeliest next words, by falling probability.
+        words: the most probable next words, by falling probability.
         sememes: the strongest gates of all sememes, as in Figure 4, Gu et al. 2018; empty for models without senses.
         raised: the sememes whose gates the context raised most above their value at rest; likewise.
         no_senses: why there are no senses, or None where there are.
@@ -160,17 +160,17 @@ def explain(
         hidden = task.contexts(ids[:, None].to(task.device), task.encoder.start(1))[0][-1, 0]
         log_probs = task.decoder.log_probs(hidden).double().cpu()
         best = log_probs.topk(min(top, len(log_probs)))
-        evidence = task.decoder.evidence(hidden, best.indices.to(task.device))
-        at_rest = task.decoder.evidence(torch.zeros_like(hidden), best.indices[:1].to(task.device))
+        attribution = task.decoder.sense_attribution(hidden, best.indices.to(task.device))
+        at_rest = task.decoder.sense_attribution(torch.zeros_like(hidden), best.indices[:1].to(task.device))
     probabilities = [(index, value) for index, value in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)]
     decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
-    if evidence is None or at_rest is None or loaded.graph is None:
+    if attribution is None or at_rest is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
         gates: Sequence[SememeGate] = ()
         reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
     else:
-        gates = gates_of(loaded.graph, evidence, at_rest)
-        predicted = _with_senses(loaded.graph, probabilities, evidence, gates)
+        gates = gates_of(loaded.graph, attribution, at_rest)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, gates)
         reason = None
     return Explanation(
         run=str(run),
@@ -185,9 +185,9 @@ def explain(
     )
 
 
-def gates_of(graph: SememeGraph, evidence: SenseEvidence, at_rest: SenseEvidence) -> list[SememeGate]:
+def gates_of(graph: SememeGraph, attribution: SenseAttribution, at_rest: SenseAttribution) -> list[SememeGate]:
     """The gate of every sememe, in the order of the graph."""
-    pairs = zip(graph.sememes, evidence.sememe_gates, at_rest.sememe_gates, strict=True)
+    pairs = zip(graph.sememes, attribution.sememe_gates, at_rest.sememe_gates, strict=True)
     return [SememeGate(name=name, gate=gate, at_rest=rest) for name, gate, rest in pairs]
 
 
@@ -202,7 +202,7 @@ def senses_of(graph: SememeGraph, shares: Iterable[tuple[int, float]], gates: Se
 
 
 def _with_senses(
-    graph: SememeGraph, probabilities: Iterable[tuple[int, float]], evidence: SenseEvidence, gates: Sequence[SememeGate]
+    graph: SememeGraph, probabilities: Iterable[tuple[int, float]], attribution: SenseAttribution, gates: Sequence[SememeGate]
 ) -> list[PredictedWord]:
     """The words with their senses, and with the gates of the sememes of each sense."""
     return [
@@ -213,7 +213,7 @@ def _with_senses(
             annotated=bool(graph.annotated[word]),
             senses=senses_of(graph, shares, gates),
         )
-        for (word, probability), shares in zip(probabilities, evidence.word_senses, strict=True)
+        for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
     ]
 
 

@@ -78,7 +78,7 @@ class LabelExplanation(Record):
     Attributes:
         run, checkpoint, encoder: which model.
         labels: label -> probability, by falling probability.
-        label: the one that effects are of: the likeliest, unless another was asked for.
+        label: the one that effects are of: the most probable, unless another was asked for.
         texts: with their words.
         sememes: those of the largest effects; empty for models that read none.
         no_sememes: why there are none, or None.
@@ -112,7 +112,7 @@ def explain_label(
     Args:
         run: the run folder.
         texts: the N texts of the example, cut as the training data were.
-        label: whose log-probability is followed; the likeliest label's unless given.
+        label: whose log-probability is followed; the most probable label's unless given.
         top_sememes: how many sememes are listed for the whole example.
         which: the best weights by validation, or the last.
         device: ``auto``, ``cpu`` or ``cuda``.

@@ -11,7 +11,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Which
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of
-from sememekit.tasks.writing import wording
+from sememekit.tasks.writing import hypothesis_words
 from sememekit.training import autocast
 
 TOP_SEMEMES = 5
@@ -94,8 +94,8 @@ def explain_writing(
     ids = writer.run.vocabulary.encode(source)
     with autocast(writer.run.device, writer.run.plan.run.dtype):
         best = writer.task.write([ids], search)[0][0]
-        reread = writer.task.reread(ids, best.words)
-    shown = wording(writer.run.vocabulary, best, source, search)
+        reread = writer.task.teacher_forced(ids, best.words)
+    shown = hypothesis_words(writer.run.vocabulary, best, source, search)
     words = []
     for place, (number, word) in enumerate(zip(best.words, shown, strict=True)):
         sememes, raised, senses = _why(writer, reread.contexts[place], number, top_sememes)
@@ -132,14 +132,14 @@ def _why(
 ) -> tuple[tuple[SememeGate, ...], tuple[SememeGate, ...], tuple[SenseShare, ...]]:
     """Strongest and most raised sememes of a context, and the senses of the word; nothing for an output layer that has none."""
     graph, asked = writer.run.graph, torch.tensor([word], device=context.device)
-    evidence = writer.task.decoder.evidence(context, asked)
-    at_rest = writer.task.decoder.evidence(torch.zeros_like(context), asked)
-    if graph is None or evidence is None or at_rest is None:
+    attribution = writer.task.decoder.sense_attribution(context, asked)
+    at_rest = writer.task.decoder.sense_attribution(torch.zeros_like(context), asked)
+    if graph is None or attribution is None or at_rest is None:
         return (), (), ()
-    gates = gates_of(graph, evidence, at_rest)
+    gates = gates_of(graph, attribution, at_rest)
     strongest = sorted(gates, key=lambda item: (-item.gate, item.name))[:top_sememes]
     raised = sorted(gates, key=lambda item: (item.at_rest - item.gate, item.name))[:top_sememes]
-    return tuple(strongest), tuple(raised), senses_of(graph, evidence.word_senses[0], gates)
+    return tuple(strongest), tuple(raised), senses_of(graph, attribution.word_senses[0], gates)
 
 
 def remarks(explanation: WritingExplanation) -> list[str]:

@@ -24,7 +24,7 @@ class LabelPrediction(Record):
 
     Attributes:
         line: of the input, from 1.
-        label: the likeliest.
+        label: the most probable.
         probabilities: label -> probability.
     """
 

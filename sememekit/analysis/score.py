@@ -1,4 +1,4 @@
-"""``sememekit score``: how surprised a model is at each word of a text."""
+"""``sememekit score``: the loss (surprisal) of each word of a text."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | 
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:
             raise DataError(f"line {number}: {error}") from None
-        nats = task.reread(ids, words).nats.tolist()
+        nats = task.teacher_forced(ids, words).nats.tolist()
         tokens = [*target, vocabulary.token(task.end)]
         for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
             yield ScoredToken(number, position, token, vocabulary.token(index), value)

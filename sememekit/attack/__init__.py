@@ -1,4 +1,4 @@
-"""A laboratory for attacks: it knows a victim, any callable from texts to probabilities, and no task or model."""
+"""Attacks on any victim, a callable from texts to probabilities; independent of tasks and models."""
 
 from sememekit.attack.documents import Cutter, Document, Fields, long_run
 from sememekit.attack.engine import Attack, words_of

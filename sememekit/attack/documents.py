@@ -1,4 +1,4 @@
-"""A text as an attack sees it: words that may be exchanged, and everything between them left as it is."""
+"""A text as an attack sees it: words that may be replaced, and everything between them left as it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w
 """A token between angle brackets, a clitic that stands alone, a word, or one mark."""
 
 Cutter = Callable[[str], Sequence[str]]
-"""Cuts a text into the words that may be exchanged: the ``segment`` of a segmenter."""
+"""Cuts a text into the words that may be replaced: the ``segment`` of a segmenter."""
 
 LONGEST_RUN: Final = 6
 """Characters of Chinese, Japanese or Korean without a blank that may still be one word; words above it are rare names."""
@@ -55,7 +55,7 @@ class Document:
             cut: cuts text without blanks between its words (Chinese); None cuts at white space and marks.
 
         Raises:
-            DataError: the words of ``cut`` are not the text from left to right, so that none can be exchanged in it.
+            DataError: the words of ``cut`` are not the text from left to right, so that none can be replaced in it.
         """
         words = (
             Word(number, begin, end, field[begin:end])

@@ -36,7 +36,7 @@ class Example:
 
 
 class Change(Record):
-    """One exchanged word.
+    """One replaced word.
 
     Attributes:
         field: number of the field it is in.
@@ -53,7 +53,7 @@ class Change(Record):
 
 
 class ExampleResult(ExampleOutcome):
-    """What became of one example; a line of ``examples.jsonl``.
+    """Result of one example; a line of ``examples.jsonl``.
 
     Attributes:
         index, fields, label: the example.
@@ -64,7 +64,7 @@ class ExampleResult(ExampleOutcome):
         target: label that the attack was after; None for any other.
         adversarial: the fields that fooled the victim; None unless it succeeded.
         adversarial_prediction, adversarial_probabilities: what the victim said to them.
-        changes: exchanged words.
+        changes: replaced words.
         best_score: the highest score that the search saw, 0 to 1.
     """
 

@@ -190,7 +190,7 @@ class AttackFolder:
         replace_file(self.path / "examples.jsonl", lines)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write one of the reports, whole or not at all."""
+        """Write one of the reports, atomically."""
         replace_file(self.path / name, content)
 
 

@@ -32,9 +32,10 @@ class Aim:
         return probabilities[:, self.target] if self.target is not None else 1.0 - probabilities[:, self.label]
 
     def reached(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """(N,) whether the likeliest label is the target, or is not the true one. The first of equals is the likeliest."""
-        likeliest = probabilities.argmax(axis=1)
-        return likeliest == self.target if self.target is not None else likeliest != self.label
+        """(N,) whether the most probable label is the target, or is not the true one. The first of equals is the most
+        probable."""
+        topk_words = probabilities.argmax(axis=1)
+        return topk_words == self.target if self.target is not None else topk_words != self.label
 
 
 class Goal(ABC):

@@ -1,4 +1,5 @@
-"""Our own list of opposites: the commonest words whose exchange changes what a text says. No substitute for an antonym list."""
+"""Our own list of opposites: the most frequent words whose exchange changes what a text says. No substitute for an antonym
+list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack, and a comparison of two, came to."""
+"""Results of an attack, and of a comparison of two."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sememekit.measure.attack_rates import AttackRates, Difference
 
 
 class AttackReport(Record):
-    """What an attack came to.
+    """Results of an attack.
 
     Attributes:
         folder: where everything lies.
         victim, data: as given.
         preset: what the settings stand for, as the recipe says.
-        segmentation: how texts were cut into words that may be exchanged.
+        segmentation: how texts were cut into words that may be replaced.
         notes: what was left alone, and what was not checked.
         warnings: what makes the figures say less than they seem to.
         coverage: how much there was to try.

@@ -1,4 +1,4 @@
-"""What is attacked: anything that gives texts probabilities, asked in large batches and never trusted blindly."""
+"""The victim of an attack: a function from texts to probabilities, queried in large batches, with checked answers."""
 
 from __future__ import annotations
 

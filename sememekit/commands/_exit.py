@@ -2,7 +2,7 @@
 
 ==== ==========================================================================
 0    done
-1    an error that the user can mend, or a bug of ours, which says so
+1    an error that the user can fix, or a bug of ours, which says so
 2    a command line that we do not understand
 75   stopped by a signal, with a checkpoint to resume from
 130  interrupted from the keyboard, with nothing to resume

@@ -29,6 +29,6 @@ def print_text(explanation: WritingExplanation) -> None:
         if has_sememes:
             cells += ["  ".join(f"{gate.name} {gate.gate:.2f}" for gate in gates) for gates in (word.sememes, word.raised)]
         rows.append((*cells, f"{word.probability:.1%}"))
-    sememes = ["strongest sememes", "raised most"] if has_sememes else []
-    columns = ["word", "looked at most", *sememes, "probability"]
+    sememes = ["largest gates", "largest change"] if has_sememes else []
+    columns = ["word", "most attended", *sememes, "probability"]
     print_table("", columns, rows, numeric=len(columns) - 1)

@@ -15,7 +15,7 @@ BAR_WIDTH = 12
 
 
 def print_words(explanation: Explanation) -> None:
-    """The context as it was read, the next words with senses and sememes, and the strongest sememes, on stdout."""
+    """The context as it was read, the next words with senses and sememes, and the largest gates, on stdout."""
     from rich.markup import escape
 
     from sememekit.reports.explanation import remarks
@@ -30,10 +30,10 @@ def print_words(explanation: Explanation) -> None:
         return
     console.print(_senses(explanation))
     for title, items in (
-        ("strongest sememes", explanation.sememes),
-        ("sememes that this context raises most", explanation.raised),
+        ("largest gates", explanation.sememes),
+        ("largest change from an empty context", explanation.raised),
     ):
-        table = _table(title, ("sememe", "gate", "", "at rest"), right={1, 3})
+        table = _table(title, ("sememe", "gate", "", "empty"), right={1, 3})
         for item in items:
             table.add_row(escape(item.name), f"{item.gate:.2f}", _bar(item.gate), f"{item.at_rest:.2f}")
         console.print(table)

@@ -50,7 +50,7 @@ def complete_recipe(incomplete: str) -> list[str]:
 _SEED = typer.Option("--seed", min=0, help="Seed of everything random; same seed, same result.")
 _DEVICE = typer.Option("--device", help="Where to compute; auto takes CUDA when it is there.")
 _ERRORS = typer.Option("--errors", help="What to do with bytes that are not valid text.")
-_SPLIT = typer.Option("--split", help="Which part of the data: train, valid or test.")
+_SPLIT = typer.Option("--split", help="Split of the data: train, valid or test.")
 
 Seed = Annotated[int, _SEED]
 SeedIfGiven = Annotated[int | None, _SEED]
@@ -58,7 +58,7 @@ Device = Annotated[DeviceName, _DEVICE]
 DeviceIfGiven = Annotated[DeviceName | None, _DEVICE]
 Dtype = Annotated[
     Literal["float32", "tf32", "bfloat16"] | None,
-    typer.Option("--dtype", help="Numbers in matrix products; sums stay in float32."),
+    typer.Option("--dtype", help="Precision of matrix products; sums stay in float32."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
@@ -68,11 +68,11 @@ TrustCode = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.", show_default=False)]
-Which = Annotated[WhichName, typer.Option("--which", help="The best weights by validation, or the last.")]
+Which = Annotated[WhichName, typer.Option("--which", help="Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[
-    Path | None, typer.Option("--data", help="Prepared data to use instead of that of the training.", show_default=False)
+    Path | None, typer.Option("--data", help="Prepared data in place of those of the training.", show_default=False)
 ]
 Texts = Annotated[
     Path | None,
@@ -82,7 +82,9 @@ Figure = Annotated[
     Path | None,
     typer.Option("--figure", metavar="FILE.{png,svg}", help="Also write the chart alone, for a paper.", show_default=False),
 ]
-Html = Annotated[Path | None, typer.Option("--html", help="Also write a page that needs nothing else.", show_default=False)]
+Html = Annotated[
+    Path | None, typer.Option("--html", help="Also write an HTML page (one file, no network).", show_default=False)
+]
 
 Errors = Annotated[ErrorPolicy, _ERRORS]
 ErrorsIfGiven = Annotated[ErrorPolicy | None, _ERRORS]
@@ -96,7 +98,7 @@ SegmenterLexicons = Annotated[
     typer.Option(
         "--lexicon",
         metavar="FORMAT:PATH",
-        help="Words that the segmenter knows; none, or as --source. May be repeated: all words.",
+        help="Lexicon of the segmenter: none, or as --source. May be repeated: the words of all.",
         show_default=False,
     ),
 ]
@@ -108,19 +110,19 @@ DataLexicon = Annotated[
         help="Words that the segmenter of the training data knew, for a run without lexicon.txt.",
     ),
 ]
-Hmm = Annotated[bool, typer.Option("--hmm", help="Let jieba guess words outside its dictionary.")]
+Hmm = Annotated[bool, typer.Option("--hmm", help="Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
     typer.Option("--decode", help="Lattice models: the most probable path, or the most probable answer at each place."),
 ]
-Apart = Annotated[bool, typer.Option("--apart", help="For headline, dialogue: the words are apart already.")]
+Apart = Annotated[bool, typer.Option("--apart", help="For headline, dialogue: the text is segmented already.")]
 
 Sources = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
         metavar="FORMAT:PATH",
-        help="Where words get their sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
+        help="Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
         "dictionary (wordnet, cedict or a file) and random (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
         show_default=False,
@@ -128,7 +130,7 @@ Sources = Annotated[
 ]
 Side = Annotated[
     Literal["chinese", "english"],
-    typer.Option("--side", help="Which words of a two-sided lexicon (hownet, openhownet) are read."),
+    typer.Option("--side", help="Language of the words that are read from hownet, openhownet."),
 ]
 
 Recipe = Annotated[
@@ -149,7 +151,7 @@ SearchOverrides = Annotated[
     typer.Option(
         "--set",
         metavar="task.search.KEY=VALUE",
-        help="Change the search of a model of headlines or dialogue.",
+        help="Beam search of headlines and dialogue.",
         show_default=False,
     ),
 ]

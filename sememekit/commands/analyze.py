@@ -33,7 +33,7 @@ def command(
     run: Run,
     other: Annotated[
         Path | None,
-        typer.Argument(metavar="RUN2", help="Another model of the same words.", show_default=False),
+        typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
     figure: Figure = None,
@@ -42,15 +42,17 @@ def command(
     contexts: Annotated[
         int | None,
         typer.Option(
-            "--contexts", min=2, help="Rows of the matrix, drawn by --seed; all unless given. Of classifiers, examples; 200."
+            "--contexts",
+            min=2,
+            help="Contexts (rows of the matrix), sampled by --seed; all unless given. Classifiers: examples; 200.",
         ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", min=0.0, help="GiB for the matrix, or for its decomposition by blocks; 2.")
+        float | None, typer.Option("--memory", min=0.0, help="GiB of memory for the matrix or its blockwise decomposition; 2.")
     ] = None,
-    cases: Annotated[int | None, typer.Option("--cases", min=1, help="Predictions shown where each does better; 6.")] = None,
+    cases: Annotated[int | None, typer.Option("--cases", min=1, help="Cases shown where each run does better; 6.")] = None,
     top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Likeliest words shown of each; 4, of classifiers 12.")
+        int | None, typer.Option("--top", min=1, help="Most probable words shown of each; 4, of classifiers 12.")
     ] = None,
     which: Which = "best",
     seed: Seed = 1,
@@ -58,7 +60,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Rank of the log-probabilities, spread of the predictions, and where two models differ.
+    """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
     away one at a time in --contexts examples (200 unless given).
@@ -88,7 +90,7 @@ def _print_words(report: Analysis) -> None:
         names = [run.run for run in report.runs]
         say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its likeliest words"))
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its most probable words"))
             for case in found:
                 say(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):

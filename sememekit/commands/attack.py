@@ -79,19 +79,24 @@ def command(
     ] = None,
     vectors: Annotated[Path | None, typer.Option("--vectors", help="Word vectors of embedding candidates.")] = None,
     lm: Annotated[
-        Path | None, typer.Option("--lm", help="Run of a language model: it ranks substitutes and judges the changes.")
+        Path | None,
+        typer.Option("--lm", help="Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
     ] = None,
     opposites: Annotated[
         list[Path] | None,
-        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not stand for each other; may be repeated."),
+        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not replace each other; may be repeated."),
     ] = None,
     paraphrases: Annotated[
         list[Path] | None,
-        typer.Option("--paraphrases", metavar="FILE", help="Pairs of words that alone may stand for each other; likewise."),
+        typer.Option(
+            "--paraphrases", metavar="FILE", help="Only these pairs of words may replace each other; may be repeated."
+        ),
     ] = None,
     segmenter: Annotated[
         str | None,
-        typer.Option("--segmenter", help="Cuts the Chinese texts of a function: characters, fmm, jieba; a run has its own."),
+        typer.Option(
+            "--segmenter", help="Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."
+        ),
     ] = None,
     lexicon: Annotated[
         str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows.")
@@ -100,7 +105,7 @@ def command(
         str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
     ] = None,
     overrides: Overrides = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the attack in --out where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the attack in --out where it stopped.")] = False,
     trust_code: TrustCode = False,
     folders: Annotated[
         tuple[Path, Path] | None,
@@ -114,7 +119,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try to fool a classifier by exchanging words; success, queries and changes with intervals.
+    """Adversarial attack on a classifier by replacing words: success rate, queries and changes, with intervals.
 
     A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
     """

@@ -31,7 +31,7 @@ def command(
     texts: Texts = None,
     json: Json = False,
 ) -> None:
-    """Score the beginning of each source as if it were a headline: what every model has to beat."""
+    """ROUGE of the beginning of each source as a headline: the lead baseline."""
     report = baseline(data, split=split, lead=lead, rouge_by=rouge or (), texts=texts)
     if json:
         print_json(report)
@@ -56,7 +56,7 @@ def baseline(
         data: prepared pairs.
         split: of the data.
         lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
-            the custom of the data set.
+            the default of the data set.
         texts: a file to write the beginnings to, as ``eval --texts`` does with what a model wrote.
         rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
 
@@ -75,12 +75,12 @@ def baseline(
     if chosen is None:
         raise ConfigError(f"--lead is missing: {dataset} has no custom; give N-words, N-bytes or N-characters")
     names = presets_for(dataset, rouge_by)
-    wordings = prepared.examples(split).wordings
-    if wordings is None:
+    originals = prepared.examples(split).originals
+    if originals is None:
         raise DataError(
             f"{data}: keeps no references; write pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
         )
-    pairs = list(wordings)
+    pairs = list(originals)
     leads = [lead_of(pair.source, chosen) for pair in pairs]
     references = [list(pair.references) for pair in pairs]
     if texts is not None:

@@ -35,10 +35,10 @@ def command(
         int, typer.Option("--defining-words", min=1, help="How many sememes 'dictionary' chooses.")
     ] = 2000,
     drop_edges: Annotated[
-        float, typer.Option("--drop-edges", min=0.0, max=1.0, help="Share of annotations to remove at random.")
+        float, typer.Option("--drop-edges", min=0.0, max=1.0, help="Fraction of annotations to remove at random.")
     ] = 0.0,
-    yes_download: Annotated[bool, typer.Option("--yes-download", help="Let openhownet fetch what it lacks.")] = False,
-    unannotated: Annotated[bool, typer.Option("--unannotated", help="Name every word that no source knows.")] = False,
+    yes_download: Annotated[bool, typer.Option("--yes-download", help="Allow openhownet to download its data.")] = False,
+    unannotated: Annotated[bool, typer.Option("--unannotated", help="Print every word that no source knows.")] = False,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,

@@ -38,7 +38,9 @@ EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 def command(
     run: Run,
     which: Which = "best",
-    epochs: Annotated[int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters held.")] = 0,
+    epochs: Annotated[
+        int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters fixed.")
+    ] = 0,
     running_passes: Annotated[
         int,
         typer.Option("--running-passes", min=0, help="Read the text so often by the running mean; 0 takes the exact mean."),
@@ -57,7 +59,7 @@ def command(
     """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 
     Without --epochs no weight changes, and the perplexity gets worse: the vectors have not followed. Without --out the
-    checkpoint is replaced, whole or not at all. train --resume goes on from either, and with an M-step that was stopped.
+    checkpoint is replaced, atomically. train --resume goes on from either, and with an M-step that was stopped.
     """
     from sememekit.training import StepReport
 
@@ -84,9 +86,9 @@ def command(
         print_json(result)
     else:
         _print_update(run, result)
-    if result.homeless_words:
+    if result.orphaned_words:
         remark(
-            f"{result.homeless_words} words found every cluster closed and went to the least loaded one; a larger "
+            f"{result.orphaned_words} words found every cluster closed and went to the least loaded one; a larger "
             "decoder.gamma or decoder.frequency_budget would make room",
             quiet,
         )
@@ -204,14 +206,14 @@ def cluster_update(
         objective_before = sums.objective(decoder)
         if not running_passes:
             seen = sums.counts > 0
-            decoder.know(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
+            decoder.set_cluster_statistics(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
         change = decoder.reassign()
         objective_after = sums.objective(decoder)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
-        known = split == "valid" and task.headline.name == "perplexity"
-        headline = after.perplexity if known else task.evaluate(prepared, "valid")[task.headline.name]
+        known = split == "valid" and task.metric.name == "perplexity"
+        headline = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
     state, target_epochs, steps = training_state(loaded, prepared, headline, epochs)
-    decoder.hold(steps)
+    decoder.freeze_clusters(steps)
     record = {
         "kind": "ClusterUpdate",
         "split": split,

@@ -15,8 +15,10 @@ EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.
 
 def command(
     run: Run,
-    words: Annotated[str | None, typer.Option("--words", help="Show the clusters of these, a space between them.")] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Without --words: how many, those with most text.")] = 10,
+    words: Annotated[str | None, typer.Option("--words", help="Show the clusters of these words, separated by spaces.")] = None,
+    top: Annotated[
+        int, typer.Option("--top", min=1, help="Without --words: how many clusters, those with most of the text.")
+    ] = 10,
     members: Annotated[int, typer.Option("--members", min=1, help="How many words of each to show.")] = 15,
     save: Annotated[
         Path | None, typer.Option("--save", help="Write all clusters to a file, for train --clusters.", show_default=False)
@@ -25,7 +27,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which words a model keeps in one cluster."""
+    """Show the word clusters of a model."""
     from sememekit.analysis.clusters import clusters
 
     result = clusters(run, words=(words or "").split(), top=top, members=members, save=save, which=which)

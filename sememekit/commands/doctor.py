@@ -1,4 +1,4 @@
-"""Is this machine ready? Looks at what sememekit needs and names the command that mends what is missing."""
+"""Is this machine ready? Looks at what sememekit needs and names the command that fixes what is missing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
-    """Is this machine ready? Each line that is not ok names the command that mends it."""
+    """Check this machine; each line that is not ok names the command that fixes it."""
     report = doctor(folder)
     if json:
         print_json(report)

@@ -40,17 +40,21 @@ def command(
     texts: Texts = None,
     segmentation: Annotated[
         Path | None,
-        typer.Option("--segmentation", metavar="GOLD", help="Judge the words of a lattice model by a text with words apart."),
+        typer.Option(
+            "--segmentation", metavar="GOLD", help="Score the segmentation of a lattice model against this segmented text."
+        ),
     ] = None,
     words: Annotated[
         Path | None,
-        typer.Option("--words", metavar="TEXT", help="With --segmentation: a text whose words maximum matching knows."),
+        typer.Option(
+            "--words",
+            metavar="TEXT",
+            help="With --segmentation: segmented text whose words the maximum-matching baseline knows.",
+        ),
     ] = None,
     lexicon: Annotated[
         str | None,
-        typer.Option(
-            "--lexicon", metavar="FORMAT:PATH", help="With --segmentation: a lexicon whose words maximum matching knows."
-        ),
+        typer.Option("--lexicon", metavar="FORMAT:PATH", help="With --segmentation: lexicon of the maximum-matching baseline."),
     ] = None,
     decode: Decode = None,
     which: Which = "best",
@@ -59,7 +63,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Whatever the metrics of the task are, by their usual names."""
+    """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation."""
     way, typed = choose("eval", run, WAYS, locals())
     with progress_bars(quiet or json) as show:
         report, print_report = way.call(

@@ -58,11 +58,13 @@ def command(
     data: EvaluationData = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Columns the text is read in; 1 reads it from end to end.")
+        int | None, typer.Option("--batch-size", min=1, help="Batch size: columns the text is read in; 1 is the exact stream.")
     ] = None,
     which: Which = "best",
-    cache: Annotated[bool, typer.Option("--cache", help="Mix in the words that followed similar contexts.")] = False,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Take a gradient step after each segment.")] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Continuous cache: mix in words that followed similar contexts.")
+    ] = False,
+    dynamic: Annotated[bool, typer.Option("--dynamic", help="Dynamic evaluation: a gradient step after each segment.")] = False,
     tune: Annotated[
         bool, typer.Option("--tune", help="Find their settings that were not chosen on valid, then use them.")
     ] = False,
@@ -82,7 +84,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Perplexity under the one protocol of docs/perplexity.md, with its signature.
+    """Perplexity with its signature; the rule is in docs/perplexity.md.
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
@@ -139,7 +141,7 @@ def _print_adaptation(report: AdaptationReport) -> None:
             rows.append((name, settings.model_dump()))
     if report.statistics_batches is not None:
         rows.append(("batches of the statistics", report.statistics_batches))
-    print_table("Learnt while reading", ("", ""), rows)
+    print_table("Learned while reading", ("", ""), rows)
 
 
 def _title(name: str, where: str, points: int) -> str:

@@ -36,15 +36,15 @@ def command(
         str,
         typer.Argument(
             metavar="CONTEXT",
-            help="Words before the one to predict, the text to write a headline for, or a raw sentence for a lattice model.",
+            help="Context of a language model, source text of headlines, or raw sentence for a lattice model.",
         ),
     ],
     other: Annotated[
-        str | None, typer.Argument(metavar="[TEXT2]", help="For pairs with a label: the second text.", show_default=False)
+        str | None, typer.Argument(metavar="[TEXT2]", help="Classifiers of pairs: the second text.", show_default=False)
     ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show; 10.")] = None,
     label: Annotated[
-        str | None, typer.Option("--label", help="For classifiers: the label to explain; the likeliest unless given.")
+        str | None, typer.Option("--label", help="For classifiers: the label to explain; the most probable unless given.")
     ] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
     html: Html = None,
@@ -52,7 +52,11 @@ def command(
     apart: Apart = False,
     lexicon: DataLexicon = None,
     embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="Lattice models: CONTEXT is words; where does each embedding of them win?")
+        bool,
+        typer.Option(
+            "--embeddings",
+            help="Lattice models: CONTEXT is words; contexts where each of their embeddings has the largest posterior.",
+        ),
     ] = False,
     split: SplitIfGiven = None,
     data: EvaluationData = None,
@@ -61,7 +65,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Why the model expects these words: senses with their share of each word, sememes with their gates.
+    """Explain a prediction: top-k words, sense attribution, sememe gates; labels, written texts or segmentations.
 
     Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
     model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in

@@ -32,13 +32,15 @@ EXAMPLES = (
 
 def command(
     run: Run,
-    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Words to begin with, a space between them.")] = None,
+    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
     num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add; 30.")] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0.0, help="1 unless given; 0 takes the likeliest word.")
+        float | None, typer.Option("--temperature", min=0.0, help="Sampling temperature, 1 unless given; 0 is greedy.")
     ] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw among so many likeliest words; 0 for all.")] = None,
-    unknown: Annotated[bool, typer.Option("--unknown", help="Let <unk> be drawn.")] = False,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", min=0, help="Sample from the k most probable words; 0 for all.")
+    ] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Allow <unk> in the output.")] = False,
     input_file: Annotated[
         Path | None,
         typer.Option("--input", help="For headline, dialogue: a text a line; stdin unless given.", show_default=False),
@@ -52,8 +54,7 @@ def command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Go on from a prompt, word by word; or, with a model of headlines or dialogue, write a text for each line
-    of --input.
+    """Generate text from a prompt; with a model of headlines or dialogue, write a text for each line of --input.
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """

@@ -57,7 +57,7 @@ def _check_open_lexicon(json: bool) -> None:
             say(f"{fault.place}: {fault.message}")
         print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
     if not report.ok:
-        raise DataError(f"{report.folder}: {len(report.faults)} places to mend in the open lexicon")
+        raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
 
 
 def _word_tree(report: LookupReport) -> Tree:

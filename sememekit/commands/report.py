@@ -22,7 +22,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a page about a run: learning curves, the life of its clusters, every setting."""
+    """Write a page about a run: learning curves, its clusters over time, every setting."""
     from sememekit.reports.run import report
 
     result = report(run, html=html, figure=figure)

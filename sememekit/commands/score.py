@@ -21,11 +21,11 @@ def command(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Sentences, one a line, words apart; for headline, dialogue: source TAB target. Stdin unless given.",
+            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Stdin unless given.",
         ),
     ] = None,
     carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
-    segment: Annotated[bool, typer.Option("--segment", help="Cut the lines as the data of the run were cut.")] = False,
+    segment: Annotated[bool, typer.Option("--segment", help="Segment the lines as the data of the run were.")] = False,
     lexicon: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +36,7 @@ def command(
     errors: Errors = "strict",
     device: Device = "auto",
 ) -> None:
-    """Nats of every word, as lines of sentence, position, word, nats and the word as the model reads it, TAB between.
+    """Loss (surprisal, nats) of every word: lines of sentence, position, word, nats, word as read; separated by TAB.
 
     Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
     target and its end, given the source.

@@ -46,7 +46,7 @@ def command(
         ),
     ] = None,
     decode: Decode = None,
-    which: Annotated[WhichName | None, typer.Option("--which", help="The best weights by validation, or the last.")] = None,
+    which: Annotated[WhichName | None, typer.Option("--which", help="Checkpoint: the best by validation, or the last.")] = None,
     device: DeviceIfGiven = None,
     errors: Errors = "strict",
     quiet: Quiet = False,

@@ -71,22 +71,23 @@ def command(
     data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
     vectors: Annotated[
-        Path | None, typer.Option("--vectors", help="Word vectors that a classifier of texts begins with.", show_default=False)
+        Path | None,
+        typer.Option("--vectors", help="Pretrained word vectors of a classifier (GloVe text format).", show_default=False),
     ] = None,
     clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
     augment: Annotated[
         Path | None,
         typer.Option(
-            "--augment", help="What fooled another model, to learn from as well (examples.jsonl).", show_default=False
+            "--augment", help="Adversarial training: examples.jsonl of an attack on training examples.", show_default=False
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     start_from: Annotated[
         Path | None,
-        typer.Option("--from", help="Begin with the best weights and the plan of this run.", show_default=False),
+        typer.Option("--from", help="Start from the best weights and the plan of this run.", show_default=False),
     ] = None,
     overrides: Overrides = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out where it stopped.")] = False,
     print_plan: Annotated[bool, typer.Option("--print-plan", help="Print every setting as JSON and train nothing.")] = False,
     seed: SeedIfGiven = None,
     device: DeviceIfGiven = None,
@@ -94,7 +95,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model; the folder that it leaves is all that the other commands need.
+    """Train a model and write its run folder, which the other commands read.
 
     A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
     --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
@@ -194,7 +195,7 @@ def train(
     return TrainReport(
         run=str(out),
         epochs=progress.epoch if progress.finished else progress.epoch - 1,
-        metric=training.task.headline.name,
+        metric=training.task.metric.name,
         best_valid=progress.best,
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else 0.0,

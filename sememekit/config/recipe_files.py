@@ -52,7 +52,7 @@ class Place:
 
     @property
     def summary(self) -> str:
-        """What a person wrote above the recipe: the first comment line of the file, or of those directly above a row."""
+        """What the user wrote above the recipe: the first comment line of the file, or of those directly above a row."""
         lines = self.file.text.splitlines()
         heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
         if not self.row:
@@ -84,7 +84,7 @@ class Place:
 
 
 class Shelf:
-    """The recipes below a folder, and those of a person's own files. Each file is read once.
+    """The recipes below a folder, and those of the user's own files. Each file is read once.
 
     A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
     """
@@ -109,7 +109,7 @@ class Shelf:
 
         Args:
             name: ``paper/row``, ``mine.toml``, ``mine.toml:ROW``; as the base of ``asked`` also a row of the same file.
-            asked: the recipe whose ``base`` this is; None for a name that a person has typed.
+            asked: the recipe whose ``base`` this is; None for a name that the user typed.
 
         Raises:
             ConfigError: for an unknown name, or one that two files have.

@@ -64,7 +64,7 @@ def recipe_names(folder: Path | None = None) -> list[str]:
 
 
 def names_in(name: str) -> list[str]:
-    """The recipes that a name stands for: a ``.toml`` file of a person's own with all its rows, any other name alone.
+    """The recipes that a name stands for: a ``.toml`` file of the user's own with all its rows, any other name alone.
 
     Raises:
         ConfigError: when the file is not there or cannot be read.

@@ -1,6 +1,6 @@
 """Lazy look-up of a variant by name: an explicit table of ``name -> "module:Class"``, or any importable class.
 
-A name with a colon is code. One that a person typed is loaded; one that came out of a folder (a run, prepared data) is refused
+A name with a colon is code. One that the user typed is loaded; one that came out of a folder (a run, prepared data) is refused
 by :func:`check_code` unless that folder is trusted: ``--trust-code``, or the same name typed again.
 """
 

@@ -1,4 +1,4 @@
-"""From one stream of tokens to columns and chunks."""
+"""From one stream of tokens to columns and segments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sentence_bounds(tokens: npt.NDArray[np.integer], end: int, block: int = 1 <<
     return np.concatenate([np.zeros(1, dtype=np.int64), *found]).astype(np.int64)
 
 
-def random_chunks(
+def random_segments(
     rows: int,
     length: int,
     source: np.random.Generator,
@@ -52,19 +52,19 @@ def random_chunks(
     shortest: int = 5,
     excess: int | None = None,
 ) -> list[int]:
-    """Where chunks of random length begin, so that no word stands always at the edge of one (Merity et al. 2018, Sec. 4.1).
+    """Where segments of random length begin, so that no word stands always at the edge of one (Merity et al. 2018, Sec. 4.1).
 
     Each length is max(``shortest``, int(Normal(base, ``spread``))), base being ``length`` or, with probability ``halving``,
-    half of it; at most ``length + excess``. The last chunk is what is left.
+    half of it; at most ``length + excess``. The last segment is what is left.
 
     Args:
         rows: words to predict in each column.
         length: the usual length.
-        source: of random numbers; two are drawn for each chunk.
+        source: of random numbers; two are drawn for each segment.
         halving, spread, shortest, excess: as above; ``excess`` None for no upper bound.
 
     Returns:
-        rising, from 0 to ``rows``: chunk i predicts the rows from entry i up to, not including, entry i + 1.
+        rising, from 0 to ``rows``: segment i predicts the rows from entry i up to, not including, entry i + 1.
     """
     bounds = [0]
     while bounds[-1] < rows:

@@ -16,7 +16,7 @@ from sememekit.data.signature import REMEDY, Signature
 from sememekit.errors import DataError
 
 
-class Wording(NamedTuple):
+class Original(NamedTuple):
     """An example before its words became ids.
 
     Attributes:
@@ -29,7 +29,7 @@ class Wording(NamedTuple):
 
 
 @final
-class Wordings:
+class Originals:
     """The wordings of a split, read a line at a time."""
 
     def __init__(self, folder: Path, split: str) -> None:
@@ -39,18 +39,18 @@ class Wordings:
     def __len__(self) -> int:
         return len(self._lines) - 1
 
-    def __getitem__(self, example: int) -> Wording:
+    def __getitem__(self, example: int) -> Original:
         if not 0 <= example < len(self):
             raise IndexError(example)
         with self._path.open("rb") as file:
             return self._read(file, example)
 
-    def __iter__(self) -> Iterator[Wording]:
+    def __iter__(self) -> Iterator[Original]:
         with self._path.open("rb") as file:
             for example in range(len(self)):
                 yield self._read(file, example)
 
-    def _read(self, file: BinaryIO, example: int) -> Wording:
+    def _read(self, file: BinaryIO, example: int) -> Original:
         start, end = self._lines[example : example + 2].tolist()
         if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
             raise DataError(
@@ -60,7 +60,7 @@ class Wordings:
         file.seek(start)
         try:
             record = json.loads(file.read(end - start))
-            return Wording(tuple(record["source"].split(" ")), tuple(record["references"]))
+            return Original(tuple(record["source"].split(" ")), tuple(record["references"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {REMEDY} {self._path.parent}") from None
 
@@ -74,14 +74,14 @@ class Examples:
         offsets: (n * N + 1,) where each text begins, and where the last ends.
         labels: (n,) ids of labels; without elements for examples that have none.
         num_texts: N.
-        wordings: for pairs, the source and the references as text.
+        originals: for pairs, the source and the references as text.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
     offsets: npt.NDArray[np.int64]
     labels: npt.NDArray[np.uint16]
     num_texts: int
-    wordings: Wordings | None = None
+    originals: Originals | None = None
 
     def __len__(self) -> int:
         return (len(self.offsets) - 1) // self.num_texts

@@ -24,7 +24,7 @@ from typing import Final, final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.data.examples import Examples, Wordings, check_lines, example_files
+from sememekit.data.examples import Examples, Originals, check_lines, example_files
 from sememekit.data.segmenters import MODEL, kept_words, recorded_segmenter
 from sememekit.data.signature import REMEDY, SIGNATURE, Signature, read_signature
 from sememekit.errors import DataError
@@ -179,8 +179,8 @@ class PreparedData:
         labels: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
         if summary.labels is not None:
             labels = np.memmap(self.folder / f"{split}.labels.bin", dtype="<u2", mode="r")
-        wordings = Wordings(self.folder, split) if summary.keeps_text else None
-        found = Examples(tokens, offsets, labels, len(summary.texts), wordings)
+        originals = Originals(self.folder, split) if summary.keeps_text else None
+        found = Examples(tokens, offsets, labels, len(summary.texts), originals)
         return found.followed_by(self._more[split]) if split in self._more else found
 
 

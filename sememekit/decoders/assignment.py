@@ -16,11 +16,11 @@ class Assignment(NamedTuple):
 
     Attributes:
         cluster_of: (V,) int64.
-        homeless: how many words found no open cluster and went to the least loaded one.
+        orphaned: how many words found no open cluster and went to the least loaded one.
     """
 
     cluster_of: NDArray[np.int64]
-    homeless: int
+    orphaned: int
 
 
 def assign_greedily(
@@ -53,7 +53,7 @@ def assign_greedily(
     cluster_of = np.empty(num_words, dtype=np.int64)
     sizes, loads = [0] * num_clusters, [0.0] * num_clusters
     penalty = np.zeros(num_clusters)  # 0 for an open cluster, -inf for a closed one
-    num_open, homeless = num_clusters, 0
+    num_open, orphaned = num_clusters, 0
     order = np.argsort(-frequencies, kind="stable")
     for begin in range(0, num_words, _BLOCK):
         block = order[begin : begin + _BLOCK]
@@ -66,14 +66,14 @@ def assign_greedily(
                 choice = int(_best(rows[number : number + 1] + penalty, stay)[0])
             elif not num_open:
                 choice = min(range(num_clusters), key=lambda c: (sizes[c], loads[c], c))
-                homeless += 1
+                orphaned += 1
             cluster_of[word] = choice
             sizes[choice] += 1
             loads[choice] += float(frequencies[word])
             if not penalty[choice] and not (sizes[choice] < largest and loads[choice] < budget):
                 penalty[choice] = -np.inf
                 num_open -= 1
-    return Assignment(cluster_of, homeless)
+    return Assignment(cluster_of, orphaned)
 
 
 def _best(scores: NDArray[Any], present: NDArray[np.int64] | None) -> NDArray[np.int64]:

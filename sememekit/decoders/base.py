@@ -1,4 +1,4 @@
-"""What every output layer promises."""
+"""Base class of the output layers, and what it guarantees."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class SenseEvidence:
-    """Why a decoder gives a word its probability, for one context.
+class SenseAttribution:
+    """Sense attribution and sememe gates behind the probabilities in one context.
 
     Attributes:
         word_senses: for each word asked for, (sense number in the graph, share of the word's probability) by falling share.
@@ -126,8 +126,8 @@ class Decoder(nn.Module, ABC):
         """
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
-    def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The ``count`` likeliest words of each context, or all where there are fewer: what a search asks at each step.
+    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The ``count`` most probable words of each context, or all where there are fewer: what a search asks at each step.
 
         Equal to the largest ``log_probs``, maybe cheaper: nobody needs the others.
 
@@ -139,11 +139,11 @@ class Decoder(nn.Module, ABC):
             log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over.
         """
         found = [
-            self._likeliest(part, count) for part in hidden.split(max(1, LARGEST_TABLE // (self.tables * self._num_words)))
+            self._topk_words(part, count) for part in hidden.split(max(1, LARGEST_TABLE // (self.tables * self._num_words)))
         ]
         return torch.cat([values for values, _ in found]), torch.cat([words for _, words in found])
 
-    def _likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def _topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         log_probs = self.log_probs(hidden)
         values, words = log_probs.topk(min(count, log_probs.shape[-1]))
         return values, words
@@ -162,7 +162,7 @@ class Decoder(nn.Module, ABC):
         """(V,) the cluster of each word, 0 to ``num_clusters`` - 1, where there are any; otherwise None."""
         return None
 
-    def begin(self, counts: NDArray[np.integer]) -> None:
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
         """Called once before a fresh run is trained, for what starts from how frequent words are; nothing by default.
 
         Args:
@@ -184,7 +184,7 @@ class Decoder(nn.Module, ABC):
         All state that this changes must be in buffers, so that a run that is resumed does the same.
         """
 
-    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence | None:
+    def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
         return None
 
@@ -196,14 +196,14 @@ class ClusterChange:
     Attributes:
         moved_words: share of the V words that changed their cluster, 0 to 1.
         moved_frequency: share of the text that these words are, 0 to 1.
-        homeless_words: words that found no open cluster and went to the least loaded one.
+        orphaned_words: words that found no open cluster and went to the least loaded one.
         empty_clusters: clusters without a word.
         largest_cluster: words in the largest.
     """
 
     moved_words: float
     moved_frequency: float
-    homeless_words: int
+    orphaned_words: int
     empty_clusters: int
     largest_cluster: int
 
@@ -220,7 +220,7 @@ class ClusterLearner(Decoder):
         """log2 p(c | h) of every cluster, empty ones included: contexts (N, H) -> (N, C)."""
 
     @abstractmethod
-    def know(self, means: Tensor, seen: Tensor) -> None:
+    def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
         """Put exact means of ``cluster_bits`` over the occurrences of each word in the place of the statistics.
 
         Args:
@@ -233,7 +233,7 @@ class ClusterLearner(Decoder):
         """Divide the words anew by the statistics. The vectors of words and clusters stay as they are."""
 
     @abstractmethod
-    def hold(self, steps: int) -> None:
+    def freeze_clusters(self, steps: int) -> None:
         """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
 
 

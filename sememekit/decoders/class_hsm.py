@@ -15,7 +15,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, grouped_top, segment_logsumexp
+from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -71,12 +71,12 @@ class ClassHSM(Decoder):
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
         return within.movedim(0, -1) + self.classes(hidden).log_softmax(dim=-1).index_select(-1, group_of)
 
-    def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":
-            return super().likeliest(hidden, count)
+            return super().topk_words(hidden, count)
         among = self.classes(hidden).log_softmax(dim=-1)
         among = among.masked_fill(self.groups.sizes == 0, -torch.inf)
-        return grouped_top(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
+        return grouped_topk(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)

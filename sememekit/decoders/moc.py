@@ -33,7 +33,7 @@ class MoC(NormalisedScores):
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
         self.bias_start = settings.bias_start
 
-    def begin(self, counts: NDArray[np.integer]) -> None:
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:

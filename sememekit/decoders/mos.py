@@ -40,7 +40,7 @@ class MoS(Decoder):
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
         self.bias_start = settings.bias_start
 
-    def begin(self, counts: NDArray[np.integer]) -> None:
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:

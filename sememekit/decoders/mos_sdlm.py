@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseEvidence, log_frequencies
+from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseAttribution, log_frequencies
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
@@ -53,7 +53,7 @@ class MoSSDLM(Decoder):
         self.senses = SDLM(settings, replace(resources, width=size))
         self.bias_start = settings.bias_start
 
-    def begin(self, counts: NDArray[np.integer]) -> None:
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
         if self.senses.sense_bias is not None and self.bias_start == "log_frequency":
             structure = self.senses.structure
             per_word = log_frequencies(counts) - structure.sense_offsets.diff().double().log().cpu()
@@ -88,12 +88,12 @@ class MoSSDLM(Decoder):
         each = self.senses.nll(contexts, repeated).reshape(log_weights.shape)
         return -(log_weights - each).logsumexp(dim=-1)
 
-    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
+    def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """Shares and gates of the components, a word's shares weighted by its posterior over them."""
         log_weights, contexts = self._contexts(hidden)
         joint = self.senses.log_probs(contexts)[:, words] + log_weights[:, None]
         posterior = joint.softmax(dim=0)
-        parts = [self.senses.evidence(context, words) for context in contexts]
+        parts = [self.senses.sense_attribution(context, words) for context in contexts]
         by_word = []
         for column in range(len(words)):
             shares: dict[int, float] = {}
@@ -102,4 +102,4 @@ class MoSSDLM(Decoder):
                     shares[sense] = shares.get(sense, 0.0) + weight * share
             by_word.append(tuple(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))))
         gates = log_weights.exp() @ torch.tensor([part.sememe_gates for part in parts]).to(log_weights)
-        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
+        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))

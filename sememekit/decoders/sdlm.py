@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.decoders.base import Resources, SenseEvidence, word_vectors
+from sememekit.decoders.base import Resources, SenseAttribution, word_vectors
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, SenseStructure, sense_logits, sense_nll
 from sememekit.layers import segment_logsumexp, shared_dropout
@@ -148,7 +148,7 @@ class SDLM(NormalisedScores):
         block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
         return sense_nll(self._inputs(hidden, words), target_N, block, correction_V)
 
-    def evidence(self, hidden: Tensor, words: Tensor) -> SenseEvidence:
+    def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """The share of a sense is p(s) / p(w), the gates are q."""
         inputs = self._inputs(hidden.reshape(1, -1))
         logits = sense_logits(inputs)[:, 0]
@@ -158,4 +158,4 @@ class SDLM(NormalisedScores):
             shares = logits[first:last].softmax(dim=0).tolist()
             ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
             by_word.append(tuple(ranked))
-        return SenseEvidence(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))
+        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))

@@ -17,7 +17,7 @@ from sememekit import config
 from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, grouped_top, segment_logsumexp, shared_dropout
+from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
 from sememekit.measure import Tally
 
 
@@ -115,7 +115,7 @@ class SelfOrganized(ClusterLearner):
         self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))
         """Steps of training for which the clusters stay; ``_held`` is the same number where no device has to be asked."""
         self._held = 0
-        first, self.homeless_at_start = self._assign(None) if given is None else (given, 0)
+        first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
         self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
@@ -128,12 +128,12 @@ class SelfOrganized(ClusterLearner):
         clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)
 
-    def likeliest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":
-            return super().likeliest(hidden, count)
+            return super().topk_words(hidden, count)
         for_clusters, for_words = self._contexts(hidden)
         among = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
-        return grouped_top(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
+        return grouped_topk(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """A token meets all clusters and the words of one. In training it also counts for q."""
@@ -161,11 +161,11 @@ class SelfOrganized(ClusterLearner):
         logits = self.cluster_vectors(self._contexts(hidden)[0])
         return logits.to(self.scores.dtype).log_softmax(dim=-1) / math.log(2.0)
 
-    def know(self, means: Tensor, seen: Tensor) -> None:
+    def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
         """``q`` is Eq. (8) in the place of Eq. (9)."""
         self.scores.copy_(torch.where(seen[:, None].to(self.scores.device), means.to(self.scores), self.scores))
 
-    def hold(self, steps: int) -> None:
+    def freeze_clusters(self, steps: int) -> None:
         self._held = steps
         self.held_steps.fill_(steps)
 
@@ -178,13 +178,13 @@ class SelfOrganized(ClusterLearner):
     def reassign(self) -> ClusterChange:
         self.losses.zero_()
         before = self.groups.group_of.cpu().numpy().copy()
-        after, homeless = self._assign(before)
+        after, orphaned = self._assign(before)
         self.groups.set(torch.from_numpy(after))
         moved = before != after
         return ClusterChange(
             moved_words=float(moved.mean()),
             moved_frequency=float(self.frequencies[moved].sum()),
-            homeless_words=homeless,
+            orphaned_words=orphaned,
             empty_clusters=int((self.groups.sizes == 0).sum()),
             largest_cluster=self.groups.largest,
         )
@@ -195,7 +195,7 @@ class SelfOrganized(ClusterLearner):
         The perplexities are those of the training text since the last assignment. Clusters that are held stay.
         """
         if self._held:
-            self.hold(self._held - 1)
+            self.freeze_clusters(self._held - 1)
             return None
         every = self.settings.update_every
         due = every > 0 and step % every == 0
@@ -211,7 +211,7 @@ class SelfOrganized(ClusterLearner):
     def _unmoved(self) -> ClusterChange:
         """The clusters that training begins with."""
         empty = int((self.groups.sizes == 0).sum())
-        return ClusterChange(0.0, 0.0, self.homeless_at_start, empty, self.groups.largest)
+        return ClusterChange(0.0, 0.0, self.orphaned_at_start, empty, self.groups.largest)
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """h_c and h_w, (..., E) each."""

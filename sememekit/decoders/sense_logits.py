@@ -1,4 +1,5 @@
-"""The hot loop of the sememe-driven layer: logits of all senses, and the likelihood of target words, in blocks of tokens.
+"""The main computation of the sememe-driven layer: logits of all senses, and the likelihood of target words, in blocks of
+tokens.
 
 Cost for each token, forward: R V E multiply-adds for the products of contexts and words (the floor, that of R softmax layers),
 then R S multiply-adds for the senses. Two exact savings over the paper's formulation: the product with the word vector is the

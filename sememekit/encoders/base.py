@@ -1,4 +1,4 @@
-"""What every encoder promises."""
+"""Base class of the encoders, and what it guarantees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from sememekit.config import Settings
-from sememekit.encoders.lengths import at_the_end
+from sememekit.encoders.lengths import last_real_step
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -137,4 +137,4 @@ class Encoder(nn.Module, ABC):
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""
-        return at_the_end(encoded.hidden, lengths)
+        return last_real_step(encoded.hidden, lengths)

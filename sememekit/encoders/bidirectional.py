@@ -12,7 +12,7 @@ from sememekit import config
 from sememekit.config import OnlyWith
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.gru import GRU
-from sememekit.encoders.lengths import at_the_end, reorder, reversal
+from sememekit.encoders.lengths import last_real_step, reorder, reversal
 from sememekit.encoders.lstm import LSTM
 from sememekit.encoders.sememe_gru import GRUCell
 from sememekit.encoders.sememe_lstm import LSTMCell
@@ -42,17 +42,17 @@ class Bidirectional(Encoder):
     backward one.
     """
 
-    one_way: ClassVar[type[RecurrentStack]]
+    direction_class: ClassVar[type[RecurrentStack]]
     reads_ahead: ClassVar[bool] = True
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        return cls.one_way.needs(settings)
+        return cls.direction_class.needs(settings)
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
         super().__init__(settings, resources)
-        self.forth = self.one_way(settings, resources)
-        self.back = self.one_way(settings, resources)
+        self.forth = self.direction_class(settings, resources)
+        self.back = self.direction_class(settings, resources)
         self.output_size = 2 * self.forth.output_size
         self.shared_sememes = settings.shared_sememes and self.forth.sememes is not None
         if self.shared_sememes:
@@ -86,14 +86,14 @@ class Bidirectional(Encoder):
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """The last output of the forward stack beside that of the backward one, at the first word."""
         half = self.output_size // 2
-        return torch.cat([at_the_end(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
+        return torch.cat([last_real_step(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
 
 
 @final
 class BiLSTM(Bidirectional):
     """A stack of LSTM layers for each direction."""
 
-    one_way: ClassVar[type[RecurrentStack]] = LSTM
+    direction_class: ClassVar[type[RecurrentStack]] = LSTM
 
     class Settings(LSTM.Settings, SharedSettings):
         """Settings of each LSTM stack, and of what they share."""
@@ -103,7 +103,7 @@ class BiLSTM(Bidirectional):
 class BiGRU(Bidirectional):
     """A stack of GRU layers for each direction."""
 
-    one_way: ClassVar[type[RecurrentStack]] = GRU
+    direction_class: ClassVar[type[RecurrentStack]] = GRU
 
     class Settings(GRU.Settings, SharedSettings):
         """Settings of each GRU stack, and of what they share."""

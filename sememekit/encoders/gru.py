@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, final
 from torch import nn
 
 from sememekit.config import OnlyWith
-from sememekit.encoders.own_layer import OwnLayer
+from sememekit.encoders.own_layer import CustomRecurrentLayer
 from sememekit.encoders.sememe_gru import Candidate, GateOutput, GRUBefore, GRUCell, GRUGate
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
@@ -44,7 +44,7 @@ class GRU(RecurrentStack):
         return nn.GRU(size_in, size_out) if settings.reset == "after" else GRUBefore(size_in, size_out)
 
     @staticmethod
-    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
+    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         if settings.injection == "cell":
             return GRUCell(size_in, sememe_size, size_out, settings.candidate)
         if settings.gate_output == "plain" and sememe_size != size_out:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.lengths import at_the_end, blank
+from sememekit.encoders.lengths import last_real_step, zero_padding
 from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 
@@ -87,8 +87,8 @@ class LatticeLSTM(Encoder):
                 before, cell = state[2 * number : 2 * number + 2]
                 mask = masks[number] if masks else None
                 scanned = lstm_scan(self._input(x, number), self._recurrent(number), before, cell, mask=mask)
-                x = blank(scanned[0], lengths)
-                after += [at_the_end(part, lengths) for part in scanned]
+                x = zero_padding(scanned[0], lengths)
+                after += [last_real_step(part, lengths) for part in scanned]
                 layers.append(x)
         return Encoded(hidden=x, state=tuple(after), layers=tuple(layers))
 

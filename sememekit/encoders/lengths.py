@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 
 
-def beyond(lengths: Tensor, like: Tensor) -> Tensor:
+def padding_mask(lengths: Tensor, like: Tensor) -> Tensor:
     """(T, B, 1) true where a step of ``like`` (T, B, ...) is padding."""
     steps = torch.arange(like.shape[0], device=like.device)
     return (steps[:, None] >= lengths.to(like.device)[None, :]).unsqueeze(-1)
 
 
-def blank(sequence: Tensor, lengths: Tensor | None) -> Tensor:
+def zero_padding(sequence: Tensor, lengths: Tensor | None) -> Tensor:
     """``sequence`` (T, B, H) with zeros beyond the lengths, which no gradient passes."""
-    return sequence if lengths is None else sequence.masked_fill(beyond(lengths, sequence), 0.0)
+    return sequence if lengths is None else sequence.masked_fill(padding_mask(lengths, sequence), 0.0)
 
 
-def at_the_end(sequence: Tensor, lengths: Tensor | None) -> Tensor:
+def last_real_step(sequence: Tensor, lengths: Tensor | None) -> Tensor:
     """(B, H) the last real step of each row of ``sequence`` (T, B, H)."""
     if lengths is None:
         return sequence[-1]

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from torch import nn
 
-from sememekit.encoders.own_layer import OwnLayer
+from sememekit.encoders.own_layer import CustomRecurrentLayer
 from sememekit.encoders.sememe_lstm import LSTMCell, LSTMGate
 from sememekit.encoders.stack import RecurrentStack
 
@@ -29,6 +29,6 @@ class LSTM(RecurrentStack):
         return nn.LSTM(size_in, size_out)
 
     @staticmethod
-    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
+    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         kind = {"gate": LSTMGate, "cell": LSTMCell}[settings.injection]
         return kind(size_in, sememe_size, size_out)

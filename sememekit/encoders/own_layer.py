@@ -12,7 +12,7 @@ from sememekit.encoders.base import State
 Initialisation = Literal["uniform", "kaiming"]
 
 
-class OwnLayer(nn.Module, ABC):
+class CustomRecurrentLayer(nn.Module, ABC):
     """A recurrent layer that may be given pi beside its input. Every linear map has a bias of its own.
 
     Shapes: T time, B batch, E input, P size of pi, H output.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.encoders.base import State
-from sememekit.encoders.own_layer import OwnLayer
+from sememekit.encoders.own_layer import CustomRecurrentLayer
 from sememekit.encoders.sememe_sum import Pi
 from sememekit.layers import gru_scan
 
@@ -20,7 +20,7 @@ Candidate = Literal["paper", "release"]
 
 
 @final
-class GRUBefore(OwnLayer):
+class GRUBefore(CustomRecurrentLayer):
     """z, r = sigmoid of maps of x and h; n = tanh(W x + U (r h)) (Eq. (2), Qin et al. 2020); pi, if any, is part of x."""
 
     def __init__(self, input_size: int, size: int) -> None:
@@ -46,7 +46,7 @@ class GRUBefore(OwnLayer):
 
 
 @final
-class GRUGate(OwnLayer):
+class GRUGate(CustomRecurrentLayer):
     """A gate of its own lets the sememes through to the output (Eq. (6), Qin et al. 2020).
 
     z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
@@ -73,18 +73,18 @@ class GRUGate(OwnLayer):
         direct = pi.rows if self.output is None else self.output(pi.rows)
         return (
             gru_scan(
-                gates + pi.spread(self.sememes(pi.rows)) + self.recurrent.bias,
+                gates + pi.to_positions(self.sememes(pi.rows)) + self.recurrent.bias,
                 candidate + self.candidate.bias,
                 self.recurrent.weight,
                 self.candidate.weight,
                 state[0],
-                output=pi.spread(torch.tanh(direct)),
+                output=pi.to_positions(torch.tanh(direct)),
             ),
         )
 
 
 @final
-class GRUCell(OwnLayer):
+class GRUCell(CustomRecurrentLayer):
     """A second GRU cell reads pi, and its output joins the old one under the reset gate (Eq. (8), Qin et al. 2020).
 
     h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s;
@@ -113,11 +113,11 @@ class GRUCell(OwnLayer):
         maps = [one for one in (self.candidate, self.sememe_candidate) if one is not None]
         return (
             gru_scan(
-                gates + pi.spread(self.sememes(sememe_hidden)) + self.recurrent.bias,
+                gates + pi.to_positions(self.sememes(sememe_hidden)) + self.recurrent.bias,
                 candidate + sum(one.bias for one in maps),
                 self.recurrent.weight,
                 torch.cat([one.weight for one in maps], dim=1),
                 state[0],
-                second=pi.spread(sememe_hidden),
+                second=pi.to_positions(sememe_hidden),
             ),
         )

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.encoders.base import State
-from sememekit.encoders.own_layer import OwnLayer
+from sememekit.encoders.own_layer import CustomRecurrentLayer
 from sememekit.encoders.sememe_sum import Pi
 from sememekit.layers import lstm_scan
 
 
 @final
-class LSTMGate(OwnLayer):
+class LSTMGate(CustomRecurrentLayer):
     """A gate of its own lets the sememes through to the output (Eq. (5), Qin et al. 2020).
 
     f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u;
@@ -35,13 +35,13 @@ class LSTMGate(OwnLayer):
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         hidden, cell = state
         ready = self.input(x) + self.recurrent.bias
-        ready[..., self.size :] += pi.spread(self.sememes(pi.rows))
-        output = pi.spread(torch.tanh(self.output(pi.rows)))
+        ready[..., self.size :] += pi.to_positions(self.sememes(pi.rows))
+        output = pi.to_positions(torch.tanh(self.output(pi.rows)))
         return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=output)
 
 
 @final
-class LSTMCell(OwnLayer):
+class LSTMCell(CustomRecurrentLayer):
     """A second LSTM cell reads pi, and a forget gate of its own lets its cell state in (Eq. (7), Qin et al. 2020).
 
     c_s, h_s are one step of an LSTM on pi from a zero state, so without forget gate and recurrence. f = sigmoid of maps of x
@@ -68,9 +68,9 @@ class LSTMCell(OwnLayer):
         sememe_cell = torch.tanh(own[..., :size]) * torch.sigmoid(own[..., size : 2 * size])
         sememe_hidden = torch.sigmoid(own[..., 2 * size :]) * torch.tanh(sememe_cell)
         from_input = self.input(x)
-        from_sememes = pi.spread(self.sememes(sememe_hidden))
+        from_sememes = pi.to_positions(self.sememes(sememe_hidden))
         ready = from_input[..., : 4 * size] + self.recurrent.bias
         ready[..., 2 * size :] += from_sememes[..., : 2 * size]
         ready[..., :size] += from_sememes[..., 3 * size :]
         forget = torch.sigmoid(from_input[..., 4 * size :] + from_sememes[..., 2 * size : 3 * size])
-        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=forget * pi.spread(sememe_cell))
+        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=forget * pi.to_positions(sememe_cell))

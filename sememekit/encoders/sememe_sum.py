@@ -26,7 +26,7 @@ class Pi:
     rows: Tensor
     where: Tensor
 
-    def spread(self, values: Tensor) -> Tensor:
+    def to_positions(self, values: Tensor) -> Tensor:
         """What was made of the rows, (N, X), at every position: (..., X)."""
         return values.index_select(0, self.where.flatten()).view(*self.where.shape, -1)
 

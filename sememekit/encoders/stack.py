@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.lengths import at_the_end, blank
-from sememekit.encoders.own_layer import Initialisation, OwnLayer, initialise
+from sememekit.encoders.lengths import last_real_step, zero_padding
+from sememekit.encoders.own_layer import CustomRecurrentLayer, Initialisation, initialise
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 
 Injection = Literal["none", "concat", "gate", "cell"]
@@ -82,17 +82,17 @@ class RecurrentStack(Encoder):
             self.stack[0] = self.sememe_layer(settings, input_size, sememe_size, sizes[1])
         self._sizes = sizes[1:]
         for layer, size in zip(self.stack, self._sizes, strict=True):
-            if isinstance(layer, OwnLayer) or settings.initialisation != "uniform":
+            if isinstance(layer, CustomRecurrentLayer) or settings.initialisation != "uniform":
                 initialise(layer, settings.initialisation, size)
 
     @staticmethod
     @abstractmethod
     def plain_layer(settings: Any, size_in: int, size_out: int) -> nn.Module:
-        """One of torch's recurrent modules, or an ``OwnLayer`` that does not look at pi."""
+        """One of torch's recurrent modules, or an ``CustomRecurrentLayer`` that does not look at pi."""
 
     @staticmethod
     @abstractmethod
-    def sememe_layer(settings: Any, size_in: int, sememe_size: int, size_out: int) -> OwnLayer:
+    def sememe_layer(settings: Any, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         """The first layer for the injections "gate" and "cell"."""
 
     def start(self, batch_size: int) -> State:
@@ -119,14 +119,14 @@ class RecurrentStack(Encoder):
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             if self.injection == "concat":
                 assert pi is not None
-                x = torch.cat([x, pi.spread(pi.rows)], dim=-1)
+                x = torch.cat([x, pi.to_positions(pi.rows)], dim=-1)
             for number, layer in enumerate(self.stack):
                 if number:
                     x = functional.dropout(x, self.dropout, self.training)
                 own = state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
-                if isinstance(layer, OwnLayer):
+                if isinstance(layer, CustomRecurrentLayer):
                     scanned = layer(x, pi, own)
-                    x, after = blank(scanned[0], lengths), tuple(at_the_end(part, lengths) for part in scanned)
+                    x, after = zero_padding(scanned[0], lengths), tuple(last_real_step(part, lengths) for part in scanned)
                 else:
                     x, after = run_kernel(layer, x, own, lengths)
                 new_state += after

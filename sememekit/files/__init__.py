@@ -1,4 +1,4 @@
-"""Files on the disk: written whole or not at all, replaced only by their own kind, hashed once, one writer at a time.
+"""Files on the disk: written atomically, replaced only by their own kind, hashed once, one writer at a time.
 
 Everything here stands on the ground floor, so that every room writes and checks files in the same way.
 """

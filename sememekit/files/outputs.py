@@ -79,7 +79,7 @@ def check_output(path: Path | str, kind: Kind) -> None:
 
 
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
-    """Write what a command was asked for, whole or not at all; see :func:`check_output` for what it replaces.
+    """Write what a command was asked for, atomically; see :func:`check_output` for what it replaces.
 
     A link is followed. What killed processes left beside the file is removed.
 

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, also under a kill in the middle."""
+"""Files and folders that appear atomically, also under a kill in the middle."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def to_json(value: Any) -> bytes:
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> None:
-    """Write a folder of files with a manifest of their SHA-256, whole or not at all.
+    """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The files go to a hidden folder beside it, reach the disk, and one rename makes them visible. What a killed process of
     the same number left there is removed first: in a container every process may have the same.

@@ -4,7 +4,7 @@ from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
-from sememekit.layers.grouped_top import grouped_top
+from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
 from sememekit.layers.lattice import (
@@ -36,7 +36,7 @@ __all__ = [
     "ending_edges",
     "forward_scores",
     "grouped_cross_entropy",
-    "grouped_top",
+    "grouped_topk",
     "gru_scan",
     "linear_cross_entropy",
     "log_marginal",

@@ -79,7 +79,7 @@ class Groups(nn.Module):
         """(G,) items in each group."""
         return self.offsets.diff()
 
-    def at_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
+    def sort_by_group(self, target: Tensor) -> tuple[Tensor, Tensor]:
         """Where rows with these targets (N,) stand once they are sorted by group, and where their targets do.
 
         Returns:
@@ -135,7 +135,7 @@ class _GroupByGroup(torch.autograd.Function):
         lowered: torch.dtype,
         with_gradient: bool,
     ) -> Tensor:
-        order_N, place_N = groups.at_target(target_N)
+        order_N, place_N = groups.sort_by_group(target_N)
         counts = torch.bincount(groups.group_of[target_N], minlength=groups.num_groups).tolist()
         pick = _Picker(groups.members, groups.in_order)
         sorted_rows_NE, place_N1 = rows_NE[order_N].to(lowered), place_N[:, None]
@@ -209,7 +209,7 @@ class _Picker:
 def _in_padded_blocks(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
     """``grouped_cross_entropy`` as one batched product of (blocks, BLOCK, E) and (blocks, largest group, E)."""
     device = rows_NE.device
-    order_N, at_target = groups.at_target(target_N)
+    order_N, at_target = groups.sort_by_group(target_N)
     group = groups.group_of[target_N[order_N]]
     counts = torch.zeros_like(groups.sizes).scatter_add_(0, group, torch.ones_like(group))
     ends = counts.add(BLOCK - 1).div(BLOCK, rounding_mode="floor").cumsum(0)  # of each group, in blocks

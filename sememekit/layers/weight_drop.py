@@ -34,7 +34,7 @@ class WeightDropped:
         assert not further
         self._weights = [input_matrix, functional.dropout(hidden_matrix, rate, training=True), *biases]
         if hidden_matrix.is_cuda:
-            self._weights = one_chunk(self._weights)
+            self._weights = one_segment(self._weights)
 
     def __call__(self, x: Tensor | PackedSequence, state: LSTMState) -> tuple[Tensor | PackedSequence, LSTMState]:
         """Outputs in the form of ``x``, and the state after the last step."""
@@ -51,7 +51,7 @@ class WeightDropped:
         return PackedSequence(output, x.batch_sizes, order, back), (hidden, cell)
 
 
-def one_chunk(tensors: Sequence[Tensor]) -> list[Tensor]:
+def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The same tensors as views of one piece of memory in their order, differentiable.
 
     cuDNN wants the weights of a layer (input matrix, hidden matrix, two biases) in one piece, warns where they are not, and

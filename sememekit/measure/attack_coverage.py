@@ -32,7 +32,7 @@ class SpaceSize(Record):
 
 
 class Coverage(Record):
-    """The spaces of all examples that were classified rightly, together.
+    """The spaces of all examples that were classified correctly, together.
 
     Attributes:
         examples: how many.

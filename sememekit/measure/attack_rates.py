@@ -1,4 +1,4 @@
-"""How often an attack succeeds: rates over the examples that were rightly classified, with intervals.
+"""How often an attack succeeds: rates over the examples that were correctly classified, with intervals.
 
 An example ends in one of five outcomes, which are never added up into each other:
 
@@ -63,9 +63,9 @@ class AttackRates(Record):
         outcomes: examples by outcome.
         attackable: success and failed together, examples on which there was something to try: what the success rates divide by.
         attacked: these and those of no_candidates.
-        untried: rightly classified and never tried: no_candidates, and those that the constraints or the search left out.
-        accuracy: rightly classified before the attack, of all that could be classified.
-        accuracy_under_attack: rightly classified, tried and not fooled, of the same; nothing untried counts as surviving.
+        untried: correctly classified and never tried: no_candidates, and those that the constraints or the search left out.
+        accuracy: correctly classified before the attack, of all that could be classified.
+        accuracy_under_attack: correctly classified, tried and not fooled, of the same; nothing untried counts as surviving.
         accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
         success_rate: successes of those attackable.
         success_of_attacked: successes of those attacked.

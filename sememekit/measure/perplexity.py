@@ -1,4 +1,4 @@
-"""One perplexity protocol: what is divided by what, and the signature that makes two numbers comparable."""
+"""One perplexity protocol: its divisor, and the signature that makes two figures comparable."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def perplexity_of(tally: Tally, characters: int = 0, num_bytes: int = 0) -> Perp
 
 
 def unigram_tally(train: np.ndarray, tokens: np.ndarray, num_words: int) -> Tally:
-    """Nats of ``tokens`` under the add-one unigram model of ``train``: what a model that learnt frequencies alone gets.
+    """Nats of ``tokens`` under the add-one unigram model of ``train``: what a model that learned frequencies alone gets.
 
     Args:
         train: (n,) word ids.

@@ -1,4 +1,4 @@
-"""From a corpus to a prepared-data folder, in bounded memory, resumable and written whole or not at all.
+"""From a corpus to a prepared-data folder, in bounded memory, resumable and written atomically.
 
 1. Sources are hashed and, when packed, unpacked into the work folder ``.NAME.partial`` beside the output.
 2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.

@@ -1,4 +1,4 @@
-"""What a person may choose when a corpus is turned into prepared data."""
+"""What the user may choose when a corpus is turned into prepared data."""
 
 from __future__ import annotations
 

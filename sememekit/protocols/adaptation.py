@@ -100,7 +100,7 @@ class AdaptationReport(Record):
 
 
 @dataclass(frozen=True)
-class Reader:
+class AdaptiveScorer:
     """Reads texts as an adaptation says, tuned and with its statistics at hand."""
 
     task: WordPredictor
@@ -109,13 +109,15 @@ class Reader:
     statistics: GradientStatistics | None
     tuning: TuningReport | None
 
-    def chunks(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
+    def segments(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
         """Every token but the first, scored once."""
         if self.dynamic is None or self.statistics is None:
-            chunks = self.task.score(tokens, batch_size=columns, progress=progress)
+            segments = self.task.score(tokens, batch_size=columns, progress=progress)
         else:
-            chunks = score_dynamically(self.task, tokens, self.dynamic, self.statistics, batch_size=columns, progress=progress)
-        return chunks if self.cache is None else with_cache(chunks, self.cache)
+            segments = score_dynamically(
+                self.task, tokens, self.dynamic, self.statistics, batch_size=columns, progress=progress
+            )
+        return segments if self.cache is None else with_cache(segments, self.cache)
 
     def report(self, tokens: np.ndarray, columns: int, progress: Progress) -> AdaptationReport:
         """How it read, and the perplexity of the text without all that."""
@@ -148,9 +150,9 @@ class Reader:
         return parts
 
 
-def make_reader(
+def make_scorer(
     task: WordPredictor, data: PreparedData, run: Path, adaptation: Adaptation, dtype: str, columns: int, progress: Progress
-) -> Reader:
+) -> AdaptiveScorer:
     """Gather what an adaptation needs and tune it where that is asked for.
 
     Args:
@@ -180,11 +182,11 @@ def make_reader(
             num_tokens=adaptation.statistics_tokens,
             progress=partial(progress, "batches for gradient statistics"),
         )
-    reader = Reader(task, adaptation.cache, adaptation.dynamic, statistics, None)
+    reader = AdaptiveScorer(task, adaptation.cache, adaptation.dynamic, statistics, None)
     return reader if adaptation.tuning is None else _tuned(reader, data, adaptation.tuning, columns, progress)
 
 
-def _tuned(reader: Reader, data: PreparedData, tuning: Tuning, columns: int, progress: Progress) -> Reader:
+def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: int, progress: Progress) -> AdaptiveScorer:
     """The reader with the settings that do best on the validation split: first those of the steps, then those of the cache."""
     tokens = data.tokens("valid")
     limit = tuning.tokens or (DYNAMIC_TUNING_TOKENS if reader.dynamic is not None else len(tokens))
@@ -208,10 +210,10 @@ def _tuned(reader: Reader, data: PreparedData, tuning: Tuning, columns: int, pro
         edges += _edges("dynamic decay", steps.decay, [candidate.decay for candidate in candidates])
     cache, cache_points = reader.cache, None
     if cache is not None:
-        chunks = Reader(reader.task, None, steps, reader.statistics, None).chunks(
+        segments = AdaptiveScorer(reader.task, None, steps, reader.statistics, None).segments(
             tokens, columns, partial(progress, "tokens for tuning the cache")
         )
-        cache_points = tuple(tune_cache(chunks, tuning.cache))
+        cache_points = tuple(tune_cache(segments, tuning.cache))
         cache = cache_points[0].settings
         edges += _edges("theta", cache.theta, tuning.cache.thetas)
         edges += _edges("lambda", cache.weight, tuning.cache.weights)
@@ -224,7 +226,7 @@ def _tuned(reader: Reader, data: PreparedData, tuning: Tuning, columns: int, pro
         cache=cache_points,
         at_the_edge=tuple(edges),
     )
-    return Reader(reader.task, cache, steps, reader.statistics, report)
+    return AdaptiveScorer(reader.task, cache, steps, reader.statistics, report)
 
 
 def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:

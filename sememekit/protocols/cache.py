@@ -1,6 +1,6 @@
 """The continuous cache: words that were read in similar contexts get probability (Grave et al. 2017).
 
-Any iterator of scored chunks will do, so that a cache can stand on a model that stays as it is or on one that adapts.
+Any iterator of scored segments will do, so that a cache can stand on a model that stays as it is or on one that adapts.
 """
 
 from __future__ import annotations
@@ -82,33 +82,33 @@ class CachePoint(Record):
     perplexity: float
 
 
-def with_cache(chunks: Iterable[Scored], settings: CacheSettings) -> Iterator[Scored]:
-    """The same chunks under p = lambda p_cache + (1 - lambda) p_model.
+def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[Scored]:
+    """The same segments under p = lambda p_cache + (1 - lambda) p_model.
 
     p_cache(w) is the sum, over the positions i of the last ``window`` whose next word was w, of softmax_i(theta h_t . h_i),
     with h the contexts that the output layer sees, without dropout. Where the cache is not in use yet, p is p_model alone.
-    Each column has a history of its own, and chunks are joined without a gap, so that their length does not change the value.
+    Each column has a history of its own, and segments are joined without a gap, so that their length does not change the value.
 
     Raises:
-        ConfigError: the chunks have no contexts.
+        ConfigError: the segments have no contexts.
     """
-    for chunk, found in _log_caches(chunks, (settings.window,), (settings.theta,), settings.start):
+    for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
         log_cache = found[settings.window, settings.theta]
-        yield replace(chunk, nats=_mixed(chunk.nats, log_cache, settings.weight), parts={})
+        yield replace(segment, nats=_mixed(segment.nats, log_cache, settings.weight), parts={})
 
 
-def tune_cache(chunks: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
+def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
     """Perplexity at every point of a grid, from one reading of the text; best first.
 
     Args:
-        chunks: of validation text.
+        segments: of validation text.
         grid: what to try.
     """
     tallies = {point: Tally() for point in product(grid.windows, grid.thetas, grid.weights)}
-    for chunk, log_caches in _log_caches(chunks, grid.windows, grid.thetas, grid.start):
+    for segment, log_caches in _log_caches(segments, grid.windows, grid.thetas, grid.start):
         for (window, theta), log_cache in log_caches.items():
             for weight in grid.weights:
-                nats = _mixed(chunk.nats, log_cache, weight)[chunk.mask]
+                nats = _mixed(segment.nats, log_cache, weight)[segment.mask]
                 tallies[window, theta, weight] += Tally(float(nats.double().sum()), nats.numel())
     points = []
     for (window, theta, weight), tally in tallies.items():
@@ -119,7 +119,7 @@ def tune_cache(chunks: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
 
 @dataclass(frozen=True)
 class _LogCache:
-    """log p_cache(target) (T, B) of a chunk, and from which row on the cache is in use."""
+    """log p_cache(target) (T, B) of a segment, and from which row on the cache is in use."""
 
     values: Tensor
     first: int
@@ -133,23 +133,23 @@ def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
 
 
 def _log_caches(
-    chunks: Iterable[Scored], windows: tuple[int, ...], thetas: tuple[float, ...], start: Start
+    segments: Iterable[Scored], windows: tuple[int, ...], thetas: tuple[float, ...], start: Start
 ) -> Iterator[tuple[Scored, dict[tuple[int, float], _LogCache]]]:
-    """Each chunk with log p_cache of its targets for every window and theta; similarities are computed once for all."""
+    """Each segment with log p_cache of its targets for every window and theta; similarities are computed once for all."""
     history: _History | None = None
     seen = 0
-    for chunk in chunks:
-        if chunk.hidden is None:
+    for segment in segments:
+        if segment.hidden is None:
             raise ConfigError("a cache needs one context for each predicted word, and this task has none; leave out --cache")
-        keys = chunk.hidden if chunk.hidden.dtype == torch.float64 else chunk.hidden.float()
-        history = history or _History(max(windows), keys, chunk.targets)
+        keys = segment.hidden if segment.hidden.dtype == torch.float64 else segment.hidden.float()
+        history = history or _History(max(windows), keys, segment.targets)
         behind = history.size
-        history.append(keys, chunk.targets)
+        history.append(keys, segment.targets)
         found = {}
         for (window, theta), values in _targets_in_cache(history, behind, len(keys), windows, thetas).items():
             needed = 1 if start == "history" else window + 1
             found[window, theta] = _LogCache(values, first=min(max(needed - seen, 0), len(keys)))
-        yield chunk, found
+        yield segment, found
         seen += len(keys)
 
 
@@ -159,8 +159,8 @@ def _targets_in_cache(
     """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
     Args:
-        history: the rows before the chunk, at most the largest window, and those of the chunk.
-        behind: how many lie before the chunk.
+        history: the rows before the segment, at most the largest window, and those of the segment.
+        behind: how many lie before the segment.
         length: T.
         windows, thetas: see ``CacheSettings``.
     """
@@ -203,7 +203,7 @@ class _History:
 
     @property
     def size(self) -> int:
-        """Rows that the next chunk may look back to."""
+        """Rows that the next segment may look back to."""
         return min(self._window, self._end - self._begin)
 
     def append(self, keys: Tensor, words: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""What a person may choose of a cache, of dynamic evaluation and of their tuning, out of ``--set`` overrides."""
+"""What the user may choose of a cache, of dynamic evaluation and of their tuning, out of ``--set`` overrides."""
 
 from __future__ import annotations
 

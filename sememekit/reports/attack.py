@@ -109,7 +109,7 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
 
 
 def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
-    """Each field of an example as pieces: text that stayed, the word exchanged behind it or "", and the new word or ""."""
+    """Each field of an example as pieces: text that stayed, the word replaced behind it or "", and the new word or ""."""
     changes = sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0])
     fields = []
     for number, field in enumerate(result.fields):

@@ -14,7 +14,7 @@ def write_page(explanation: LabelExplanation, path: Path) -> None:
 
 
 def explanation_page(explanation: LabelExplanation) -> str:
-    """A whole page: the labels, each text with its words, and the strongest sememes."""
+    """A whole page: the labels, each text with its words, and the largest gates."""
     effects = [abs(word.effect) for text in explanation.texts for word in text.words if word.effect is not None]
     top = max((abs(item.effect) for item in explanation.sememes), default=0.0)
     shown = {"remarks": remarks(explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}

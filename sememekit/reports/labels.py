@@ -74,7 +74,7 @@ def remarks(analysis: LabelAnalysis) -> list[str]:
     found = analysis.comparison
     if found is not None:
         lines.append(
-            f"Both runs label {found.both:,} examples rightly, the first alone {found.first:,}, the second alone "
+            f"Both runs label {found.both:,} examples correctly, the first alone {found.first:,}, the second alone "
             f"{found.second:,}, neither {found.neither:,}; McNemar's exact test: p = {found.p:.2g}."
         )
     return lines

@@ -39,7 +39,7 @@ class ModelRow(Record):
     Attributes:
         name: of its recipe in ``quickstart/``.
         run: its folder.
-        parameters: numbers learnt, shared ones once.
+        parameters: numbers learned, shared ones once.
         epochs, best_epoch: trained, and the one whose weights were measured.
         ended_because: why training ended.
         valid_by_epoch, best_valid: perplexity on the validation split.

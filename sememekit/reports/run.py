@@ -86,7 +86,10 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry]) -> st
         summary=_summary(plan, epochs),
         learning=[chart(one) for one in _learning(epochs, _drops(plan))],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
-        homeless=max((int(record["values"].get("homeless_words", 0)) for record in changes), default=0),
+        orphaned=max(
+            (int(record["values"].get("orphaned_words", record["values"].get("homeless_words", 0))) for record in changes),
+            default=0,
+        ),
         by_hand=_by_hand(changes) if clustered else [],
         columns=columns,
         epochs=rows,

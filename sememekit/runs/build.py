@@ -52,7 +52,7 @@ def build_task(
         graph: their sememes, or None.
         clusters: (V,) the cluster of each word, or None.
         labels: for tasks that predict labels, as ``labels_of`` gives them.
-        chunks: words and n-grams, for tasks that read lattices, or None.
+        segments: words and n-grams, for tasks that read lattices, or None.
 
     Raises:
         ConfigError: when the parts do not fit, or when one needs a graph and there is none.
@@ -161,7 +161,7 @@ def data_of(plan: Plan) -> PreparedData:
 def check_counts(plan: Plan, data: PreparedData) -> None:
     """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
 
-    Earlier versions counted ``</s>`` 0 times, though it is the commonest word that is predicted.
+    Earlier versions counted ``</s>`` 0 times, though it is the most frequent word that is predicted.
 
     Raises:
         ConfigError: with the command that prepares the data anew.

@@ -20,7 +20,7 @@ from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
-from sememekit.training.trainer import order_of_epoch
+from sememekit.training.trainer import epoch_seed
 
 
 class ClusterPerplexities(Record):
@@ -48,7 +48,7 @@ class ClusterUpdateReport(Record):
         finished: why the M-step ended.
         stopped: whether a signal ended it; ``train --resume`` goes on with it.
         moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
-        homeless_words: words that found no open cluster and went to the least loaded one.
+        orphaned_words: words that found no open cluster and went to the least loaded one.
         num_clusters, empty_clusters, largest_cluster: the new clusters.
     """
 
@@ -70,7 +70,7 @@ class ClusterUpdateReport(Record):
     stopped: bool = False
     moved_words: float
     moved_frequency: float
-    homeless_words: int
+    orphaned_words: int
     num_clusters: int
     empty_clusters: int
     largest_cluster: int
@@ -135,7 +135,7 @@ def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int
     steps = 0
     if epochs:
         stand.update(epoch=done + 1, finished="", since_best=0)
-        orders = [order_of_epoch(loaded.plan.run.seed, epoch) for epoch in range(done + 1, done + epochs + 1)]
+        orders = [epoch_seed(loaded.plan.run.seed, epoch) for epoch in range(done + 1, done + epochs + 1)]
         steps = sum(loaded.task.num_batches(data, order) for order in orders) - stand["batch"]
     return {**state, "progress": stand}, done + epochs, steps
 

@@ -55,8 +55,8 @@ def generate(
         prompt: words with blanks between, brought into the form of the data (lower case, a word for numbers) where these have
             one; a word outside the vocabulary is read as ``<unk>``.
         num_tokens: how many words to add.
-        temperature: the log-probabilities are divided by it; 0 takes the likeliest word each time.
-        top_k: draw among so many likeliest words; 0 for all.
+        temperature: the log-probabilities are divided by it; 0 takes the most probable word each time.
+        top_k: draw among so many most probable words; 0 for all.
         unknown: let ``<unk>`` be drawn.
         seed: same seed, same words.
         device: ``auto``, ``cpu`` or ``cuda``; words are drawn on the CPU.
@@ -107,7 +107,7 @@ def _check(num_tokens: int, temperature: float, top_k: int) -> None:
         raise ConfigError(f"num_tokens must be at least 1, given {num_tokens}")
     if not 0.0 <= temperature < float("inf"):
         raise ConfigError(
-            f"temperature must be 0 or more, given {temperature}; 0 takes the likeliest word, 1 draws as the model says"
+            f"temperature must be 0 or more, given {temperature}; 0 takes the most probable word, 1 draws as the model says"
         )
     if top_k < 0:
         raise ConfigError(f"top_k must be 0 (all words) or more, given {top_k}")

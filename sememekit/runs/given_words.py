@@ -1,4 +1,4 @@
-"""The words and the segmenter of other data, for new data that a trained model is to be judged on."""
+"""The words and the segmenter of other data, for new data that a trained model is to be evaluated on."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def segment_raw(
     Args:
         reader: the model.
         file: open for reading bytes.
-        decoding: see ``Reading.chunks``.
+        decoding: see ``Reading.segments``.
         name: of the stream, for messages.
         faults: what to do with bytes that are not UTF-8, and how many there were.
 

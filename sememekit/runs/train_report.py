@@ -14,11 +14,11 @@ class TrainReport(Record):
     Attributes:
         run: the run folder.
         epochs: epochs done in all, earlier calls included.
-        metric: the headline metric, such as "perplexity" or "accuracy".
+        metric: the primary metric, such as "perplexity" or "accuracy".
         best_valid: best value of it on validation.
         best_epoch: the epoch of it.
         tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
-        parameters: how many numbers are learnt, shared ones once.
+        parameters: how many numbers are learned, shared ones once.
         vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
         remarks: what was given and changes nothing in this model.
         finished: why training ended, or an empty string.

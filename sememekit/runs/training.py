@@ -71,7 +71,7 @@ class Training:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learnt, shared ones once."""
+        """How many numbers are learned, shared ones once."""
         return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
 
 
@@ -128,7 +128,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
             _start_from(Path(plan.run.start_from), task, sources.vocabulary)
         elif not begun:
             task.initialise()
-            task.begin(data)
+            task.begin_training(data)
         remarks = remarks_on(plan) if folder is None else ()
         for text in remarks:
             on_remark(text)
@@ -153,7 +153,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
             folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
             trainer.reopen()
         elif plan.run.start_from:
-            trainer.keep_start()
+            trainer.keep_initial_weights()
         if resume:
             _renew(folder, plan, data)
         warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)

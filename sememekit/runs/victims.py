@@ -32,7 +32,7 @@ class NamedVictim:
         victim: to ask.
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
         kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
-        cut: cuts texts into the words that may be exchanged; None for white space and marks.
+        cut: cuts texts into the words that may be replaced; None for white space and marks.
         cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
     """

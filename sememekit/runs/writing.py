@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
-from sememekit.tasks.writing import TextWriter, wording
+from sememekit.tasks.writing import TextWriter, hypothesis_words
 from sememekit.text.normalise import to_half_width
 from sememekit.text.segmenters import Segmenter
 
@@ -171,5 +171,5 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
 
 
 def _found(task: TextWriter, item: Hypothesis, source: Sequence[str], search: BeamSettings) -> Found:
-    words = wording(task.vocabulary, item, source, search)
+    words = hypothesis_words(task.vocabulary, item, source, search)
     return Found(text=" ".join(words), words=words, score=item.score, nats=item.nats, ended=item.ended)

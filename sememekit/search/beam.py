@@ -14,7 +14,7 @@ from sememekit import config
 
 State = tuple[Tensor, ...]
 StepFunction = Callable[[Tensor, State, State, int], tuple[Tensor, Tensor, State, Tensor]]
-"""(words (B, K), state, memory, C) -> log-probabilities (B K, C) of the C likeliest next words, their ids (B K, C), the new
+"""(words (B, K), state, memory, C) -> log-probabilities (B K, C) of the C most probable next words, their ids (B K, C), the new
 state, and (B K,) where the attention looked most.
 
 Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Where the vocabulary has
@@ -57,7 +57,7 @@ class Hypothesis:
         words: ids, without begin and end.
         nats: summed negative log-probability, that of the end included where it was predicted.
         score: what hypotheses compete by; higher is better.
-        attended: for each word, the position of the source that the attention looked at most.
+        attended: for each word, the position of the source that the attention most attended.
         ended: whether the end was predicted; otherwise the text was cut.
     """
 
@@ -81,11 +81,11 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best texts of each of B examples.
 
-    In each round every hypothesis is extended by its likeliest words, as many as could matter, the model being asked once. An
-    extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done once K
-    hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the best open
-    one divided by the longest possible length^a bounds all. Examples that are done leave the batch. No example depends on its
-    company.
+    In each round every hypothesis is extended by its most probable words, as many as could matter, the model being asked once.
+    An extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done
+    once K hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the
+    best open one divided by the longest possible length^a bounds all. Examples that are done leave the batch. No example
+    depends on its company.
 
     Args:
         step: the model.

@@ -179,7 +179,7 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Whole or not at all, and on the disk.
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Atomically, and on the disk.
 
         Raises:
             GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.

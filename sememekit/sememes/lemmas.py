@@ -25,7 +25,7 @@ class Lemmas(Protocol):
         """Of the files that were read."""
 
     def bases(self, word: str) -> tuple[str, ...]:
-        """The base forms that ``word`` may have, the likeliest first, the word itself left out; empty for unknown words."""
+        """The base forms that ``word`` may have, the most probable first, the word itself left out; empty for unknown words."""
 
 
 @dataclass(frozen=True)

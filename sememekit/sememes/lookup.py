@@ -57,13 +57,13 @@ class LookupReport(Record):
 
 
 class CheckFault(Record):
-    """Something to mend in the open lexicon."""
+    """Something to fix in the open lexicon."""
 
     place: str
     """``file:line``."""
     message: str
     fatal: bool
-    """True where the lexicon cannot be used until it is mended."""
+    """True where the lexicon cannot be used until it is fixed."""
 
 
 class CheckReport(Record):

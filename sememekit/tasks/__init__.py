@@ -1,12 +1,12 @@
 """What models are trained for: one file each, found by name in ``TASKS``."""
 
 TASKS = {
-    "classification": "sememekit.tasks.classification:Classification",
-    "dialogue": "sememekit.tasks.dialogue:Conversation",
+    "classification": "sememekit.tasks.classification:SingleTextClassifier",
+    "dialogue": "sememekit.tasks.dialogue:DialogueWriter",
     "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
     "lattice": "sememekit.tasks.lattice.model:Lattice",
-    "nli": "sememekit.tasks.nli:Inference",
+    "nli": "sememekit.tasks.nli:TextPairClassifier",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
 

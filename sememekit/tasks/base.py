@@ -1,4 +1,4 @@
-"""What every task promises."""
+"""Base class of the tasks, and what it guarantees."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class BatchLoss:
 
 
 @dataclass(frozen=True)
-class Headline:
-    """The one metric that chooses the best weights."""
+class PrimaryMetric:
+    """The metric that selects the best checkpoint, and its direction."""
 
     name: str
     lower_is_better: bool
@@ -72,17 +72,17 @@ class Headline:
         return math.isfinite(new) and (new < best - margin if self.lower_is_better else new > best + margin)
 
 
-def worse_than_before(headline: Headline, new: float, history: Sequence[float], spared: int) -> bool:
+def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[float], spared: int) -> bool:
     """Whether ``new`` is worse than the best of ``history`` without its last ``spared`` values (the non-monotone trigger)."""
     earlier = history[: max(0, len(history) - spared)]
     if not earlier:
         return False
-    best = min(earlier) if headline.lower_is_better else max(earlier)
-    return headline.improves(best, new)
+    best = min(earlier) if metric.lower_is_better else max(earlier)
+    return metric.improves(best, new)
 
 
 class Task(nn.Module, ABC):
-    """A model together with what it is trained and judged on. The trainer knows nothing but this.
+    """A model together with what it is trained and evaluated on. The trainer knows nothing but this.
 
     A subclass nests a frozen ``Settings``. It derives from ``WordPredictor``, ``SentencePredictor``, ``LabelPredictor`` or
     ``writing.TextWriter`` where commands shall do more with it than ``train`` and ``eval``.
@@ -119,7 +119,7 @@ class Task(nn.Module, ABC):
 
     @property
     @abstractmethod
-    def headline(self) -> Headline:
+    def metric(self) -> PrimaryMetric:
         """The metric that chooses the best weights."""
 
     @property
@@ -142,20 +142,20 @@ class Task(nn.Module, ABC):
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
 
-    def begin(self, data: PreparedData) -> None:
+    def begin_training(self, data: PreparedData) -> None:
         """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
 
     @abstractmethod
-    def num_batches(self, data: PreparedData, order: int) -> int:
-        """Batches in the epoch of training with number ``order``, as ``batches`` gives them."""
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
+        """Batches in the epoch of training with number ``epoch_seed``, as ``batches`` gives them."""
 
     @abstractmethod
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Any]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Any]:
         """Training batches of one epoch from number ``first`` on, on the device of the parameters.
 
         Args:
             data: the prepared data.
-            order: the seed of all that is random in how an epoch is ordered and cut. It differs from epoch to epoch and
+            epoch_seed: the seed of all that is random in how an epoch is ordered and cut. It differs from epoch to epoch and
                 from run to run; the same number gives the same batches, so that a run can go on in the middle.
             first: how many batches to leave out at the start.
         """
@@ -191,8 +191,8 @@ class Task(nn.Module, ABC):
         """Metrics on a split, the headline among them. Dropout is off inside and as before afterwards."""
 
     @abstractmethod
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """The headline metric of a model that has learnt nothing but frequencies: a run that stays near it is stuck."""
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
+        """The primary metric of a model that has learned nothing but frequencies: a run that stays near it is stuck."""
 
     def uniform(self) -> float | None:
         """The perplexity of a model that gives every word the same probability, where perplexity is the headline; or None.
@@ -299,7 +299,7 @@ class LabelPredictor(Task):
         return None
 
     @abstractmethod
-    def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
+    def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
 
 

@@ -12,7 +12,7 @@ from sememekit.tasks.classifier import TextClassifier
 
 
 @final
-class Classification(TextClassifier):
+class SingleTextClassifier(TextClassifier):
     """One text, one label: the vector of the text goes to the classifier as it is."""
 
     num_texts: ClassVar[int] = 1

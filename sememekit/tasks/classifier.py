@@ -24,7 +24,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, LabelPredictor
+from sememekit.tasks.base import BatchLoss, Carry, Kind, LabelPredictor, PrimaryMetric
 from sememekit.tasks.padding import padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating
@@ -64,7 +64,7 @@ class TextClassifier(LabelPredictor):
     kind: ClassVar[Kind] = "influence"
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
     summary, trained_by = "a classifier that words can be taken from", "nli|classification"
-    headline: ClassVar[Headline] = Headline("accuracy", lower_is_better=False)
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
         """Settings of a classifier of texts."""
@@ -72,7 +72,7 @@ class TextClassifier(LabelPredictor):
         vectors: str = ""
         """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
         tune_vectors: bool = False
-        """Whether vectors from a file are learnt further. Without a file they always are."""
+        """Whether vectors from a file are learned further. Without a file they always are."""
         outside: Literal["random", "unknown", "drop"] = "random"
         """Words without a vector in the file: a vector drawn like the others, that of ``<unk>``, or left out of the text."""
         embedding_size: int = Field(default=300, ge=1)
@@ -267,12 +267,12 @@ class TextClassifier(LabelPredictor):
         texts = [[examples.text(int(index), number) for number in range(self.num_texts)] for index in chosen]
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
-    def num_batches(self, data: PreparedData, order: int) -> int:
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[TextBatch]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[TextBatch]:
         examples = self.examples(data, "train")
-        for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, order)[first:]:
+        for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, epoch_seed)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
@@ -317,7 +317,7 @@ class TextClassifier(LabelPredictor):
             return torch.cat(result).double().softmax(-1).cpu().numpy()
 
     @torch.no_grad()
-    def judge(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
+    def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         examples = self.examples(data, split)
         confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         nats = 0.0
@@ -330,10 +330,10 @@ class TextClassifier(LabelPredictor):
         return accuracy_of(confusion, self.labels), nats
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        accuracy, nats = self.judge(data, split)
+        accuracy, nats = self.evaluate_labels(data, split)
         return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         """The share of the label that is the most frequent in training."""
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())

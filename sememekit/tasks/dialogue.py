@@ -9,13 +9,13 @@ from sememekit.tasks.seq2seq import SequenceToSequence
 
 
 @final
-class Conversation(SequenceToSequence):
+class DialogueWriter(SequenceToSequence):
     """Responses in a dialogue (Sec. 3.1, Yang et al. 2018): the source is a window of turns, the target the next one.
 
     Texts are searched for with a beam of ten, of which the five best are measured.
     """
 
-    judged_by: ClassVar[Literal["rouge", "bleu"]] = "bleu"
+    scored_with: ClassVar[Literal["rouge", "bleu"]] = "bleu"
 
     class Settings(SequenceToSequence.Settings):
         """Settings of dialogue."""

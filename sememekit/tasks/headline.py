@@ -11,9 +11,9 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings, rouge
-from sememekit.tasks.base import Headline
+from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.tasks.writing import wording, wordings_of
+from sememekit.tasks.writing import hypothesis_words, originals_of
 from sememekit.text.normalise import HAN
 from sememekit.text.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ from sememekit.text.vocabulary import Vocabulary
 class HeadlineWriter(SequenceToSequence):
     """Headline generation (Sec. 4.2, Gu et al. 2018; Sec. 5, Shen et al. 2017), from an article or its first sentence."""
 
-    judged_by: ClassVar[Literal["rouge", "bleu"]] = "rouge"
+    scored_with: ClassVar[Literal["rouge", "bleu"]] = "rouge"
 
     class Settings(SequenceToSequence.Settings):
         """Settings of headline generation."""
@@ -40,26 +40,26 @@ class HeadlineWriter(SequenceToSequence):
         self.by_rouge, self.validation_beam = settings.checkpoint_by == "rouge", settings.validation_beam
 
     @property
-    def headline(self) -> Headline:
-        return Headline("rougeL", lower_is_better=False) if self.by_rouge else super().headline
+    def metric(self) -> PrimaryMetric:
+        return PrimaryMetric("rougeL", lower_is_better=False) if self.by_rouge else super().metric
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         metrics = super().evaluate(data, split)
         if not self.by_rouge:
             return metrics
         search = self.search.model_copy(update={"beam_size": self.validation_beam, "num_best": 1})
-        examples, wordings = data.examples(split), list(wordings_of(data, split))
+        examples, originals = data.examples(split), list(originals_of(data, split))
         found = self.write([examples.text(index, 0) for index in range(len(examples))], search)
         texts = [
-            " ".join(wording(self.vocabulary, best[0], own.source, search)) if best else ""
-            for best, own in zip(found, wordings, strict=True)
+            " ".join(hypothesis_words(self.vocabulary, best[0], own.source, search)) if best else ""
+            for best, own in zip(found, originals, strict=True)
         ]
-        report = rouge(texts, [own.references for own in wordings], rouge_settings(data)[0][1], resamples=1)
+        report = rouge(texts, [own.references for own in originals], rouge_settings(data)[0][1], resamples=1)
         return metrics | {name: getattr(report, name).value for name in ("rouge1", "rouge2", "rougeL")}
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """A model that knows frequencies writes nothing that matches more than by chance."""
-        return super().ignorant(data, split) | {"rougeL": 1e-4}
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
+        """A model that knows word frequencies writes nothing that matches more than by chance."""
+        return super().unigram_baseline(data, split) | {"rougeL": 1e-4}
 
 
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:

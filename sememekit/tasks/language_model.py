@@ -13,14 +13,14 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
-from sememekit.data.batching import evaluation_columns, random_chunks, training_columns
+from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
-from sememekit.tasks.base import BatchLoss, Carry, Headline, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
 from sememekit.text.vocabulary import Vocabulary
@@ -34,15 +34,15 @@ class LanguageModel(WordPredictor):
     >>> loss = model.loss(target_TB, model.encoder.start(2))
     >>> perplexity = tallies(model.score(ids_N))[0].perplexity
 
-    The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from chunk to
-    chunk. The loss is the mean over the tokens of a chunk. See docs/perplexity.md for what is divided by what.
+    The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
+    segment. The loss is the mean over the tokens of a segment. See docs/perplexity.md for what is divided by what.
 
     The regularisation of Merity et al. 2018 is here as far as it needs words or losses, for any encoder: dropout of word
-    types, masks that are locked over time, chunks of random length, and two penalties on the activations of the last layer.
+    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer.
     The penalties are for the gradient only; no reported loss holds them.
     """
 
-    headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     class Settings(config.Settings):
         """Settings of language modelling."""
@@ -54,9 +54,9 @@ class LanguageModel(WordPredictor):
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the contexts that come out."""
         locked_dropout: bool = False
-        """One mask for all steps of a chunk, for input and output dropout; otherwise each step has its own."""
+        """One mask for all steps of a segment, for input and output dropout; otherwise each step has its own."""
         word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate at which a word type is missing from the input of a whole chunk, wherever it occurs (``dropoute``)."""
+        """Rate at which a word type is missing from the input of a whole segment, wherever it occurs (``dropoute``)."""
         activation_penalty: float = Field(default=0.0, ge=0.0)
         """Weight of the mean square of the contexts after output dropout (AR, ``alpha``)."""
         temporal_penalty: float = Field(default=0.0, ge=0.0)
@@ -66,15 +66,16 @@ class LanguageModel(WordPredictor):
         chunk_length: int = Field(default=35, ge=1)
         """T, tokens through which gradients flow back."""
         random_lengths: bool = False
-        """Chunks of random length about ``chunk_length``; the rate of a step is scaled by the length of its chunk over that."""
+        """Segments of random length about ``chunk_length``; the rate of a step is scaled by the length of its segment over
+        that."""
         length_halving: float = Field(default=0.05, ge=0.0, le=1.0)
-        """Probability that a chunk is drawn about half the length."""
+        """Probability that a segment is drawn about half the length."""
         length_spread: float = Field(default=5.0, ge=0.0)
         """Standard deviation of the length, in tokens."""
         shortest_chunk: int = Field(default=5, ge=1)
-        """No random chunk but the last of an epoch is shorter."""
+        """No random segment but the last of an epoch is shorter."""
         length_excess: int | None = Field(default=None, ge=0)
-        """No chunk is longer than ``chunk_length`` by more than this; None for no bound."""
+        """No segment is longer than ``chunk_length`` by more than this; None for no bound."""
         small_batch_size: int | None = Field(default=None, ge=1)
         """Columns that go through at once, their gradients added up to a whole batch: less memory; each part has its masks."""
         evaluation_batch_size: int = Field(default=10, ge=1)
@@ -119,33 +120,33 @@ class LanguageModel(WordPredictor):
         encoded = self.encoder(x, tokens, state)
         return encoded, shared_dropout(encoded.hidden, settings.output_dropout, self.training, locked)
 
-    def _bounds(self, columns: np.ndarray, order: int) -> list[int]:
-        """Where the chunks of an epoch begin, and where the last one ends."""
+    def _bounds(self, columns: np.ndarray, epoch_seed: int) -> list[int]:
+        """Where the segments of an epoch begin, and where the last one ends."""
         settings, rows = self.settings, len(columns) - 1
         if not settings.random_lengths:
             return [*range(0, rows, settings.chunk_length), rows]
-        return random_chunks(
+        return random_segments(
             rows,
             settings.chunk_length,
-            np.random.default_rng(order),
+            np.random.default_rng(epoch_seed),
             halving=settings.length_halving,
             spread=settings.length_spread,
             shortest=settings.shortest_chunk,
             excess=settings.length_excess,
         )
 
-    def begin(self, data: PreparedData) -> None:
-        self.decoder.begin(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
+    def begin_training(self, data: PreparedData) -> None:
+        self.decoder.begin_training(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
 
-    def num_batches(self, data: PreparedData, order: int) -> int:
-        return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), order)) - 1
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
+        return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), epoch_seed)) - 1
 
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Tensor]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Tensor]:
         """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
-        for begin, end in pairwise(self._bounds(columns, order)[first:]):
-            chunk = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
-            yield torch.from_numpy(chunk).to(self.device, non_blocking=True)
+        for begin, end in pairwise(self._bounds(columns, epoch_seed)[first:]):
+            segment = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
+            yield torch.from_numpy(segment).to(self.device, non_blocking=True)
 
     def start(self, data: PreparedData) -> Carry:
         return self.encoder.start(self.settings.batch_size)
@@ -183,7 +184,7 @@ class LanguageModel(WordPredictor):
     def _penalty(self, hidden: Tensor, dropped: Tensor) -> Tensor | None:
         """Activation regularisation on the dropped outputs, its temporal form on the undropped (Sec. 4.6, Merity et al. 2018).
 
-        Means of squares, as in the public code, of the last layer only. A chunk of one word has no change.
+        Means of squares, as in the public code, of the last layer only. A segment of one word has no change.
         """
         activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
         parts = [activation * at_least_single(dropped).square().mean()] if activation else []
@@ -217,7 +218,7 @@ class LanguageModel(WordPredictor):
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         return perplexity_metrics(self.score(data.tokens(split)))
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
     def uniform(self) -> float:

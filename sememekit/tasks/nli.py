@@ -12,7 +12,7 @@ from sememekit.tasks.classifier import TextClassifier
 
 
 @final
-class Inference(TextClassifier):
+class TextPairClassifier(TextClassifier):
     """Pairs of sentences, encoded apart; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2019, Sec. IV-C)."""
 
     num_texts: ClassVar[int] = 2

@@ -27,11 +27,11 @@ from sememekit.measure import Tally
 from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
-from sememekit.tasks.base import BatchLoss, Carry, Headline
+from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
 from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
-from sememekit.tasks.writing import Rereading, TextWriter
+from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
 TEXTS = ("source", "target")
@@ -141,8 +141,8 @@ class SequenceToSequence(TextWriter):
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
     @property
-    def headline(self) -> Headline:
-        return Headline("perplexity", lower_is_better=True)
+    def metric(self) -> PrimaryMetric:
+        return PrimaryMetric("perplexity", lower_is_better=True)
 
     @property
     def search(self) -> BeamSettings:
@@ -217,15 +217,15 @@ class SequenceToSequence(TextWriter):
     def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
-    def begin(self, data: PreparedData) -> None:
-        self.decoder.begin(self._target_counts(self._examples(data, "train")))
+    def begin_training(self, data: PreparedData) -> None:
+        self.decoder.begin_training(self._target_counts(self._examples(data, "train")))
 
-    def num_batches(self, data: PreparedData, order: int) -> int:
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[PairBatch]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[PairBatch]:
         examples = self._examples(data, "train")
-        for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, order)[first:]:
+        for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, epoch_seed)[first:]:
             yield self._gather(examples, chosen)
 
     def start(self, data: PreparedData) -> Carry:
@@ -265,13 +265,13 @@ class SequenceToSequence(TextWriter):
         """Perplexity per word of the targets, ends included, and of the terms of the loss."""
         return perplexity_metrics(self.score_pairs(data, split))
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
     def uniform(self) -> float | None:
-        return float(len(self.vocabulary)) if self.headline.name == "perplexity" else None
+        return float(len(self.vocabulary)) if self.metric.name == "perplexity" else None
 
     def _target_counts(self, examples: Examples) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""
@@ -310,14 +310,14 @@ class SequenceToSequence(TextWriter):
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
         contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
-        log_probs, ids = self.decoder.likeliest(contexts, count)
+        log_probs, ids = self.decoder.topk_words(contexts, count)
         return log_probs, ids, state, weights.argmax(dim=-1)
 
     @torch.no_grad()
-    def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
+    def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:
         with evaluating(self):
             batch = self.batch_of([(source, np.array(words, dtype=np.int64))])
             memory, state = self._read(batch.source, batch.source_lengths)
             written = self.writer(self.embedding(batch.before[: len(words)]), state, memory)
             contexts = written.outputs[:, 0]
-            return Rereading(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))
+            return TeacherForced(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
-from sememekit.data.examples import Wordings
+from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rereading:
+class TeacherForced:
     """What a model says while it writes a text that is known already.
 
     Attributes:
@@ -43,7 +43,7 @@ class TextWriter(Task):
     """A task whose model gives texts a probability, given another text: perplexity, searched texts, explanations.
 
     Attributes:
-        judged_by: what its texts are measured by.
+        scored_with: what its texts are measured by.
     """
 
     kind: ClassVar[Kind] = "texts"
@@ -52,7 +52,7 @@ class TextWriter(Task):
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-    judged_by: ClassVar[Literal["rouge", "bleu"]]
+    scored_with: ClassVar[Literal["rouge", "bleu"]]
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class TextWriter(Task):
         """
 
     @abstractmethod
-    def reread(self, source: Ids, words: Sequence[int]) -> Rereading:
+    def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:
         """What the model says while it writes ``words``, which are word ids, without dropout."""
 
     @property
@@ -130,7 +130,7 @@ def predictions(
     return task.score(data.tokens(split), progress=progress)
 
 
-def wording(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:
+def hypothesis_words(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:
     """The words of a hypothesis. Where the search says so, ``<unk>`` gives way to the most attended word of ``source``."""
     words = vocabulary.decode(found.words)
     if search.unknown != "replace":
@@ -139,13 +139,13 @@ def wording(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], se
     return tuple(source[place] if number == vocabulary.unknown_id else word for number, word, place in looked)
 
 
-def wordings_of(data: PreparedData, split: str) -> Wordings:
+def originals_of(data: PreparedData, split: str) -> Originals:
     """Sources and references of a split as they were written.
 
     Raises:
         DataError: the data keep no text.
     """
-    found = data.examples(split).wordings
+    found = data.examples(split).originals
     if found is None:
         raise DataError(
             f"{data.folder}: keeps no references, which texts are measured by; write pairs with: sememekit preprocess "

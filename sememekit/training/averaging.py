@@ -20,11 +20,11 @@ class Average:
     ...     result = module(torch.ones(1, 2))  # by the mean weights
 
     Every step since the beginning counts, the first included. torch's ASGD leaves the first one out and, worse, takes each
-    step with the rate that it was given for the step before, so that a rate scaled by the length of a chunk acts on the next
-    chunk. Here the steps are those of the usual optimiser, and nothing acts late. Nor is any parameter left out: the public
+    step with the rate that it was given for the step before, so that a rate scaled by the length of a segment acts on the next
+    segment. Here the steps are those of the usual optimiser, and nothing acts late. Nor is any parameter left out: the public
     code gives its new optimiser no tail vectors of an adaptive softmax, which then stand still.
 
-    Parameters stay the objects that they are, so tied matrices are tied inside ``applied`` and after it.
+    Parameters stay the objects that they are, so tied matrices are tied inside ``averaged_weights`` and after it.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -48,7 +48,7 @@ class Average:
         self.count, self._means = 0, []
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def averaged_weights(self) -> Iterator[None]:
         """The means in place of the weights inside, the weights again afterwards, bit for bit; no change without a mean."""
         if not self.count:
             yield
@@ -62,10 +62,10 @@ class Average:
             self._kept = None
 
     def state(self) -> dict[str, int | list[Tensor]]:
-        """What resuming needs: the count and the weights of training. The means are in the model, inside ``applied``.
+        """What resuming needs: the count and the weights of training. The means are in the model, inside ``averaged_weights``.
 
         Raises:
-            RuntimeError: outside of ``applied``, where the means would be lost.
+            RuntimeError: outside of ``averaged_weights``, where the means would be lost.
         """
         if not self.count:
             return {"count": 0, "training": []}

@@ -1,4 +1,4 @@
-"""Naming what went wrong when a number is no longer finite."""
+"""Diagnosis of numbers that are not finite: which module or weight was first."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Ending(StrEnum):
     NON_MONOTONE = "non_monotone"
     """Validation is worse than the best of all but the last ``schedule.stop_non_monotone`` epochs."""
     OVER_FITS = "over_fits"
-    """The training text is learnt, and validation was better before."""
+    """The training text is learned, and validation was better before."""
 
 
 _SENTENCES: Final = (
@@ -35,7 +35,7 @@ _SENTENCES: Final = (
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Where a run stands, apart from tensors. Plain numbers.
 
     Attributes:
@@ -43,14 +43,14 @@ class Progress:
         batch: batches of it done.
         step: optimiser steps of the run.
         rate: learning rate.
-        best: best headline metric on validation so far, and the epoch of it.
+        best: best primary metric on validation so far, and the epoch of it.
         since_best: epochs since the last improvement.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
         nats, count: training loss of the epoch so far.
         seconds: training time of the epoch so far.
         finished: why the run is over; None while it is not.
         averaging: whether steps go into the mean of the weights.
-        history: the headline metric on validation after each epoch.
+        history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
     """
 
@@ -93,7 +93,7 @@ def _read_ending(stored: str) -> Ending | None:
     return next((ending for ending, begin in _SENTENCES if stored.startswith(begin)), None) or Ending(stored)
 
 
-def ending_text(progress: Progress, schedule: ScheduleSettings) -> str:
+def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
     """Why the run is over, for a person; an empty string while it is not."""
     window, rate = schedule.stop_non_monotone, schedule.minimum_rate
     match progress.finished:

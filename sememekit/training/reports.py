@@ -1,4 +1,4 @@
-"""What a trainer says while it works: plain records, no printing."""
+"""Reports that the trainer yields: plain records, no printing."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sememekit.tasks.base import Headline, worse_than_before
-from sememekit.training.progress import Ending, Progress
+from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
+from sememekit.training.progress import Ending, TrainingState
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 
 
@@ -29,25 +29,25 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rules by which an epoch moves ``Progress`` on.
+    """The rules by which an epoch moves ``TrainingState`` on.
 
     Attributes:
         schedule, optimizer, run: the settings.
-        headline: the metric that decides.
-        baseline: its value for a model that knows frequencies only.
+        metric: the metric that decides.
+        baseline: its value for a model that knows word frequencies only.
     """
 
     schedule: ScheduleSettings
     optimizer: OptimizerSettings
     run: RunSettings
-    headline: Headline
+    metric: PrimaryMetric
     baseline: float
 
-    def judge(self, progress: Progress, value: float) -> Verdict:
+    def decide(self, progress: TrainingState, value: float) -> Verdict:
         """Take in the validation ``value`` of the epoch at hand; the decay of the rate comes after the epoch is reported."""
-        schedule, headline = self.schedule, self.headline
-        best = headline.improves(value, progress.best)
-        improved = headline.improves(value, progress.best, schedule.threshold)
+        schedule, metric = self.schedule, self.metric
+        best = metric.improves(value, progress.best)
+        improved = metric.improves(value, progress.best, schedule.threshold)
         if best:
             progress.best, progress.best_epoch = value, progress.epoch
         progress.since_best = 0 if improved else progress.since_best + 1
@@ -57,11 +57,11 @@ class Schedule:
         begins = (
             self.optimizer.averaging == "triggered"
             and not progress.averaging
-            and worse_than_before(headline, value, progress.history, self.optimizer.trigger)
+            and non_monotone_trigger(metric, value, progress.history, self.optimizer.trigger)
         )
         progress.averaging = progress.averaging or begins
         window = schedule.stop_non_monotone
-        worse = bool(window) and worse_than_before(headline, value, progress.history, window)
+        worse = bool(window) and non_monotone_trigger(metric, value, progress.history, window)
         progress.history.append(value)
         stuck = self._stall(progress, value)
         over_fits = bool(stuck) and self._over_fits(progress)
@@ -77,18 +77,18 @@ class Schedule:
             progress.finished = Ending.OVER_FITS
         return Verdict(best, cut, begins, "" if over_fits else stuck)
 
-    def _over_fits(self, progress: Progress) -> bool:
-        """Whether a run that seems stuck has learnt its training text, and validation was better before."""
+    def _over_fits(self, progress: TrainingState) -> bool:
+        """Whether a run that seems stuck has learned its training text, and validation was better before."""
         nats = progress.nats / progress.count
-        goal = math.log(self.baseline) if self.headline.name == "perplexity" else progress.first_nats
+        goal = math.log(self.baseline) if self.metric.name == "perplexity" else progress.first_nats
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
 
-    def _stall(self, progress: Progress, value: float) -> str:
-        """Why a run has to end whose validation never left the model behind that knows frequencies only; or nothing."""
+    def _stall(self, progress: TrainingState, value: float) -> str:
+        """Why a run has to end whose validation never left the model behind that knows word frequencies only; or nothing."""
         run = self.run
         if not run.stall_epochs or progress.stalled < 0:
             return ""
-        if self.headline.lower_is_better:
+        if self.metric.lower_is_better:
             share = value / self.baseline
         else:
             share = self.baseline / value if value else math.inf
@@ -107,13 +107,14 @@ class Schedule:
         else:
             rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
         return (
-            f"training is stuck: after {progress.epoch} epochs validation {self.headline.name} is {value:.4g}, and a "
-            f"model that knows frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled word by "
+            f"training is stuck: after {progress.epoch} epochs validation {self.metric.name} is {value:.4g}, and a "
+            f"model that knows word frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled "
+            "word by "
             f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
         )
 
 
-def reopen(progress: Progress, schedule: ScheduleSettings, run: RunSettings) -> None:
+def reopen(progress: TrainingState, schedule: ScheduleSettings, run: RunSettings) -> None:
     """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
     match progress.finished:
         case Ending.EPOCHS:

@@ -72,7 +72,7 @@ class ScheduleSettings(Settings):
 
 
 class RunSettings(Settings):
-    """Where and how a run goes; nothing here changes what is learnt, except the seed, the device and the dtype."""
+    """Where and how a run goes; nothing here changes what is learned, except the seed, the device and the dtype."""
 
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""

@@ -1,4 +1,4 @@
-"""Snapshots of a run: folders of weights and of the state of training, written whole or not at all.
+"""Snapshots of a run: folders of weights and of the state of training, written atomically.
 
 Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading. Which
 snapshot is the last and which the best, the run folder says (``training/checkpoint.py``).

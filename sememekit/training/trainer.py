@@ -19,7 +19,7 @@ from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight
 from sememekit.training.optimizers import make_optimizer
-from sememekit.training.progress import Progress, ending_text
+from sememekit.training.progress import TrainingState, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
@@ -63,7 +63,7 @@ class Trainer:
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
         self.optimizer = make_optimizer(optimizer, self.parameters)
-        self.progress = Progress(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
+        self.progress = TrainingState(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
         self.average = Average(self.parameters)
         self.device = self.parameters[0].device
         self.carry: Carry = ()
@@ -80,18 +80,18 @@ class Trainer:
                 every word the same probability; or validation does not leave the unigram model behind.
         """
         progress = self.progress
-        baseline = self.task.ignorant(self.data, "valid")[self.task.headline.name]
-        schedule = Schedule(self.schedule, self.optimizer_settings, self.run_settings, self.task.headline, baseline)
+        baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
+        schedule = Schedule(self.schedule, self.optimizer_settings, self.run_settings, self.task.metric, baseline)
         while not progress.finished:
             if progress.batch == 0:
                 self.carry = self.task.start(self.data)
                 progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
             self.task.train()
             window = _Window()
-            order = order_of_epoch(self.run_settings.seed, progress.epoch)
-            num_batches = self.task.num_batches(self.data, order)
+            seed = epoch_seed(self.run_settings.seed, progress.epoch)
+            num_batches = self.task.num_batches(self.data, seed)
             self.task.expect_updates(self.schedule.epochs * num_batches)
-            for batch in self.task.batches(self.data, order, progress.batch):
+            for batch in self.task.batches(self.data, seed, progress.batch):
                 self._step(batch, window)
                 if (values := self.task.after_step(progress.step)) is not None:
                     yield ChangeReport(progress.epoch, progress.step, values)
@@ -188,13 +188,13 @@ class Trainer:
         for name, value in valid.items():
             if not math.isfinite(value):
                 raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
-        uniform, value = self.task.uniform(), valid[self.task.headline.name]
+        uniform, value = self.task.uniform(), valid[self.task.metric.name]
         if uniform is None or value <= _ABOVE_UNIFORM * uniform:
             return
         learnt = progress.best is not None and progress.best <= uniform
         if not learnt or progress.nats / progress.count > math.log(uniform):
             raise self._diverged(
-                f"training diverged: validation {self.task.headline.name} is {value:.4g} {after}, and a model that gives each "
+                f"training diverged: validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each "
                 f"of the {uniform:,.0f} words the same probability has {uniform:,.0f}"
             )
 
@@ -232,7 +232,7 @@ class Trainer:
         if progress.epoch == 1:
             progress.first_nats = progress.nats / progress.count
         report_rate = progress.rate
-        verdict = schedule.judge(progress, valid[self.task.headline.name])
+        verdict = schedule.decide(progress, valid[self.task.metric.name])
         if verdict.rate_cut:
             if self.schedule.reload_best and not verdict.best and progress.best is not None:
                 self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
@@ -262,7 +262,7 @@ class Trainer:
         if verdict.stuck:
             raise TrainingError(verdict.stuck)
 
-    def keep_start(self) -> None:
+    def keep_initial_weights(self) -> None:
         """Judge the weights that the run begins with and keep them as its best so far, for runs that begin with another's.
 
         An epoch is kept only when it is better than what was there.
@@ -270,12 +270,12 @@ class Trainer:
         valid = self._validate()
         if not all(math.isfinite(value) for value in valid.values()):
             raise self._diverged(f"--from {self.run_settings.start_from}: on these data its model has validation {valid}")
-        self.progress.best = valid[self.task.headline.name]
+        self.progress.best = valid[self.task.metric.name]
         self._save(best=True)
 
     def _validate(self) -> dict[str, float]:
         self._check_weights()
-        with self.average.applied(), autocast(self.device, self.run_settings.dtype):
+        with self.average.averaged_weights(), autocast(self.device, self.run_settings.dtype):
             return self.task.evaluate(self.data, "valid")
 
     def _save(self, *, best: bool) -> str:
@@ -285,7 +285,7 @@ class Trainer:
             TrainingError: a weight is not finite; nothing was written.
         """
         self._check_weights()
-        with self.average.applied():
+        with self.average.averaged_weights():
             self._check_weights()
             return self.folder.save(self.progress.step, self.task, self.state(), best=best)
 
@@ -303,7 +303,7 @@ class Trainer:
         """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best so far."""
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
-        self.progress = Progress.from_stored(state["progress"])
+        self.progress = TrainingState.from_stored(state["progress"])
         self.average.restore(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.carry = tuple(part.to(self.device) for part in state["carry"])
@@ -316,7 +316,7 @@ class Trainer:
         reopen(self.progress, self.schedule, self.run_settings)
 
 
-def order_of_epoch(seed: int, epoch: int) -> int:
+def epoch_seed(seed: int, epoch: int) -> int:
     """The number that decides how an epoch is ordered and cut: see ``Task.batches``."""
     return seed * 1_000_003 + epoch
 

@@ -38,7 +38,7 @@ Placement = tuple[str, int, str]
 
 
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
-    """Write a cluster for every word as JSON; the same clusters give the same bytes. Whole or not at all.
+    """Write a cluster for every word as JSON; the same clusters give the same bytes. Atomically.
 
     Args:
         path: the file.

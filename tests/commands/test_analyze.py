@@ -198,7 +198,7 @@ def test_models_of_headlines_are_analysed(tmp_path: Path, softmax: Path) -> None
         words = [*targets[number], task.end]
         place = case.position - 1 - int(begins[number])
         assert pairs.pairs.vocabulary.token(words[place]) == case.reference
-        nats = task.reread(examples.text(number, 0), words).nats[place].item()
+        nats = task.teacher_forced(examples.text(number, 0), words).nats[place].item()
         assert case.better.reference == pytest.approx(math.exp(-nats), rel=1e-4)
         arrow = case.context.index("->")
         assert case.context[arrow + 1 :] == tuple(pairs.pairs.vocabulary.decode(words[:place]))

@@ -1,4 +1,4 @@
-"""``data.augment_share``: how much of what fooled another model is learnt from."""
+"""``data.augment_share``: how much of what fooled another model is learned from."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_the_exact_mean_is_a_fixed_point_and_words_never_seen_keep_their_statist
     decoder = Run.open(copy).task.decoder
     assert isinstance(decoder, SelfOrganized)
     scores = decoder.scores.clone()
-    decoder.know(torch.full_like(scores, -7.0), torch.arange(len(scores)) == 2)
+    decoder.set_cluster_statistics(torch.full_like(scores, -7.0), torch.arange(len(scores)) == 2)
     assert (decoder.scores[2] == -7).all()
     assert torch.equal(decoder.scores[3:], scores[3:])
 
@@ -138,7 +138,8 @@ def test_running_statistics_are_those_of_the_training_text(copy: Path) -> None:
 
 
 def test_an_m_step_trains_with_the_clusters_held(copy: Path, tmp_path: Path) -> None:
-    """Its epochs are those of the run's training with ``hold``; afterwards clusters are assigned in training again."""
+    """Its epochs are those of the run's training with ``freeze_clusters``; afterwards clusters are assigned in training
+    again."""
     decoder = {"decoder": {"update_every": 7}}
     folder = RunFolder.open(copy)
     folder.replace_plan({**folder.plan, "decoder": {**folder.plan["decoder"], **decoder["decoder"]}})
@@ -225,7 +226,7 @@ def test_a_snapshot_of_a_former_version_holds_nothing(organized: Path) -> None:
     decoder = Run.open(organized).task.decoder
     state = decoder.state_dict()
     del state["held_steps"]
-    decoder.hold(3)
+    decoder.freeze_clusters(3)
     decoder.load_state_dict(state)
     assert int(decoder.held_steps) == decoder._held == 0
 
@@ -332,7 +333,7 @@ def test_clusters_of_a_headline_run(tmp_path: Path) -> None:
     report = cluster_update(tmp_path / "run", out=tmp_path / "new", epochs=1)
     examples = pairs.pairs.examples("train")
     assert report.tokens_read == sum(len(examples.text(number, 1)) + 1 for number in range(len(examples)))
-    assert report.objective_after >= report.objective_before or report.homeless_words
+    assert report.objective_after >= report.objective_before or report.orphaned_words
     assert report.before.perplexity == pytest.approx(evaluate_ppl(tmp_path / "run", split="valid").perplexity)
     assert report.trained is not None
     assert report.trained.perplexity == pytest.approx(evaluate_ppl(tmp_path / "new", split="valid").perplexity)

@@ -145,7 +145,7 @@ def test_an_explanation_is_a_table_or_json_and_a_page(place: Path, tmp_path: Pat
     assert not any(text in html for text in ("<script", "http:", "https:"))
     shown = runner.invoke(app, ["explain", str(place / "sdlm"), "今天 海豚 中国"]).stdout
     assert "does not know 海豚" in shown
-    assert "strongest sememes" in shown
+    assert "largest gates" in shown
     assert "No senses" in runner.invoke(app, ["explain", str(place / "softmax"), "今天 [b]"]).stdout
 
 

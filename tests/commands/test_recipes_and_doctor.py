@@ -86,7 +86,7 @@ def test_the_doctor_looks_at_everything(tmp_path: Path) -> None:
     report = doctor(tmp_path)
     names = {check.name for check in report.checks}
     assert {"python", "torch", "numpy", "device", "threads", "memory", "people's daily", "open lexicon", "folder"} <= names
-    assert all(check.fix for check in report.checks if check.status != "ok"), "what is not ok names the command that mends it"
+    assert all(check.fix for check in report.checks if check.status != "ok"), "what is not ok names the command that fixes it"
 
 
 def test_the_doctor_exits_with_1_only_when_something_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

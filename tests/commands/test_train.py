@@ -205,7 +205,7 @@ def test_a_taken_folder_is_refused_before_work_begins(place: Place, tmp_path: Pa
 
 
 def test_word_biases_begin_with_the_frequencies_of_the_training_text_alone(place: Place, tmp_path: Path) -> None:
-    """Counts of the vocabulary hold valid and test; and what another run learnt is never overwritten."""
+    """Counts of the vocabulary hold valid and test; and what another run learned is never overwritten."""
     still = {"optimizer__learning_rate": 1e-12, "schedule__epochs": 1}
     train(place.table("mos", **still), tmp_path / "run")
     bias = Run.open(tmp_path / "run").task.decoder.bias.detach()

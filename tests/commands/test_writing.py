@@ -1,4 +1,4 @@
-"""Texts for texts on the command line: generate, eval and explain of a model that has learnt a small set of headlines."""
+"""Texts for texts on the command line: generate, eval and explain of a model that has learned a small set of headlines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
 
 @pytest.fixture(scope="module")
 def run(place: PairPlace) -> Path:
-    """Headlines through sememes, chosen by ROUGE, learnt until all are right."""
+    """Headlines through sememes, chosen by ROUGE, learned until all are right."""
     sizes: dict[str, Any] = {"task__embedding_size": 24, "task__hidden_size": 24, "encoder__hidden_size": 12}
     folder = place.folder / "run"
     report = train(place.table("sdlm", **sizes, task__checkpoint_by="rouge", schedule__epochs=20, schedule__factor=1.0), folder)
@@ -165,7 +165,7 @@ def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
         app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html"), "--figure", str(tmp_path / "why.svg")]
     )
     assert explanation.source[0] in (tmp_path / "why.svg").read_text(encoding="utf-8")
-    assert (result.exit_code, "strongest sememes" in result.stdout) == (0, True)
+    assert (result.exit_code, "largest gates" in result.stdout) == (0, True)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == html
 
 
@@ -210,7 +210,7 @@ def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
 def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     from sememekit.data.examples import Examples
 
-    monkeypatch.setattr(Examples, "wordings", None, raising=False)
+    monkeypatch.setattr(Examples, "originals", None, raising=False)
     original = Examples.__init__
     monkeypatch.setattr(Examples, "__init__", lambda self, *parts: original(self, *parts[:4]))
     with pytest.raises(DataError, match=r"keeps no references"):

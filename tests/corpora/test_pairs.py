@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
-from sememekit.data.examples import Wording, Wordings
+from sememekit.data.examples import Original, Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
@@ -50,9 +50,9 @@ def test_files_side_by_side_and_the_words_beside_them(tmp_path: Path) -> None:
     assert {split: counts.examples for split, counts in summary.splits.items()} == {"train": 10, "valid": 10, "test": 1}
     assert words(data, "train", 0, 0) == ["train", ":", *ARTICLES[0].split()], "text of Gigaword comes out as it went in"
     assert words(data, "train", 1, 1) == TITLES[1].split()
-    wordings = data.examples("test").wordings
-    assert wordings is not None
-    assert list(wordings) == [Wording(("japan", "'s", "<unk>", "said", "##,#", "."), ("UNK Wins!",))]
+    originals = data.examples("test").originals
+    assert originals is not None
+    assert list(originals) == [Original(("japan", "'s", "<unk>", "said", "##,#", "."), ("UNK Wins!",))]
     assert words(data, "test", 0, 0) == ["<unk>", "<unk>", "<unk>", "said", "<unk>", "."]
     assert "japan" not in data.vocabulary, "the vocabulary is that of train"
     assert len(data.examples("train").labels) == 0
@@ -69,19 +69,19 @@ def test_wordings_are_read_a_line_at_a_time_and_stand_beside_their_ids(tmp_path:
     seen = set()
     for split in data.splits:
         examples = data.examples(split)
-        assert examples.wordings is not None
-        assert len(examples.wordings) == len(examples)
+        assert examples.originals is not None
+        assert len(examples.originals) == len(examples)
         for index in reversed(range(len(examples))):
-            wording = examples.wordings[index]
+            wording = examples.originals[index]
             number = wording.source[0][1:]
             seen.add(int(number))
-            assert wording == Wording((f"a{number}", f"b{number}", "c"), (f"T {number}", f"other “{number}”"))
+            assert wording == Original((f"a{number}", f"b{number}", "c"), (f"T {number}", f"other “{number}”"))
             assert len(wording.source) == len(examples.text(index, 0))
             if split == "train":
                 assert words(data, split, index, 0) == list(wording.source)
                 assert words(data, split, index, 1) == ["T", number], "the first reference is the target"
         with pytest.raises(IndexError):
-            examples.wordings[len(examples)]
+            examples.originals[len(examples)]
     assert seen == set(range(60))
     text = tmp_path / "out" / "train.texts.jsonl"
     text.write_bytes(text.read_bytes()[:-1])
@@ -96,8 +96,8 @@ def test_an_article_of_ten_thousand_words_stays_whole(tmp_path: Path) -> None:
     preprocess("gigaword", folder, tmp_path / "out", PreprocessSettings(segmenter="none"))
     examples = PreparedData.open(tmp_path / "out").examples("train")
     assert examples.lengths()[0].tolist() == [10_002, 3]
-    assert examples.wordings is not None
-    assert examples.wordings[0].source[-1] == "long"
+    assert examples.originals is not None
+    assert examples.originals[0].source[-1] == "long"
 
 
 def test_training_pairs_that_are_held_out_too_are_left_out(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_whatever_was_written_comes_back(tmp_path_factory: pytest.TempPathFactor
     for split in ("train", "valid"):
         records(folder / f"{split}.jsonl", [{"text": f"{split} {text}", "references": own} for text, own in rows])
     preprocess("gigaword", folder, folder / "out", PreprocessSettings(segmenter="none"))
-    wordings = PreparedData.open(folder / "out").examples("train").wordings
-    assert wordings is not None
-    expected = [Wording(("train", *text.split()), tuple(" ".join(one.split()) for one in own)) for text, own in rows]
-    assert list(wordings) == expected
+    originals = PreparedData.open(folder / "out").examples("train").originals
+    assert originals is not None
+    expected = [Original(("train", *text.split()), tuple(" ".join(one.split()) for one in own)) for text, own in rows]
+    assert list(originals) == expected
 
 
 # --- another corpus with the words of a run
@@ -185,10 +185,10 @@ def test_a_test_set_with_the_words_of_other_data(tmp_path: Path) -> None:
     assert duc.vocabulary.fingerprint == giga.vocabulary.fingerprint
     assert duc.signature.segmenter == giga.signature.segmenter
     assert duc.signature.options["segmenter"] == "gigaword"
-    wordings = duc.examples("test").wordings
-    assert wordings is not None
-    assert wordings[0].source == ("the", "``", "u.s.", "''", "city", "-lrb-", "paris", "-rrb-", "ran", "in", "####", ".")
-    assert wordings[0].references == ("A one.", "B two", "C", "D “four”")
+    originals = duc.examples("test").originals
+    assert originals is not None
+    assert originals[0].source == ("the", "``", "u.s.", "''", "city", "-lrb-", "paris", "-rrb-", "ran", "in", "####", ".")
+    assert originals[0].references == ("A one.", "B two", "C", "D “four”")
     assert words(duc, "test", 0, 0)[4:8] == ["city", "-lrb-", "<unk>", "-rrb-"]
 
 
@@ -201,7 +201,7 @@ def test_words_are_counted_as_often_as_they_are_predicted(tmp_path: Path) -> Non
     assert dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)) == {
         word: predicted.count(word) for word in vocabulary.tokens
     }
-    assert vocabulary.token(0) == "</s>", "the commonest of what is predicted comes first"
+    assert vocabulary.token(0) == "</s>", "the most frequent of what is predicted comes first"
     assert "train" in vocabulary, "a word of the sources alone is kept, with the count 0"
     assert vocabulary.counts[vocabulary.id("train")] == 0
     assert data.signature.vocabulary_splits == ("train",)
@@ -277,7 +277,7 @@ def test_damaged_line_ends_are_no_want_of_memory(tmp_path: Path) -> None:
         lines[1] = damage
         lines.flush()
         with pytest.raises(DataError, match=r"train\.texts\.jsonl: the file of line ends beside it is damaged: line 1 is said"):
-            Wordings(tmp_path / "out", "train")[0]
+            Originals(tmp_path / "out", "train")[0]
 
 
 # --- LCSTS
@@ -313,9 +313,9 @@ def test_lcsts(tmp_path: Path) -> None:
     assert summary is not None
     assert {split: counts.examples for split, counts in summary.splits.items()} == {"train": 1, "valid": 1, "test": 1}
     assert summary.left_out == {"score below 3": 2, "training example that occurs in valid or test": 1}
-    wordings = PreparedData.open(tmp_path / "out").examples("test").wordings
-    assert wordings is not None
-    assert wordings[0] == Wording(tuple("他说增长。"), ("12% 增长",))
+    originals = PreparedData.open(tmp_path / "out").examples("test").originals
+    assert originals is not None
+    assert originals[0] == Original(tuple("他说增长。"), ("12% 增长",))
 
 
 @pytest.mark.parametrize(
@@ -341,9 +341,9 @@ def test_jieba_over_the_dictionary_of_a_lexicon(tmp_path: Path) -> None:
     folder = lcsts(tmp_path / "in", part(("3", "中国人民", "中国人民银行说。")))
     preprocess("lcsts", folder, tmp_path / "out", lexicon_words=["中国", "人民银行", "人民"])
     data = PreparedData.open(tmp_path / "out")
-    wordings = data.examples("test").wordings
-    assert wordings is not None
-    assert wordings[0].source == ("中国", "人民银行", "说", "。")
+    originals = data.examples("test").originals
+    assert originals is not None
+    assert originals[0].source == ("中国", "人民银行", "说", "。")
     assert "over 3 words" in data.signature.segmenter
     again = PreprocessSettings(vocabulary=tmp_path / "out", force=True)
     preprocess("lcsts", folder, tmp_path / "again", again)
@@ -374,9 +374,9 @@ def test_both_forms_of_switchboard_are_the_same_pairs(tmp_path: Path) -> None:
         assert report.signature.examples is not None
         assert "up to 2 turns" in report.signature.normalisation
         assert report.signature.examples.left_out == {"utterance without words": 2}
-        wordings = PreparedData.open(tmp_path / f"{name}.out").examples("train").wordings
-        assert wordings is not None
-        found.append([(" ".join(wording.source), wording.references) for wording in wordings])
+        originals = PreparedData.open(tmp_path / f"{name}.out").examples("train").originals
+        assert originals is not None
+        found.append([(" ".join(wording.source), wording.references) for wording in originals])
     assert found[0] == found[1]
     assert found[0] == [
         ("<same> okay , uh ,", ("do you?",)),
@@ -431,9 +431,9 @@ def test_headlines_of_the_tagged_month(tmp_path: Path) -> None:
     assert summary is not None
     assert {split: counts.examples for split, counts in summary.splits.items()} == {"train": 24, "valid": 3, "test": 3}
     assert summary.left_out == {"no word of the title in the sentence": 30}
-    wordings = PreparedData.open(tmp_path / "out").examples("test").wordings
-    assert wordings is not None
-    assert wordings[0] == Wording(tuple("朝鲜驻华大使今天在使馆举行新年宴会。"), ("朝鲜驻华大使举行宴会",))
+    originals = PreparedData.open(tmp_path / "out").examples("test").originals
+    assert originals is not None
+    assert originals[0] == Original(tuple("朝鲜驻华大使今天在使馆举行新年宴会。"), ("朝鲜驻华大使举行宴会",))
 
 
 def test_the_month_is_divided_in_its_order(tmp_path: Path) -> None:
@@ -446,7 +446,7 @@ def test_the_month_is_divided_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "month.txt").write_text("".join(blocks), encoding="utf-8")
     preprocess("peoples-daily-headlines", tmp_path / "month.txt", tmp_path / "out")
     data = PreparedData.open(tmp_path / "out")
-    order = [wording.references[0][0] for split in data.splits for wording in data.examples(split).wordings or ()]
+    order = [wording.references[0][0] for split in data.splits for wording in data.examples(split).originals or ()]
     assert order == [chr(0x4E00 + number) for number in range(40)]
     assert [len(data.examples(split)) for split in data.splits] == [32, 4, 4]
 
@@ -480,9 +480,9 @@ def test_the_real_test_set_of_gigaword(shared_data: Path, tmp_path: Path) -> Non
     )
     assert report.signature.examples is not None
     assert report.signature.examples.splits["test"].examples == 1951
-    wordings = PreparedData.open(tmp_path / "out").examples("test").wordings
-    assert wordings is not None
-    assert np.mean([len(wording.references) for wording in wordings]) == 1
+    originals = PreparedData.open(tmp_path / "out").examples("test").originals
+    assert originals is not None
+    assert np.mean([len(wording.references) for wording in originals]) == 1
 
 
 def test_the_real_duc(shared_data: Path, tmp_path: Path) -> None:
@@ -492,6 +492,6 @@ def test_the_real_duc(shared_data: Path, tmp_path: Path) -> None:
     preprocess(
         "duc", shared_data / "duc2004" / "duc2004.jsonl", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "words")
     )
-    wordings = PreparedData.open(tmp_path / "out").examples("test").wordings
-    assert wordings is not None
-    assert [len(wording.references) for wording in wordings] == [4] * 500
+    originals = PreparedData.open(tmp_path / "out").examples("test").originals
+    assert originals is not None
+    assert [len(wording.references) for wording in originals] == [4] * 500

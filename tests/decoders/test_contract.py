@@ -162,7 +162,7 @@ def test_several_words_a_context_in_several_calls(case: Case) -> None:
 def test_the_likeliest_words_are_those_of_the_largest_log_probabilities(case: Case, count: int) -> None:
     decoder, hidden = case.make(), contexts(9)
     with torch.no_grad():
-        values, words = decoder.likeliest(hidden, count)
+        values, words = decoder.topk_words(hidden, count)
         expected = decoder.log_probs(hidden)
     assert values.shape == words.shape == (9, min(count, WORDS))
     torch.testing.assert_close(values, expected.topk(min(count, WORDS)).values, rtol=0, atol=1e-9)
@@ -175,9 +175,9 @@ def test_memory_of_the_likeliest_words_is_bounded(case: Case, monkeypatch: pytes
     """Contexts go through in parts, and nothing changes."""
     decoder, hidden = case.make(), contexts(9)
     with torch.no_grad():
-        values, words = decoder.likeliest(hidden, 3)
+        values, words = decoder.topk_words(hidden, 3)
         monkeypatch.setattr("sememekit.decoders.base.LARGEST_TABLE", 4 * WORDS)
-        in_parts, same = decoder.likeliest(hidden, 3)
+        in_parts, same = decoder.topk_words(hidden, 3)
     torch.testing.assert_close(in_parts, values, rtol=0, atol=1e-12)
     assert torch.equal(words, same)
 
@@ -262,7 +262,7 @@ def test_clusters_are_none_or_one_for_each_word(case: Case) -> None:
 
 @each_case
 def test_evidence_is_none_or_adds_up(case: Case) -> None:
-    evidence = case.make().evidence(contexts(), torch.arange(WORDS))
+    evidence = case.make().sense_attribution(contexts(), torch.arange(WORDS))
     if evidence is not None:
         assert [sum(share for _, share in senses) for senses in evidence.word_senses] == pytest.approx([1.0] * WORDS)
 

@@ -117,14 +117,14 @@ def test_with_biases_from_counts_an_untrained_mixture_is_the_unigram_model(kind:
     expected = np.log((counts + 1.0) / (counts + 1.0).sum())
     decoder = kind(kind.Settings(num_components=3), resources).double()
     torch.nn.init.zeros_(decoder.words.weight)
-    decoder.begin(counts)
+    decoder.begin_training(counts)
     found = decoder.log_probs(torch.randn(4, WIDTH, dtype=torch.float64)).detach().numpy()
     np.testing.assert_allclose(found, np.tile(expected, (4, 1)), atol=1e-12)
     assert abs(float(decoder.bias.detach().mean())) < 1e-12
     zero = kind(kind.Settings(num_components=3, bias_start="zero"), resources)
-    zero.begin(counts)
+    zero.begin_training(counts)
     assert not zero.bias.any()
-    kind(kind.Settings(word_bias=False), resources).begin(counts)
+    kind(kind.Settings(word_bias=False), resources).begin_training(counts)
 
 
 def test_the_softmax_starts_at_zero_unless_asked() -> None:
@@ -133,7 +133,7 @@ def test_the_softmax_starts_at_zero_unless_asked() -> None:
     counts = np.arange(len(vocabulary))
     usual, asked = Softmax(Softmax.Settings(), resources), Softmax(Softmax.Settings(bias_start="log_frequency"), resources)
     for decoder in (usual, asked):
-        decoder.begin(counts)
+        decoder.begin_training(counts)
     assert not usual.bias.any()
     torch.testing.assert_close(asked.bias.detach(), log_frequencies(counts).float())
 
@@ -144,9 +144,9 @@ def test_senses_share_the_frequency_of_their_word() -> None:
     decoder = MoSSDLM(MoSSDLM.Settings(num_components=2), resources).double()
     torch.nn.init.zeros_(decoder.senses.words.weight)
     counts = np.arange(len(vocabulary)) + 3
-    decoder.begin(counts)
+    decoder.begin_training(counts)
     found = decoder.log_probs(torch.randn(3, SIZE, dtype=torch.float64)).exp().detach().numpy()
     np.testing.assert_allclose(found, np.tile((counts + 1) / (counts + 1).sum(), (3, 1)), atol=1e-12)
     paper = MoSSDLM(MoSSDLM.Settings(num_components=2, preset="paper"), resources)
-    paper.begin(counts)
+    paper.begin_training(counts)
     assert paper.senses.sense_bias is None

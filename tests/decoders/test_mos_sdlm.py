@@ -56,8 +56,8 @@ def test_masks_are_shared_over_time_but_not_over_sequences(site: str) -> None:
 def test_evidence_is_that_of_the_components_weighted_by_what_they_give_the_word() -> None:
     decoder, hidden, words = make(), torch.randn(WIDTH, dtype=torch.float64), torch.arange(10)
     log_weights, contexts = decoder.mixture(hidden)
-    found = decoder.evidence(hidden, words)
-    parts = [decoder.senses.evidence(context, words) for context in contexts]
+    found = decoder.sense_attribution(hidden, words)
+    parts = [decoder.senses.sense_attribution(context, words) for context in contexts]
     given = torch.stack([log_weights[k].exp() * decoder.senses.log_probs(contexts[k]).exp() for k in range(3)])
     for word, senses in enumerate(found.word_senses):
         for sense, share in senses:

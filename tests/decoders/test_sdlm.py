@@ -131,7 +131,7 @@ def test_evidence_adds_up() -> None:
     decoder = make(num_bases=2)
     hidden = torch.randn(WIDTH, dtype=torch.float64)
     words = torch.arange(small_graph().num_words)
-    evidence = decoder.evidence(hidden, words)
+    evidence = decoder.sense_attribution(hidden, words)
     assert len(evidence.sememe_gates) == small_graph().num_sememes
     for word, senses in enumerate(evidence.word_senses):
         assert sum(share for _, share in senses) == pytest.approx(1.0)

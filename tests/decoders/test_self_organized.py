@@ -42,7 +42,7 @@ def literal(scores: np.ndarray, frequencies: np.ndarray, largest: float, budget:
     num_words, num_clusters = scores.shape
     members: list[list[int]] = [[] for _ in range(num_clusters)]
     load = [0.0] * num_clusters
-    homeless = 0
+    orphaned = 0
     for word in sorted(range(num_words), key=lambda w: (-frequencies[w], w)):
         ranked = sorted(
             range(num_clusters),
@@ -50,11 +50,11 @@ def literal(scores: np.ndarray, frequencies: np.ndarray, largest: float, budget:
         )
         choice = next((c for c in ranked if len(members[c]) < largest and load[c] < budget), None)
         if choice is None:
-            homeless += 1
+            orphaned += 1
             choice = min(range(num_clusters), key=lambda c: (len(members[c]), load[c], c))
         members[choice].append(word)
         load[choice] += frequencies[word]
-    return [next(c for c in range(num_clusters) if word in members[c]) for word in range(num_words)], homeless
+    return [next(c for c in range(num_clusters) if word in members[c]) for word in range(num_words)], orphaned
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,9 +75,9 @@ def test_the_assignment_is_the_printed_algorithm(
     frequencies /= frequencies.sum()
     present = generator.integers(0, num_clusters, num_words) if with_present else None
     found = assign_greedily(scores, frequencies, largest=largest, budget=budget, present=present)
-    expected, homeless = literal(scores, frequencies, largest, budget, present)
+    expected, orphaned = literal(scores, frequencies, largest, budget, present)
     assert found.cluster_of.tolist() == expected
-    assert found.homeless == homeless
+    assert found.orphaned == orphaned
 
 
 def test_both_limits_are_tested_before_a_word_is_added() -> None:
@@ -87,13 +87,13 @@ def test_both_limits_are_tested_before_a_word_is_added() -> None:
     assert by_words.cluster_of.tolist() == [0, 0, 1, 1]
     by_share = assign_greedily(scores, frequencies, largest=9, budget=0.35)
     assert by_share.cluster_of.tolist() == [0, 1, 1, 0], "0.4 enters an empty cluster; 0.2 joins 0.3 and passes the budget"
-    assert by_share.homeless == 1, "then both are closed, and the first has fewer words"
+    assert by_share.orphaned == 1, "then both are closed, and the first has fewer words"
 
 
 def test_words_without_an_open_cluster_are_counted() -> None:
     found = assign_greedily(np.zeros((5, 2)), np.full(5, 0.2), largest=1, budget=1.0)
     assert found.cluster_of.tolist() == [0, 1, 0, 1, 0]
-    assert found.homeless == 3
+    assert found.orphaned == 3
 
 
 @pytest.mark.parametrize("smoothing", ["corrected", "printed"])
@@ -180,7 +180,7 @@ def test_the_first_step_says_how_clusters_begin() -> None:
     values = make(start="random").after_step(1)
     assert values is not None
     assert values["moved_words"] == 0.0
-    assert values["homeless_words"] > 0, "ten words of a tenth of the text each do not fit into four clusters"
+    assert values["orphaned_words"] > 0, "ten words of a tenth of the text each do not fit into four clusters"
 
 
 def test_a_cluster_that_lost_its_words_has_no_probability_and_can_win_them_again() -> None:

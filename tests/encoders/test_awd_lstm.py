@@ -13,7 +13,7 @@ from torch.nn import functional
 from sememekit.config import load_recipe
 from sememekit.encoders.awd_lstm import AWDLSTM
 from sememekit.encoders.base import EncoderResources
-from sememekit.layers.weight_drop import WeightDropped, one_chunk
+from sememekit.layers.weight_drop import WeightDropped, one_segment
 from sememekit.tasks.language_model import LanguageModel
 from tests.small import small_vocabulary
 
@@ -114,7 +114,7 @@ def test_it_starts_as_torch_starts_an_lstm() -> None:
 def test_one_chunk_is_one_piece_of_memory_in_order_and_passes_gradients() -> None:
     lstm = nn.LSTM(3, 4).double()
     raw = [lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0]
-    parts = one_chunk(raw)
+    parts = one_segment(raw)
     offset = 0
     for part, parameter in zip(parts, raw, strict=True):
         assert torch.equal(part, parameter)

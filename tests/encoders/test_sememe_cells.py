@@ -79,7 +79,7 @@ def test_reading_backward_gives_every_sentence_its_own_sememes() -> None:
 
 
 def everywhere(pi: Pi) -> torch.Tensor:
-    return pi.spread(pi.rows)
+    return pi.to_positions(pi.rows)
 
 
 def test_pi_is_a_sum_over_all_senses_and_exactly_zero_without_entry() -> None:

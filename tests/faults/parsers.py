@@ -234,7 +234,7 @@ def _read_data(folder: Path) -> None:
             examples = data.examples(split)
             for number in range(len(examples)):
                 examples.text(number, 0)
-            list(examples.wordings or ())
+            list(examples.originals or ())
 
 
 def _read_run(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The likeliest items of groups against the whole distribution, and what is not looked at."""
+"""The most probable items of groups against the whole distribution, and what is not looked at."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers import Groups, grouped_top
+from sememekit.layers import Groups, grouped_topk
 
 ITEMS, GROUPS, ROWS, SIZE = 60, 13, 11, 4
 
@@ -31,12 +31,12 @@ def test_they_are_those_of_the_whole_distribution(
     sharpness: float, count: int, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Group by group to the end, and with the unsure rows at once."""
-    module = sys.modules["sememekit.layers.grouped_top"]
+    module = sys.modules["sememekit.layers.grouped_topk"]
     monkeypatch.setattr(module, "FEW_ROWS", few_rows)
     monkeypatch.setattr(module, "PATIENCE", 4)
     monkeypatch.setattr(module, "_at_once_is_quicker", lambda *given: False)
     rows, items, bias, among, groups = make(sharpness)
-    values, found = grouped_top(rows, items, bias, among, groups, count)
+    values, found = grouped_topk(rows, items, bias, among, groups, count)
     logits, whole = rows @ items.T + bias, torch.zeros(ROWS, ITEMS, dtype=torch.float64)
     for group in groups.group_of.unique():
         own = groups.group_of == group
@@ -50,27 +50,27 @@ def test_all_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, items, bias, among, groups = make(1.0)
     found = {}
     for at_once in (True, False):
-        module = sys.modules["sememekit.layers.grouped_top"]
+        module = sys.modules["sememekit.layers.grouped_topk"]
         monkeypatch.setattr(module, "_at_once_is_quicker", lambda *given, way=at_once: way)
-        found[at_once] = grouped_top(rows, items, bias, among, groups, 9)
+        found[at_once] = grouped_topk(rows, items, bias, among, groups, 9)
     torch.testing.assert_close(found[True][0], found[False][0], rtol=0, atol=1e-12)
     assert torch.equal(found[True][1], found[False][1])
 
 
 def test_groups_that_cannot_hold_one_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their vectors may be anything."""
-    monkeypatch.setattr(sys.modules["sememekit.layers.grouped_top"], "_at_once_is_quicker", lambda *given: False)
+    monkeypatch.setattr(sys.modules["sememekit.layers.grouped_topk"], "_at_once_is_quicker", lambda *given: False)
     rows, items, bias, among, groups = make(0.0)
     among = torch.full_like(among, -30.0)
     among[:, :4] = 0.0
-    values, found = grouped_top(rows, items, bias, among, groups, 5)
+    values, found = grouped_topk(rows, items, bias, among, groups, 5)
     spoilt = items.masked_fill((groups.group_of >= 4)[:, None], torch.nan)
-    again, same = grouped_top(rows, spoilt, bias, among, groups, 5)
+    again, same = grouped_topk(rows, spoilt, bias, among, groups, 5)
     assert torch.equal(values, again)
     assert torch.equal(found, same)
 
 
 def test_no_rows_give_nothing() -> None:
     rows, items, bias, among, groups = make(1.0)
-    values, found = grouped_top(rows[:0], items, bias, among[:0], groups, 3)
+    values, found = grouped_topk(rows[:0], items, bias, among[:0], groups, 3)
     assert values.shape == found.shape == (0, 3)

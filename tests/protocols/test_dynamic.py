@@ -159,7 +159,7 @@ def test_weights_and_modes_are_as_before_to_the_bit(place: Place, make: Make, en
     statistics = gather_statistics(task, place.data.tokens("train"), segment=5, batch_size=COLUMNS)
     chunks = score_dynamically(task, place.data.tokens("test"), KRAUSE, statistics)
     next(chunks), next(chunks), next(chunks)
-    assert state_bytes(task) != before, "or nothing was learnt"
+    assert state_bytes(task) != before, "or nothing was learned"
     if end == "whole":
         list(chunks)
     elif end == "close":

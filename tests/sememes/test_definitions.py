@@ -20,7 +20,7 @@ relations = st.just("") | words
 
 @st.composite
 def items(draw: st.DrawFn, inner: st.SearchStrategy | None = None) -> DefinitionNode:
-    """One item with its separator; relations of joined items are mended by ``node_lists``."""
+    """One item with its separator; relations of joined items are fixed by ``node_lists``."""
     english, chinese_name = draw(names)
     separator, relation = draw(st.sampled_from([",", ";"])), draw(relations)
     kind = draw(st.sampled_from(["plain", "quoted", "head", "sign", "group", "marked"]))

@@ -135,12 +135,12 @@ def test_evaluation_is_the_mean_of_its_examples(place: ExamplePlace) -> None:
     task = model(place)
     examples = place.pairs.examples("valid")
     p = task.probabilities([(examples.text(index, 0), examples.text(index, 1)) for index in range(len(examples))])
-    accuracy, nats = task.judge(place.pairs, "valid")
+    accuracy, nats = task.evaluate_labels(place.pairs, "valid")
     assert accuracy.accuracy == np.mean(p.argmax(1) == examples.labels)
     assert nats == pytest.approx(-np.log(p[np.arange(len(p)), examples.labels]).sum(), rel=1e-6)
     assert task.evaluate(place.pairs, "valid")["accuracy"] == accuracy.accuracy
     assert task.training, "evaluation leaves the mode as it was"
-    assert 0 < task.ignorant(place.pairs, "valid")["accuracy"] < 1
+    assert 0 < task.unigram_baseline(place.pairs, "valid")["accuracy"] < 1
 
 
 @pytest.mark.parametrize("tune", [False, True])
@@ -356,7 +356,7 @@ def test_a_run_does_not_go_on_with_other_labels(place: ExamplePlace, tmp_path: P
 
 def test_the_loss_of_an_untrained_model_is_a_guess(place: ExamplePlace) -> None:
     task = model(place)
-    _, nats = task.judge(place.pairs, "test")
+    _, nats = task.evaluate_labels(place.pairs, "test")
     assert nats / 20 == pytest.approx(math.log(3), rel=0.2)
 
 

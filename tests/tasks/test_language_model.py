@@ -15,7 +15,7 @@ from sememekit.errors import DataError
 from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import Headline, Task, WordPredictor
+from sememekit.tasks.base import PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.language_model import LanguageModel, evaluating
 from tests.small_run import Place
 
@@ -131,12 +131,12 @@ def test_the_loss_is_a_sum_over_predictions_and_the_state_is_detached(place: Pla
 
 
 def test_ignorance_is_better_than_all_words_alike(place: Place) -> None:
-    value = model(place).ignorant(place.data, "valid")["perplexity"]
+    value = model(place).unigram_baseline(place.data, "valid")["perplexity"]
     assert 1 < value <= len(place.data.vocabulary)
 
 
 def test_improvement_respects_direction_threshold_and_nan() -> None:
-    lower, higher = Headline("perplexity", lower_is_better=True), Headline("accuracy", lower_is_better=False)
+    lower, higher = PrimaryMetric("perplexity", lower_is_better=True), PrimaryMetric("accuracy", lower_is_better=False)
     assert lower.improves(9.0, None)
     assert lower.improves(8.9, 9.0)
     assert not lower.improves(9.0, 9.0)

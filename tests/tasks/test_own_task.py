@@ -22,7 +22,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan, variant
 from sememekit.runs.run import Run
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import BatchLoss, Carry, Headline, LabelPredictor, SentencePredictor, Task, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, LabelPredictor, PrimaryMetric, SentencePredictor, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.resources import TaskResources
@@ -36,7 +36,7 @@ HERE = "tests.tasks.test_own_task"
 class WordAfterNext(Task):
     """Predicts, from a window of words, the word after the next one. Windows are read apart from each other."""
 
-    headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     class Settings(config.Settings):
         embedding_size: int = Field(default=6, ge=1)
@@ -57,10 +57,10 @@ class WordAfterNext(Task):
         count = len(tokens) // size
         return np.asarray(tokens[: count * size], dtype=np.int64).reshape(count, size).T
 
-    def num_batches(self, data: PreparedData, order: int) -> int:
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return 1
 
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[Tensor]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Tensor]:
         if first == 0:
             yield torch.from_numpy(self._windows(data.tokens("train")).copy())
 
@@ -78,7 +78,7 @@ class WordAfterNext(Task):
             loss = self.loss(torch.from_numpy(self._windows(data.tokens(split)).copy()), ())
         return {"perplexity": float(torch.exp(loss.nats / loss.count))}
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": float(len(data.vocabulary))}
 
 
@@ -127,7 +127,9 @@ def test_settings_and_parts_of_an_own_task_come_from_the_plan(place: Place) -> N
 
 
 def test_what_an_own_task_lacks_is_named(place: Place) -> None:
-    with pytest.raises(ConfigError, match=rf"task '{HERE}:Unfinished': the class lacks .*: batches, build, evaluate, headline"):
+    with pytest.raises(
+        ConfigError, match=rf"task '{HERE}:Unfinished': the class lacks .*: batches, build, evaluate, loss, metric"
+    ):
         read_plan({"task": {"name": f"{HERE}:Unfinished"}}, "test")
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.data.batching import random_chunks
+from sememekit.data.batching import random_segments
 from sememekit.measure.scored import tallies
 from sememekit.protocols import DynamicSettings, score_dynamically
 from sememekit.protocols.gradient_statistics import gather_statistics
@@ -115,7 +115,7 @@ def test_a_chunk_of_one_word_has_no_change_to_penalise(place: Place) -> None:
 
 
 def lengths(rows: int, length: int, seed: int = 1, **settings: Any) -> np.ndarray:
-    return np.diff(random_chunks(rows, length, np.random.default_rng(seed), **settings))
+    return np.diff(random_segments(rows, length, np.random.default_rng(seed), **settings))
 
 
 def test_lengths_are_as_published() -> None:

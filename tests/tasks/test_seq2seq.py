@@ -108,7 +108,7 @@ def test_a_found_text_costs_what_rereading_it_says(place: PairPlace, decoder: st
     task = place.model(decoder)
     for source, _ in pairs_of(place.pairs)[:3]:
         for found in task.write([source], BeamSettings(beam_size=3, num_best=3, min_length=2, max_length=4))[0]:
-            read = task.reread(source, found.words)
+            read = task.teacher_forced(source, found.words)
             ends = float(task.loss(task.batch_of([(source, np.array(found.words))]), ()).nats.detach())
             assert found.nats == pytest.approx(ends if found.ended else float(read.nats.sum()), rel=1e-6)
             assert read.weights.shape == (len(found.words), len(source))
@@ -120,14 +120,14 @@ WIDE_ENOUGH: dict[str, dict[str, Any]] = {"differentiated": {"cutoffs": [5], "wi
 
 
 def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequence:
-    """A model that has learnt the eight pairs by heart."""
+    """A model that has learned the eight pairs by heart."""
     settings = {"task__embedding_size": 24, "task__hidden_size": 24, "encoder__hidden_size": 12, "task__input_dropout": 0.0}
     table = place.table(decoder, name="eight", **settings, **changes)
     table["decoder"].update(WIDE_ENOUGH.get(decoder, {}))
     plan = read_plan(table, "test")
     task = build_task(plan, place.eight.vocabulary, graph_of(plan))
     assert isinstance(task, SequenceToSequence)
-    task.begin(place.eight)
+    task.begin_training(place.eight)
     batch = task.batch_of(pairs_of(place.eight))
     optimizer = torch.optim.Adam(task.parameters(), lr=0.02)
     task.train()
@@ -201,7 +201,7 @@ def test_a_run_says_what_its_best_weights_were_chosen_by(place: PairPlace, tmp_p
     metrics = loaded.task.evaluate(place.pairs, "valid")
     assert metrics["perplexity"] == pytest.approx(report.best_valid, rel=1e-5)
     assert metrics["tokens"] == sum(len(target) + 1 for _, target in pairs_of(place.pairs, "valid"))
-    assert metrics["perplexity"] < loaded.task.ignorant(place.pairs, "valid")["perplexity"]
+    assert metrics["perplexity"] < loaded.task.unigram_baseline(place.pairs, "valid")["perplexity"]
 
 
 def test_the_parts_of_the_loss_multiply(place: PairPlace) -> None:

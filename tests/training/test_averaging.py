@@ -1,4 +1,4 @@
-"""Averaged weights: when the averaging begins, what is judged and kept, and that training itself is not touched by it."""
+"""Averaged weights: when the averaging begins, what is evaluated and kept, and that training itself is not touched by it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sememekit.commands.train import train
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
-from sememekit.tasks.base import Headline, worse_than_before
+from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer
 from sememekit.training.averaging import Average
@@ -73,9 +73,9 @@ def trained(place: Place, out: Path, decoder: str = "softmax", **changes: object
     ],
 )
 def test_the_trigger_is_the_published_one(history: list[float], new: float, spared: int, worse: bool) -> None:
-    assert worse_than_before(Headline("perplexity", lower_is_better=True), new, history, spared) == worse
+    assert non_monotone_trigger(PrimaryMetric("perplexity", lower_is_better=True), new, history, spared) == worse
     mirrored = [-value for value in history]
-    assert worse_than_before(Headline("accuracy", lower_is_better=False), -new, mirrored, spared) == worse
+    assert non_monotone_trigger(PrimaryMetric("accuracy", lower_is_better=False), -new, mirrored, spared) == worse
 
 
 def test_an_average_is_the_mean_of_all_steps_and_leaves_the_weights_alone() -> None:
@@ -91,7 +91,7 @@ def test_an_average_is_the_mean_of_all_steps_and_leaves_the_weights_alone() -> N
                 parameter.add_(torch.randn_like(parameter))
         average.update()
         seen.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
-    with average.applied():
+    with average.averaged_weights():
         for name, tensor in model.state_dict().items():
             torch.testing.assert_close(tensor, torch.stack([one[name] for one in seen]).mean(dim=0), rtol=0, atol=1e-12)
         assert model["out"].weight is model["words"].weight
@@ -102,7 +102,7 @@ def test_an_average_is_the_mean_of_all_steps_and_leaves_the_weights_alone() -> N
     with pytest.raises(RuntimeError, match="inside 'applied'"):
         average.state()
     average.restart()
-    with average.applied():
+    with average.averaged_weights():
         assert all(torch.equal(tensor, seen[-1][name]) for name, tensor in model.state_dict().items())
 
 
@@ -113,7 +113,7 @@ def test_weights_come_back_when_validation_fails(place: Place, tmp_path: Path, m
     with torch.no_grad():
         linear.weight.add_(1.0)
     before = linear.weight.detach().clone()
-    with pytest.raises(KeyboardInterrupt), average.applied():
+    with pytest.raises(KeyboardInterrupt), average.averaged_weights():
         raise KeyboardInterrupt
     assert torch.equal(linear.weight, before)
 
@@ -209,9 +209,9 @@ def test_what_a_batch_draws_depends_on_seed_and_epoch(place: Place, tmp_path: Pa
     asked: list[int] = []
     original = LanguageModel.batches
 
-    def batches(self: LanguageModel, data: Any, order: int, first: int) -> Any:
-        asked.append(order)
-        return original(self, data, order, first)
+    def batches(self: LanguageModel, data: Any, epoch_seed: int, first: int) -> Any:
+        asked.append(epoch_seed)
+        return original(self, data, epoch_seed, first)
 
     monkeypatch.setattr(LanguageModel, "batches", batches)
     for seed in (1, 2):

@@ -1,4 +1,4 @@
-"""The run folder: whole or not at all, read only when it is whole, and never executed."""
+"""The run folder: atomically, read only when it is whole, and never executed."""
 
 from __future__ import annotations
 

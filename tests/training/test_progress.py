@@ -10,7 +10,7 @@ import pytest
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.training import RunFolder, ScheduleSettings
-from sememekit.training.progress import Ending, Progress, ending_text
+from sememekit.training.progress import Ending, TrainingState, ending_text
 from tests.small_run import Place
 
 SCHEDULE = ScheduleSettings(epochs=6, stop_after=3, minimum_rate=0.1, stop_non_monotone=5)
@@ -28,16 +28,16 @@ ENDINGS = {
 def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() -> None:
     assert set(ENDINGS) == set(Ending)
     for ending, sentence in ENDINGS.items():
-        progress = Progress(epoch=6, best_epoch=2, since_best=3, finished=ending)
+        progress = TrainingState(epoch=6, best_epoch=2, since_best=3, finished=ending)
         assert ending_text(progress, SCHEDULE) == sentence
         stored = json.loads(json.dumps(progress.stored()))
         assert stored["finished"] == ending.value
-        assert Progress.from_stored(stored) == progress
-        assert Progress.from_stored({**stored, "finished": sentence}) == progress
-    assert Progress().stored()["finished"] == ending_text(Progress(), SCHEDULE) == ""
-    assert Progress.from_stored(Progress().stored()) == Progress()
+        assert TrainingState.from_stored(stored) == progress
+        assert TrainingState.from_stored({**stored, "finished": sentence}) == progress
+    assert TrainingState().stored()["finished"] == ending_text(TrainingState(), SCHEDULE) == ""
+    assert TrainingState.from_stored(TrainingState().stored()) == TrainingState()
     with pytest.raises(ValueError, match="tired"):
-        Progress.from_stored({"finished": "tired"})
+        TrainingState.from_stored({"finished": "tired"})
 
 
 def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:

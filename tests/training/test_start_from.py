@@ -86,7 +86,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_with_those_weights_agai
     table = tuning(first, "schedule.epochs=1")
     train(table, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("sememekit.training.trainer.Trainer.keep_start", lambda self: 1 / 0)
+        patch.setattr("sememekit.training.trainer.Trainer.keep_initial_weights", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train(table, tmp_path / "killed")
     train({}, tmp_path / "killed", resume=True)

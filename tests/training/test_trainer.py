@@ -17,7 +17,7 @@ from sememekit.runs.build import build_task, data_of, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
 from sememekit.runs.train_report import TrainReport
-from sememekit.tasks.base import Headline
+from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place
@@ -67,9 +67,9 @@ def test_training_beats_word_frequencies(place: Place, tmp_path: Path, decoder: 
     report, reports = trained(place, tmp_path / "run", decoder, schedule__epochs=6, **ADAM)
     plan = read_plan(place.table(decoder), "test")
     data = data_of(plan)
-    ignorant = build_task(plan, data.vocabulary, graph_of(plan)).ignorant(data, "valid")["perplexity"]
+    baseline = build_task(plan, data.vocabulary, graph_of(plan)).unigram_baseline(data, "valid")["perplexity"]
     assert report.best_valid is not None
-    assert report.best_valid < 0.8 * ignorant
+    assert report.best_valid < 0.8 * baseline
     done = epochs(reports)
     assert [one.epoch for one in done] == [1, 2, 3, 4, 5, 6]
     assert done[-1].train_nats < done[0].train_nats
@@ -261,7 +261,11 @@ def test_a_gradient_that_is_nan_is_named_before_it_is_applied(
 
 def test_a_run_that_learns_nothing_ends_with_advice(place: Place, tmp_path: Path) -> None:
     slow = {"optimizer__learning_rate": 1e-6, "schedule__epochs": 9, "run__stall_epochs": 2}
-    with pytest.raises(TrainingError, match=r"stuck: after 2 epochs.*knows frequencies only.*learning_rate=.*stall_epochs=4"):
+    with pytest.raises(
+        TrainingError,
+        match=r"stuck: after 2 epochs.*knows word frequencies "
+        r"only.*learning_rate=.*stall_epochs=4",
+    ):
         trained(place, tmp_path / "run", **slow)
     folder = RunFolder.open(tmp_path / "run")
     assert [record["epoch"] for record in folder.metrics() if record["kind"] == "EpochReport"] == [1, 2]
@@ -283,10 +287,10 @@ def test_a_run_that_once_learnt_is_never_called_stuck(place: Place, tmp_path: Pa
 def test_nine_tenths_of_guessing_is_learning_whichever_way_is_better(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lower_is_better: bool, value: float, stuck: bool
 ) -> None:
-    ignorant = 100.0 if lower_is_better else 0.5
-    monkeypatch.setattr(LanguageModel, "headline", Headline("figure", lower_is_better=lower_is_better))
+    baseline = 100.0 if lower_is_better else 0.5
+    monkeypatch.setattr(LanguageModel, "metric", PrimaryMetric("figure", lower_is_better=lower_is_better))
     monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"figure": value})
-    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"figure": ignorant})
+    monkeypatch.setattr(LanguageModel, "unigram_baseline", lambda self, data, split: {"figure": baseline})
     monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)
     settings = {"schedule__epochs": 2, "run__stall_epochs": 1, "run__stall_ratio": 0.9}
     if stuck:
@@ -381,9 +385,9 @@ def test_a_model_whose_weights_are_not_finite_is_refused(place: Place, tmp_path:
 
 
 def test_a_run_that_over_fits_ends_in_peace(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation near frequencies, worse than before, while the training text is learnt: the best weights stand."""
+    """Validation near frequencies, worse than before, while the training text is learned: the best weights stand."""
     script_validation(monkeypatch, [50.0, 51.0, 52.0, 53.0, 54.0])
-    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"perplexity": 50.5})
+    monkeypatch.setattr(LanguageModel, "unigram_baseline", lambda self, data, split: {"perplexity": 50.5})
     changes = {"schedule__epochs": 9, "run__stall_epochs": 3}
     report, _ = trained(place, tmp_path / "run", **changes)
     assert (report.epochs, report.best_epoch) == (3, 1)
@@ -396,7 +400,7 @@ def test_the_advice_of_a_stuck_run_starts_from_its_first_rate(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script_validation(monkeypatch, [1.0, 1.1, 1.2, 1.3])
-    monkeypatch.setattr(LanguageModel, "ignorant", lambda self, data, split: {"perplexity": 1.01})
+    monkeypatch.setattr(LanguageModel, "unigram_baseline", lambda self, data, split: {"perplexity": 1.01})
     changes = {"schedule__epochs": 9, "run__stall_epochs": 4, "optimizer__learning_rate": 0.003}
     with pytest.raises(TrainingError, match="stuck") as error:
         trained(place, tmp_path / "run", **changes)

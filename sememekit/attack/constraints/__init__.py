@@ -1,4 +1,4 @@
-"""What an attack must leave alone."""
+"""Constraints: what an attack must not change."""
 
 CONSTRAINTS: dict[str, str] = {
     "positions": "sememekit.attack.constraints.positions:Positions",
@@ -14,6 +14,6 @@ CONSTRAINTS: dict[str, str] = {
 """Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""
 
 STANDARD: tuple[str, ...] = ("stop_words", "protected", "opposites")
-"""What an attack leaves alone unless ``attack.protect`` is ``nothing``: exchanging these changes what a text says."""
+"""What an attack leaves alone unless ``attack.protect`` is ``nothing``: replacing these changes what a text says."""
 
 __all__ = ["CONSTRAINTS", "STANDARD"]

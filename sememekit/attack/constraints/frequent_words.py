@@ -1,4 +1,4 @@
-"""The commonest words stay."""
+"""Frequent words: the most frequent words are not replaced."""
 
 from __future__ import annotations
 

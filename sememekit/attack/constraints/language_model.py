@@ -1,4 +1,4 @@
-"""Substitutes must be likely where they stand."""
+"""Language model: only the substitutes that are most probable in place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sememekit.errors import ConfigError
 
 @final
 class LanguageModelConstraint(Constraint):
-    """For each word, the ``keep`` substitutes that make the sentence likeliest under a language model are kept.
+    """For each word, the ``keep`` substitutes that make the sentence most probable under a language model are kept.
 
     Alzantot et al. 2018 rank by a language model of a billion words; their code shows it one word before the place and carries
     a state that is never reset, so that its scores depend on the history of calls. Here one of our own models reads the whole

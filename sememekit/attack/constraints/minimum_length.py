@@ -1,4 +1,4 @@
-"""Short texts are left alone."""
+"""Minimum length: short texts are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A word is not exchanged for its opposite."""
+"""Opposites: a word is not replaced by its opposite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listed paraphrases alone."""
+"""Paraphrases: only listed pairs replace each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of an example may change."""
+"""Positions: which fields of an example may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks, numbers and negations stay."""
+"""Protected words: punctuation, numbers and negations are not replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a text may change."""
+"""Share: how much of a text may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Function words stay."""
+"""Stop words: function words are not replaced."""
 
 from __future__ import annotations
 

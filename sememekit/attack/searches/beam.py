@@ -1,4 +1,4 @@
-"""Several changes after one another, with a few alternatives kept open."""
+"""Beam search: several changes, with a few alternatives kept at each number of changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every text that the constraints allow: the exact worst case."""
+"""Exhaustive search: every text that the constraints allow, the exact worst case."""
 
 from __future__ import annotations
 

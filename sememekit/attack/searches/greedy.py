@@ -1,4 +1,4 @@
-"""One change after the other, each the best there is."""
+"""Greedy search: one change after the other, each the best available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts drawn at random: what any search has to beat."""
+"""Random search: texts drawn at random, the baseline of all searches."""
 
 from __future__ import annotations
 

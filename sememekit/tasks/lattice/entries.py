@@ -40,7 +40,7 @@ class Entries:
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """(rows,) how often each row is met: copies share the count of their chunk, the sentinel has that of the commonest.
+        """(rows,) how often each row is met: copies share the count of their chunk, the sentinel has that of the most frequent.
 
         Args:
             words: (V,) how often each word is met in the training text; n-grams were counted there.

@@ -19,7 +19,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
-from sememekit.tasks.base import BatchLoss, Carry, Headline, Kind, SentencePredictor
+from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice.composition import Composition
 from sememekit.tasks.lattice.entries import Entries, entries_of
@@ -61,7 +61,7 @@ class Lattice(SentencePredictor):
     kind: ClassVar[Kind] = "lattices"
     kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
     summary, trained_by = "a lattice model", "lattice"
-    headline: ClassVar[Headline] = Headline("perplexity", lower_is_better=True)
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     Settings = LatticeSettings
 
@@ -263,8 +263,8 @@ class Lattice(SentencePredictor):
         lengths = np.diff(self.sentences(data, "train")[1])
         return self.settings.without_effect() + length_remarks(lengths, self.settings.max_length)
 
-    def begin(self, data: PreparedData) -> None:
-        """See ``Task.begin``: the decoder is told how often each entry is met in the training text.
+    def begin_training(self, data: PreparedData) -> None:
+        """See ``Task.begin_training``: the decoder is told how often each entry is met in the training text.
 
         Raises:
             ConfigError: an output layer that saves time in training by estimates, which this task cannot ask for.
@@ -276,15 +276,15 @@ class Lattice(SentencePredictor):
                 "softmax at its full price; take --decoder softmax, which is the same model"
             )
         words = np.bincount(data.tokens("train"), minlength=len(self.vocabulary))
-        self.decoder.begin(self.entries.counts(words))
+        self.decoder.begin_training(self.entries.counts(words))
 
-    def num_batches(self, data: PreparedData, order: int) -> int:
-        return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, order))
+    def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
+        return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, epoch_seed))
 
-    def batches(self, data: PreparedData, order: int, first: int) -> Iterator[LatticeBatch]:
-        """See ``Task.batches``: sentences of similar length together, in an order that ``order`` decides."""
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[LatticeBatch]:
+        """See ``Task.batches``: sentences of similar length together, in an order that ``epoch_seed`` decides."""
         tokens, bounds = self.sentences(data, "train")
-        for chosen in training_batches(data, np.diff(bounds), self.settings, order)[first:]:
+        for chosen in training_batches(data, np.diff(bounds), self.settings, epoch_seed)[first:]:
             yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
 
     def start(self, data: PreparedData) -> Carry:
@@ -324,6 +324,6 @@ class Lattice(SentencePredictor):
         tally = Tally(nats, len(data.tokens(split)))
         return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
 
-    def ignorant(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.ignorant``: the unigram model of the training split."""
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
+        """See ``Task.unigram_baseline``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sememekit.analysis.written_texts import write_texts_file
 from sememekit.config import Record
-from sememekit.data.examples import Wording
+from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
@@ -19,7 +19,7 @@ from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
 from sememekit.search import BeamSettings
 from sememekit.tasks.headline import rouge_settings
-from sememekit.tasks.writing import TextWriter, wording, wordings_of
+from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
 
 SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_length": 30, "max_length": 30}}
 """Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
@@ -49,7 +49,7 @@ class Scores(Record):
 
 
 class WrittenReport(Record):
-    """What a model that writes texts is worth on a split.
+    """Metrics of a model that writes texts on a split.
 
     Attributes:
         perplexity: per word of the targets, ends included; ``nats`` and ``tokens`` are what it was made of.
@@ -74,7 +74,7 @@ class WrittenReport(Record):
     scores: tuple[Scores, ...]
 
 
-def judge_writing(
+def evaluate_writing(
     loaded: Run,
     task: TextWriter,
     data: PreparedData,
@@ -100,7 +100,7 @@ def judge_writing(
         DataError: data of another kind or without references, or a file that cannot be written.
     """
     search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
-    wordings = list(wordings_of(data, split))
+    originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)
     sources = [examples.text(index, 0) for index in range(len(examples))]
@@ -108,12 +108,12 @@ def judge_writing(
         check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: progress("texts", done, total))
     written = [
-        [" ".join(wording(task.vocabulary, item, own.source, search)) for item in best]
-        for best, own in zip(found, wordings, strict=True)
+        [" ".join(hypothesis_words(task.vocabulary, item, own.source, search)) for item in best]
+        for best, own in zip(found, originals, strict=True)
     ]
     best_words = [word for best in found if best for word in best[0].words]
     if texts is not None:
-        write_texts_file(texts, [" ".join(own.source) for own in wordings], written, [own.references for own in wordings])
+        write_texts_file(texts, [" ".join(own.source) for own in originals], written, [own.references for own in originals])
     return WrittenReport(
         perplexity=whole.perplexity,
         nats=whole.nats,
@@ -124,7 +124,7 @@ def judge_writing(
         search=describe_search(search),
         words=len(best_words) / len(found),
         unknown=sum(word == task.vocabulary.unknown_id for word in best_words) / max(len(best_words), 1),
-        scores=tuple(_scores(task, data, split, written, wordings, search)),
+        scores=tuple(_scores(task, data, split, written, originals, search)),
     )
 
 
@@ -133,15 +133,15 @@ def _scores(
     data: PreparedData,
     split: str,
     written: Sequence[Sequence[str]],
-    wordings: Sequence[Wording],
+    originals: Sequence[Original],
     search: BeamSettings,
 ) -> Iterator[Scores]:
     """The scores that the task asks for, each signed with the data and the search."""
-    references = [own.references for own in wordings]
+    references = [own.references for own in originals]
     place = (
-        f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(wordings)}"
+        f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(originals)}"
     )
-    if task.judged_by == "bleu":
+    if task.scored_with == "bleu":
         settings = BleuSettings(top=min(BleuSettings().top, search.num_best))
         bleu = dialogue_bleu([best or [""] for best in written], references, settings)
         named = [

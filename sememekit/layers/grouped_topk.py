@@ -1,4 +1,4 @@
-"""The likeliest items where every item is in a group and probabilities are those of the group times those inside it."""
+"""The most probable items where every item is in a group and probabilities are those of the group times those inside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ for each group would take longer. At V = 69,000, unsure rows, group by group and
 
 
 @torch.no_grad()
-def grouped_top(
+def grouped_topk(
     rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
     """The ``count`` items with the largest log p(group) + log softmax over the group of rows items^T + bias, exactly.
