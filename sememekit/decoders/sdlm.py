@@ -29,7 +29,7 @@ class SDLM(NormalisedScores):
 
     >>> layer = SDLM(SDLM.Settings(tied=False, num_bases=2), Resources(width=16, vocabulary=words, graph=graph))
     >>> nats_TB = layer.nll(hidden_TBH, target_TB)
-    >>> senses = layer.evidence(hidden_TBH[0, 0], target_TB[0]).word_senses
+    >>> senses = layer.sense_attribution(hidden_TBH[0, 0], target_TB[0]).word_senses
 
     With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
 

@@ -16,7 +16,7 @@ class Average:
 
     >>> average = Average(list(module.parameters()))
     >>> average.update()  # after each step of the optimiser
-    >>> with average.applied():
+    >>> with average.averaged_weights():
     ...     result = module(torch.ones(1, 2))  # by the mean weights
 
     Every step since the beginning counts, the first included. torch's ASGD leaves the first one out and, worse, takes each
