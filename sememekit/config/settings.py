@@ -85,8 +85,13 @@ _LONGEST_SHOWN: Final = 200
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """A hint such as ``did you mean 'dropout'?`` or, where nothing is near, an empty string."""
-    close = get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    """A hint such as ``did you mean 'dropout'?`` or, where nothing is near, an empty string.
+
+    A key of which the name is one of the words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike.
+    """
+    keys = list(allowed)
+    holding = [key for key in keys if name in key.split("_")]
+    close = holding if len(holding) == 1 else get_close_matches(name, keys, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
