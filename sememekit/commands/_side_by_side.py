@@ -12,8 +12,8 @@ from sememekit.commands.train import train
 from sememekit.errors import SememekitError, TrainingError
 from sememekit.progress import Progress
 from sememekit.runs.train_report import TrainReport
+from sememekit.signals import held_signals, release_signals, stop_signals
 from sememekit.training import Report, StepReport
-from sememekit.training.signals import held_signals, release_signals, stop_signals
 
 _PATIENCE: Final = 30.0
 """Seconds that a model being trained has for its checkpoint after it was asked to stop."""

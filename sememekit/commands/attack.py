@@ -244,7 +244,7 @@ def attack(
     from sememekit.runs.attack_notes import check_cut
     from sememekit.runs.attacking import OpenAttack, prepare_attack, refuse_only_errors
     from sememekit.runs.victims import SentenceNats, is_function, open_victim
-    from sememekit.training.signals import stop_signals
+    from sememekit.signals import stop_signals
 
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")

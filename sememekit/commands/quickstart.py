@@ -24,8 +24,8 @@ from sememekit.progress import Progress
 
 if TYPE_CHECKING:
     from sememekit.reports.quickstart import QuickstartReport
+    from sememekit.signals import StopRequest
     from sememekit.training import Report
-    from sememekit.training.signals import StopRequest
 
 EXAMPLES = ("sememekit quickstart", "sememekit quickstart --out tour")
 
@@ -76,7 +76,7 @@ def command(
 
     Called again it shows what is finished, and goes on with what is not. --set changes both models alike.
     """
-    from sememekit.training.signals import Stopped, stop_signals
+    from sememekit.signals import Stopped, stop_signals
 
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:
@@ -147,7 +147,7 @@ def quickstart(
         TrainingError: a model could not be trained.
     """
     from sememekit.reports.quickstart import QuickstartReport
-    from sememekit.training.signals import Stopped, stop_signals
+    from sememekit.signals import Stopped, stop_signals
 
     settings = QuickstartSettings(seed=seed, share=share, overrides=tuple(overrides), month=str(month or ""))
     began = time.perf_counter()
@@ -175,7 +175,7 @@ def _quickstart(
     from sememekit.commands._side_by_side import train_all
     from sememekit.reports.quickstart import QuickstartReport, report_page
     from sememekit.runs.plan import read_plan
-    from sememekit.training.signals import Stopped
+    from sememekit.signals import Stopped
 
     share = settings.share
     if not 0.0 < share <= 1.0:

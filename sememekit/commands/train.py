@@ -160,9 +160,9 @@ def train(
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
     from sememekit.runs.training import open_training
+    from sememekit.signals import stop_signals
     from sememekit.training import EpochReport, StopReport
     from sememekit.training.progress import ending_text
-    from sememekit.training.signals import stop_signals
     from sememekit.training.tensorboard import TensorBoardLog
 
     out = Path(out)

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from sememekit.training import signals
-from sememekit.training.signals import Stopped, held_signals, release_signals, stop_signals
+from sememekit import signals
+from sememekit.signals import Stopped, held_signals, release_signals, stop_signals
 
 
 def test_handlers_are_put_back_and_a_second_signal_acts_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
