@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import exp, isfinite
+from math import exp
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,10 +143,14 @@ def _figure(name: str, value: float) -> str:
     return f"{100 * value:.2f} %" if name.startswith("rouge") else _number(value)
 
 
+_DIVERGED = 1e100
+"""Perplexities from here on are no points of a chart: the margins of a logarithmic axis would overflow."""
+
+
 def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:
-    """A line over steps, or nothing where no record has a positive finite value."""
+    """A line over steps, or nothing where no record has a value that an axis can show."""
     found = [(float(record["step"]), value(record)) for record in records]
-    points = tuple((step, float(y)) for step, y in found if y is not None and isfinite(y) and y > 0)
+    points = tuple((step, float(y)) for step, y in found if y is not None and 0 < y < _DIVERGED)
     return Line(name, points) if points else None
 
 

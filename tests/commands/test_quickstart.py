@@ -245,7 +245,7 @@ def test_signals_to_the_process_and_its_group_at_any_moment(tmp_path: Path, numb
         os.killpg(process.pid, number)
         process.send_signal(number)
         time.sleep(0.2)
-    error = process.communicate(timeout=120)[1]
+    error = process.communicate(timeout=240)[1]
     assert process.returncode == 75, error
     assert error.startswith("stopped by a signal")
     assert error.count("\n") == 1, error
@@ -261,7 +261,7 @@ def test_a_signal_stops_both_models_and_the_same_command_goes_on(tmp_path: Path)
         while process.poll() is None and not all(path.is_file() and path.stat().st_size > 1000 for path in metrics):
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert "go on with: sememekit quickstart" in process.communicate(timeout=120)[1]
+        assert "go on with: sememekit quickstart" in process.communicate(timeout=240)[1]
     assert process.returncode == 75
     assert not (out / "quickstart.json").exists()
     steps = [max(json.loads(line)["step"] for line in path.read_text().splitlines()) for path in metrics]

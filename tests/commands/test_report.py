@@ -107,6 +107,14 @@ def test_one_epoch_alone_is_called_the_best_and_rouge_is_in_per_cent() -> None:
     assert "0.0088" not in page
 
 
+@pytest.mark.parametrize("perplexity", [1e305, float("inf")])
+def test_a_run_that_diverged_has_a_page_whose_chart_leaves_the_last_epoch_out(perplexity: float) -> None:
+    last = {**epoch_record(3, False), "train_nats": 700.0, "valid": {"perplexity": perplexity, "rouge1": 0.0}}
+    page = run_page("run", {"encoder": {"name": "lstm"}}, [epoch_record(1, True), epoch_record(2, True), last])
+    assert f"{perplexity:.4g}" in page, "the table has it"
+    assert "validation perplexity from 99.0 to 98.0" in page
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
