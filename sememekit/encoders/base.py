@@ -129,11 +129,18 @@ class Encoder(nn.Module, ABC):
 
     def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
         """``state_part`` of K states (K, B, ...) together, with weights (K, B), where the encoder has ``child_sum``."""
-        raise NotImplementedError
+        raise self._lacks("child_sum_part")
 
     def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
         """``combine`` for what ``child_sum_part`` gave."""
-        raise NotImplementedError
+        raise self._lacks("child_sum_combine")
+
+    def _lacks(self, member: str) -> ConfigError:
+        name = type(self).__name__
+        return ConfigError(
+            f"encoder {name} cannot step out of several states at once: {name}.{member} is not written; write it as "
+            "LatticeLSTM does, or choose another way of merging (--set task.state=marginal)"
+        )
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""

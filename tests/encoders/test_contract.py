@@ -12,6 +12,7 @@ from torch import Tensor
 from sememekit.config import load_variant, read_settings
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder, EncoderResources, State
+from sememekit.encoders.lstm import LSTM
 from sememekit.errors import ConfigError
 from tests.small import small_graph, small_vocabulary
 
@@ -257,3 +258,16 @@ def test_reading_both_ways_is_for_whole_sentences(case: Case) -> None:
     assert (after[:4, :, half:] != encoded.hidden[:4, :, half:]).any()
     with pytest.raises(ConfigError, match="whole sentences"):
         encoder.step(x[0], tokens[0], encoder.start(BATCH))
+
+
+def test_an_encoder_without_the_step_out_of_several_states_says_what_to_write() -> None:
+    class Promises(LSTM):
+        child_sum = True
+
+    settings = Promises.Settings(hidden_size=4)
+    encoder = Promises(settings, EncoderResources(3, small_vocabulary()))
+    state = encoder.start(2)
+    with pytest.raises(ConfigError, match=r"Promises\.child_sum_part is not written.*task\.state=marginal"):
+        encoder.child_sum_part(state, torch.ones(1, 2))
+    with pytest.raises(ConfigError, match=r"Promises\.child_sum_combine is not written"):
+        encoder.child_sum_combine(torch.ones(2, 4), state)
