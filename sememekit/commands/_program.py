@@ -41,6 +41,7 @@ PANELS: Final = {
     "cluster-update": "Train",
     "evaluate-ppl": "Measure",
     "eval": "Measure",
+    "evaluate-explanations": "Measure",
     "score": "Measure",
     "baseline": "Measure",
     "compare": "Measure",
@@ -56,7 +57,7 @@ PANELS: Final = {
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"explain", "analyze", "clusters"}
+    | {"explain", "analyze", "clusters", "evaluate-explanations"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
