@@ -112,7 +112,7 @@ class Gold:
             size_V=np.bincount(words, minlength=graph.num_words),
             count_K=count_K.astype(np.int64),
             nats_K=np.maximum(nats_K, 0.0),
-            nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words),
+            nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words).astype(np.float64),
         )
 
     def hits(self, words: Integers, tops: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -265,8 +265,8 @@ class _Columns:
 
     def add(self, name: tuple[object, ...], top_P: Reals, bottom_P: Reals) -> None:
         self._place[name] = len(self._tops)
-        self._tops.append(np.bincount(self._unit, top_P))
-        self._bottoms.append(np.bincount(self._unit, bottom_P))
+        self._tops.append(np.bincount(self._unit, top_P).astype(np.float64))
+        self._bottoms.append(np.bincount(self._unit, bottom_P).astype(np.float64))
 
     def resample(self, seed: int) -> None:
         pair = (np.stack(self._tops, axis=1), np.stack(self._bottoms, axis=1))
