@@ -32,12 +32,14 @@ def print_words(explanation: Explanation) -> None:
     console.print(_senses(explanation))
     if explanation.expected:
         console.print(_expected(explanation))
-        console.print(f"probability: that the next word has the sememe; mean: {explanation.mean}", style="dim", soft_wrap=True)
+        said = "probability: that the next word has the sememe; mean:"
+        grey = f"grey: fewer than {explanation.min_count} running words have the sememe"
+        console.print(f"{said} {explanation.mean}; {grey}", style="dim", soft_wrap=True)
     for title, items in (
         ("largest gates (Figure 4 of Gu et al. 2018)", explanation.sememes),
         ("largest change of a gate from an empty context", explanation.raised),
     ):
-        table = _table(title, ("sememe", "gate", "", "empty", "words in training"), right={1, 3, 4})
+        table = _table(title, ("sememe", "gate", "", "empty", "running words"), right={1, 3, 4})
         for item in items:
             cells = (escape(item.name), f"{item.gate:.2f}", _bar(item.gate), f"{item.at_rest:.2f}", _count(item))
             table.add_row(*cells, style=_style(item, explanation.min_count))
@@ -47,7 +49,7 @@ def print_words(explanation: Explanation) -> None:
 def _expected(explanation: Explanation) -> Table:
     from rich.markup import escape
 
-    columns = ("sememe", "probability", "", "mean", "rise", "lift", "words in training")
+    columns = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
     table = _table("sememes that this context makes more probable, by their rise", columns, right={1, 3, 4, 5, 6})
     for item in explanation.expected:
         assert item.mass is not None

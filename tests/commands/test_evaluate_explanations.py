@@ -29,6 +29,8 @@ from sememekit.errors import ConfigError
 from sememekit.measure.intervals import interval, ratio_interval, resampled_ratios
 from sememekit.reports.explanation_scores import scores_page
 from sememekit.runs.run import Run
+from sememekit.sememes import SememeGraph
+from sememekit.sememes.word_entry import SenseEntry, WordEntry
 from sememekit.tasks.writing import predictor
 from tests.pages import check_page
 from tests.small import small_graph
@@ -61,6 +63,14 @@ def test_pairs_of_words_and_sememes_are_those_of_the_entries() -> None:
     counts = np.arange(3, 3 + small_graph().num_words)
     expected = [sum(counts[word] for word, own in enumerate(held_by()) if k in own) for k in range(small_graph().num_sememes)]
     assert sememe_counts(small_graph(), counts).tolist() == expected
+
+
+def test_a_sememe_of_two_senses_counts_once() -> None:
+    senses = (SenseEntry(("x", "y"), "one"), SenseEntry(("x", "z"), "two"))
+    graph = SememeGraph([WordEntry("甲", "own", senses), WordEntry("乙", "own", senses[1:])], "none")
+    words, sememes = word_sememes(graph)
+    assert (words.tolist(), sememes.tolist()) == ([0, 0, 0, 1, 1], [0, 1, 2, 0, 2])
+    assert sememe_counts(graph, np.array([7, 2])).tolist() == [9, 7, 9]
 
 
 @torch.no_grad()
