@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.analysis.contexts import CONTEXT_WORDS, PredictedText
+from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.explanation_scores import (
     FREQUENCY,
     BandScores,
@@ -22,6 +22,7 @@ from sememekit.analysis.explanation_scores import (
     score_rankings,
 )
 from sememekit.analysis.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
@@ -31,8 +32,6 @@ from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
-MARKS: Final = ("。", "！", "？", ".", "!", "?")
-"""Words that end a sentence in text without ends of sentences."""
 _CONTEXTS_AT_ONCE: Final = 64
 
 
@@ -55,7 +54,7 @@ class ExplanationScores(Record):
         left_out: not scored.
         sampled: of how many sentences the positions are, where not all were read; None where all were.
         sentences: that the bootstrap draws, those with a scored position.
-        divided: how the text was divided into them.
+        unit: what a sentence is in this text.
         num_sememes: K, what the rankings rank.
         rankings: of all positions, each ranking with each k.
         words: by running words of the gold word in training.
@@ -72,7 +71,7 @@ class ExplanationScores(Record):
     left_out: LeftOut
     sampled: str | None
     sentences: int
-    divided: str
+    unit: str
     num_sememes: int
     rankings: tuple[RankingScore, ...]
     words: tuple[BandScores, ...]
@@ -138,7 +137,7 @@ def evaluate_explanations(
                 f"evaluate-explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
                 "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
             )
-        units, divided = sentences_of(task, text)
+        units, unit = units_of(task, text, split)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         chosen = np.ones(len(text.words), dtype=np.bool_)
         if contexts is not None and contexts < len(chosen):
@@ -180,7 +179,7 @@ def evaluate_explanations(
         ),
         sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
         sentences=len(np.unique(units[places])),
-        divided=divided,
+        unit=unit,
         num_sememes=graph.num_sememes,
         rankings=found.whole,
         words=found.words,
@@ -198,22 +197,12 @@ def first_sememes(
     return {name: scores_NK.topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
 
 
-def sentences_of(task: Predictor, text: PredictedText) -> tuple[NDArray[np.int64], str]:
-    """The number of the sentence of each prediction (P,), and how the text was divided, in words.
-
-    By its ends of sentences; else by the marks of ``MARKS``; else into pieces of 40 words. Pairs are their targets.
-    """
-    vocabulary = text.data.vocabulary
+def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
+    """The number of the sentence of each prediction (P,), and what a sentence is: ``text_nats.sentences_of``, or a pair."""
     if declares(task, TextWriter):
-        ends, divided = text.words == task.end, "targets of pairs"
-    elif text.data.signature.end_of_sentence and vocabulary.end_id is not None:
-        ends, divided = text.words == vocabulary.end_id, "ends of sentences"
-    else:
-        marks = [vocabulary.id(mark) for mark in MARKS if mark in vocabulary]
-        ends, divided = np.isin(text.words, marks), "words " + " ".join(mark for mark in MARKS if mark in vocabulary)
-    if not ends.any():
-        return np.arange(len(text.words)) // CONTEXT_WORDS, f"pieces of {CONTEXT_WORDS} words"
-    return np.cumsum(ends) - ends, divided
+        ends = text.words == task.end
+        return np.cumsum(ends) - ends, "pairs"
+    return sentences_of(text.data, split)
 
 
 def drawn_sentences(units: NDArray[np.int64], contexts: int, seed: int) -> NDArray[np.bool_]:

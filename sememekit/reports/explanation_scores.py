@@ -88,7 +88,7 @@ def remarks(report: ExplanationScores) -> list[str]:
     """What was counted, a sentence each."""
     left = report.left_out
     return [
-        f"{report.positions:,} positions of {report.split} in {report.sentences:,} sentences (divided at: {report.divided})"
+        f"{report.positions:,} positions of {report.split} in {report.sentences:,} {report.unit}"
         + (f"; sentences drawn: {report.sampled}" if report.sampled else "")
         + f"; {report.num_sememes:,} sememes ranked.",
         f"Left out: {left.by_rule:,} special tokens and marks with sememes by rule, {left.not_annotated:,} words without "

@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.evaluate_explanations import drawn_sentences, evaluate_explanations, sentences_of
+from sememekit.analysis.evaluate_explanations import drawn_sentences, evaluate_explanations, units_of
 from sememekit.analysis.explanation_scores import Gold, expected_of_random, gold_by_band, score_rankings
 from sememekit.analysis.sememe_mass import (
     SememeMasses,
@@ -241,8 +241,8 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
     run = Run.open(place.folder / "sdlm", device="cpu")
     task = predictor(run.task, "test")
     text = PredictedText(task, run.data(), "test")
-    units, divided = sentences_of(task, text)
-    assert divided == "words 。"
+    units, unit = units_of(task, text, "test")
+    assert unit == "sentences, which end with 。"
     words = run.vocabulary.decode(text.words)
     assert units[0] == 0
     assert [later - before for before, later in pairwise(units)] == [word == "。" for word in words[:-1]]
@@ -255,14 +255,14 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
     assert report.sampled == f"{len(np.unique(units[chosen]))} of {int(units.max()) + 1}, seed 2"
     ends = Place(tmp_path, end_of_sentence=True)
     train(ends.table("sdlm", schedule__epochs=1), tmp_path / "run")
-    assert evaluate_explanations(tmp_path / "run", tops=(1,), device="cpu").divided == "ends of sentences"
+    assert evaluate_explanations(tmp_path / "run", tops=(1,), device="cpu").unit == "sentences, each with its <eos>"
 
 
 def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:
     pairs = PairPlace(tmp_path)
     train(pairs.table("mos_sdlm", schedule__epochs=1), tmp_path / "run")
     report = evaluate_explanations(tmp_path / "run", tops=(2,), mean="valid", device="cpu")
-    assert (report.divided, report.sentences, report.mean) == ("targets of pairs", 15, "over the 45 predictions of valid")
+    assert (report.unit, report.sentences, report.mean) == ("pairs", 15, "over the 45 predictions of valid")
 
 
 def test_what_a_person_sees(place: Place, tmp_path: Path) -> None:
