@@ -246,12 +246,12 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
     words = run.vocabulary.decode(text.words)
     assert units[0] == 0
     assert [later - before for before, later in pairwise(units)] == [word == "。" for word in words[:-1]]
-    chosen = drawn_sentences(units, 20, seed=2)
-    assert 16 < chosen.sum() <= 20
+    chosen = drawn_sentences(units, 18, seed=2)
+    assert 14 < chosen.sum() <= 18
     assert all(chosen[units == unit].all() or not chosen[units == unit].any() for unit in range(int(units.max()) + 1))
-    assert (drawn_sentences(units, 20, seed=3) != chosen).any()
-    report = evaluate_explanations(place.folder / "sdlm", contexts=20, seed=2, device="cpu")
-    assert report.positions < 20
+    assert (drawn_sentences(units, 18, seed=3) != chosen).any()
+    report = evaluate_explanations(place.folder / "sdlm", contexts=18, seed=2, device="cpu")
+    assert report.positions < 18
     assert report.sampled == f"{len(np.unique(units[chosen]))} of {int(units.max()) + 1}, seed 2"
     ends = Place(tmp_path, end_of_sentence=True)
     train(ends.table("sdlm", schedule__epochs=1), tmp_path / "run")
@@ -261,6 +261,10 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
 def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:
     pairs = PairPlace(tmp_path)
     train(pairs.table("mos_sdlm", schedule__epochs=1), tmp_path / "run")
+    task = predictor(Run.open(tmp_path / "run", device="cpu").task, "test")
+    units, _ = units_of(task, PredictedText(task, pairs.pairs, "test"), "test")
+    examples = pairs.pairs.examples("test")
+    assert np.bincount(units).tolist() == [len(examples.text(number, 1)) + 1 for number in range(15)]
     report = evaluate_explanations(tmp_path / "run", tops=(2,), mean="valid", device="cpu")
     assert (report.unit, report.sentences, report.mean) == ("pairs", 15, "over the 45 predictions of valid")
 
