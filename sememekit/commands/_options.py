@@ -74,6 +74,10 @@ SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[
     Path | None, typer.Option("--data", help="Prepared data in place of those of the training.", show_default=False)
 ]
+Overlay = Annotated[
+    Path | None,
+    typer.Option("--overlay", help="Changed annotation, of 'lookup --change'; nothing is trained.", show_default=False),
+]
 Texts = Annotated[
     Path | None,
     typer.Option("--texts", help="File for the texts that are scored, for the command compare.", show_default=False),

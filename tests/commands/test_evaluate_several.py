@@ -128,6 +128,10 @@ def test_several_ratios_are_drawn_as_one_is() -> None:
     for one, pair in zip(ratio_difference_intervals(pairs, seed=5), pairs, strict=True):
         alone = ratio_difference_interval(*pair, seed=5)
         assert (one.value, one.low, one.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
+    draws = np.random.default_rng(5).multinomial(50, np.full(50, 0.02), size=2000)
+    for one, ((top, bottom), (other_top, other_bottom)) in zip(ratio_difference_intervals(pairs, seed=5), pairs, strict=True):
+        found = [(times @ top) / (times @ bottom) - (times @ other_top) / (times @ other_bottom) for times in draws]
+        assert (one.low, one.high) == pytest.approx(tuple(np.quantile(found, [0.025, 0.975])), rel=1e-9)
 
 
 def test_runs_that_cannot_stand_in_one_table_are_refused(
