@@ -127,7 +127,7 @@ Sources = Annotated[
         "--source",
         metavar="FORMAT:PATH",
         help="Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-        "dictionary (wordnet, cedict or a file) and random (another source) with a path. "
+        "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
         show_default=False,
     ),
