@@ -135,17 +135,18 @@ def test_several_ratios_are_drawn_as_one_is() -> None:
 
 
 def test_runs_that_cannot_stand_in_one_table_are_refused(
-    softmax: Path, sdlm: Path, ending: Path, place: Place, tmp_path: Path
+    softmax: Path, sdlm: Path, ending: Path, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
     with pytest.raises(ConfigError, match="two runs or more"):
         compare_ppl([softmax], device="cpu")
-    with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
-        compare_ppl([softmax, ending], device="cpu")
-    train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
-    with pytest.raises(
-        ConfigError, match=r"columns is 3 and 4; dtype is float32 and bfloat16; add --batch-size 3 --dtype float32"
-    ):
-        compare_ppl([softmax, tmp_path / "other"], device="cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr("sememekit.analysis.evaluate_several.measure_ppl", None)  # refused before anything is scored
+        with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
+            compare_ppl([softmax, ending], device="cpu")
+        agree = "add --batch-size 3 --dtype float32"
+        with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):
+            compare_ppl([softmax, tmp_path / "other"], device="cpu")
     assert compare_ppl([softmax, tmp_path / "other"], batch_size=3, dtype="float32", device="cpu").rows[0].tokens > 0
     builder = LexiconBuilder(Path("tiny"))
     builder.add(Sense("吃", ("吃",)))
