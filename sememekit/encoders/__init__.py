@@ -7,6 +7,7 @@ ENCODERS = {
     "gru": "sememekit.encoders.gru:GRU",
     "lattice_lstm": "sememekit.encoders.lattice_lstm:LatticeLSTM",
     "lstm": "sememekit.encoders.lstm:LSTM",
+    "mogrifier": "sememekit.encoders.mogrifier:Mogrifier",
 }
 """name -> "module:Class"; ``--encoder package.module:Class`` takes an encoder of your own."""
 
