@@ -73,13 +73,12 @@ def race(options: argparse.Namespace, side: str, rate: float, seed: int, data: P
     model.begin_training(data)
     step, valid = stepper(model, rate), data.tokens("valid")[: options.valid]
     curve: list[tuple[int, float, float]] = []
-    updates, spent = 0, 0.0
-    for batch, carry_over in forever(model, data):
-        carry = model.start(data) if carry_over is None else carry
+    carry, spent = model.start(data), 0.0
+    for updates, (batch, first) in enumerate(forever(model, data), start=1):
+        carry = model.start(data) if first else carry
         begin = time.process_time()
         carry = step(batch, carry)
         spent += time.process_time() - begin
-        updates += 1
         if updates % options.every == 0 or spent >= options.seconds:
             perplexity = perplexity_metrics(model.score(valid))["perplexity"]
             curve.append((updates, round(spent, 3), round(perplexity, 3)))
@@ -89,11 +88,11 @@ def race(options: argparse.Namespace, side: str, rate: float, seed: int, data: P
     return {"encoder": side, "rate": rate, "seed": seed, **sizes, "curve": curve}
 
 
-def forever(model: LanguageModel, data: PreparedData) -> Iterator[tuple[torch.Tensor, bool | None]]:
-    """Batches of one epoch after the other, each with None where an epoch begins."""
+def forever(model: LanguageModel, data: PreparedData) -> Iterator[tuple[torch.Tensor, bool]]:
+    """Batches of one epoch after the other, and whether an epoch begins with each."""
     while True:
         for number, batch in enumerate(model.batches(data, 0, 0)):
-            yield batch, True if number else None
+            yield batch, number == 0
 
 
 def steps(options: argparse.Namespace, sides: list[str]) -> dict[str, Any]:
@@ -128,7 +127,7 @@ def main() -> None:
     torch.set_num_threads(1)
     sides = options.encoders.split(",")
     if options.data is None:
-        print(json.dumps({"benchmark": "encoders", **{**vars(options), "data": None}, **steps(options, sides)}))
+        print(json.dumps({"benchmark": "encoders", **vars(options), **steps(options, sides)}))
         return
     data = PreparedData.open(options.data)
     seeds, rates = map(int, options.seeds.split(",")), map(float, options.rates.split(","))

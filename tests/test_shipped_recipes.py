@@ -56,7 +56,7 @@ FAMILIES = {
     "attack": 6,
     "lattice": 24,
     "mixture": 11,
-    "ours": 63,
+    "ours": 64,
     "quickstart": 2,
     "sdlm": 17,
     "self_organized": 4,
