@@ -105,11 +105,7 @@ class Attack:
         if isinstance(answer, str):
             return result("error", answer)
         predicted = int(answer.argmax())
-        known |= {
-            "prediction": labels[predicted],
-            "probabilities": tuple(answer.tolist()),
-            "correct": predicted == label,
-        }
+        known |= {"prediction": labels[predicted], "probabilities": tuple(answer.tolist()), "correct": predicted == label}
         if predicted != label:
             return result("skipped", "classified wrongly without an attack")
         try:

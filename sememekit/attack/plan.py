@@ -19,10 +19,7 @@ from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, near
 from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
 
-GOALS: dict[str, str] = {
-    "untargeted": "sememekit.attack.goals:Untargeted",
-    "targeted": "sememekit.attack.goals:Targeted",
-}
+GOALS: dict[str, str] = {"untargeted": "sememekit.attack.goals:Untargeted", "targeted": "sememekit.attack.goals:Targeted"}
 """Name of ``--goal`` -> "module:Class"."""
 
 

@@ -23,12 +23,12 @@ WhichName = Literal["best", "last"]
 
 
 def variant(flag: str, help_text: str, *tables: str) -> Any:
-    """An option that takes the name of a variant, which the shell completes; ``tables`` as of ``names_of``."""
+    """An option that takes the name of a variant; ``tables`` as of ``names_of``."""
     return typer.Option(flag, help=help_text, autocompletion=names_of(*tables))
 
 
 def names_of(*tables: str) -> Callable[[str], list[str]]:
-    """A function that completes the names of tables of variants, each given as ``room:TABLE``; no variant is imported."""
+    """Completion of the names in tables of variants, each given as ``room:TABLE``; no variant is imported."""
 
     def complete(incomplete: str) -> list[str]:
         found: set[str] = set()
@@ -90,8 +90,7 @@ Errors = Annotated[ErrorPolicy, _ERRORS]
 ErrorsIfGiven = Annotated[ErrorPolicy | None, _ERRORS]
 SEGMENTER_HELP = "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece or package.module:Class."
 Segmenter = Annotated[
-    str | None,
-    typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=names_of("text.segmenters:SEGMENTERS")),
+    str | None, typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=names_of("text.segmenters:SEGMENTERS"))
 ]
 SegmenterLexicons = Annotated[
     list[str] | None,
@@ -129,8 +128,7 @@ Sources = Annotated[
     ),
 ]
 Side = Annotated[
-    Literal["chinese", "english"],
-    typer.Option("--side", help="Language of the words that are read from hownet, openhownet."),
+    Literal["chinese", "english"], typer.Option("--side", help="Language of the words that are read from hownet, openhownet.")
 ]
 
 Recipe = Annotated[
@@ -148,12 +146,7 @@ Overrides = Annotated[
 ]
 SearchOverrides = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="task.search.KEY=VALUE",
-        help="Beam search of headlines and dialogue.",
-        show_default=False,
-    ),
+    typer.Option("--set", metavar="task.search.KEY=VALUE", help="Beam search of headlines and dialogue.", show_default=False),
 ]
 
 
@@ -163,12 +156,7 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def read_options(kind: type[S], options: Mapping[str, Any]) -> S:
-    """Settings out of the options of the same names; what was not typed keeps its default there.
-
-    Args:
-        kind: the class of the settings.
-        options: the ``locals()`` of a command.
-    """
+    """Settings out of the ``locals()`` of a command, by name; what was not typed keeps its default."""
     typed = {name: options[name] for name in kind.model_fields if options.get(name) is not None}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()})
 

@@ -123,17 +123,8 @@ def _death(run: Path, code: int | None, command: str) -> TrainingError:
 
 def _stopped_before_it_began(run: Path) -> TrainReport:
     """For a process that a signal met while it was still loading."""
-    return TrainReport(
-        run=str(run),
-        epochs=0,
-        metric="perplexity",
-        best_valid=None,
-        best_epoch=0,
-        tokens_per_second=0.0,
-        parameters=0,
-        finished="",
-        stopped=True,
-    )
+    figures = {"best_valid": None, "epochs": 0, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
+    return TrainReport.model_validate({"run": str(run), "metric": "perplexity", "finished": "", "stopped": True, **figures})
 
 
 def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:

@@ -55,8 +55,7 @@ VARIANTS = ("goal", "search", "candidates")
 
 def command(
     victim: Annotated[
-        str | None,
-        typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities."),
+        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities.")
     ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")
@@ -71,8 +70,7 @@ def command(
         str | None, variant("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
     ] = None,
     sources: Annotated[
-        list[str] | None,
-        typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated."),
+        list[str] | None, typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated.")
     ] = None,
     lemmas: Annotated[
         Path | None, typer.Option("--lemmas", help="Lemma TAB form lines, for inflected sememe candidates.")
@@ -218,7 +216,7 @@ def attack(
     device: str = "auto",
     progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
 ) -> AttackReport:
-    """Attack a classifier.
+    """Attack a classifier: success rate, queries and changes, with intervals.
 
     Args:
         victim: a run folder or ``module:function``; see ``open_victim``.
@@ -226,16 +224,12 @@ def attack(
         out: folder of the results, new or empty; with ``resume`` one to go on with.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
         labels: names of the victim's labels, where it does not tell.
-        language_model: a run of ours that ranks substitutes, where the constraint asks, and judges what the changes cost.
+        language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
         resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
-        trust_code: import and call what folders name although the call does not name it: a run its own classes, and with
-            ``resume`` what ``out`` names.
-        which, device: of the runs.
-        progress: called with (stage, done, total).
+        trust_code: import code that folders name although the call does not name it.
 
     Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used. Also when the victim failed on every example that it
-            was asked about: that is no result.
+        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
     from sememekit.attack import choose_examples, read_attack_plan, read_examples
     from sememekit.attack.folder import AttackFolder, code_names
@@ -307,12 +301,7 @@ def attack(
 
 
 def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data, the first minus the second.
-
-    Raises:
-        ConfigError: ``html`` is there already and is no page of sememekit.
-        CheckpointError, DataError: as ``compare_attacks``.
-    """
+    """Paired differences between two finished attacks on the same data; errors as ``compare_attacks``."""
     from sememekit.files import PAGE, check_output, write_output
     from sememekit.reports.attack import comparison_page
     from sememekit.runs.attacking import compare_attacks

@@ -54,14 +54,13 @@ def baseline(
 
     Args:
         data: prepared pairs.
-        split: of the data.
         lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
             the default of the data set.
         texts: a file to write the beginnings to, as ``eval --texts`` does with what a model wrote.
         rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
 
     Raises:
-        ConfigError: for another lead or preset, or none where the data set has no custom.
+        ConfigError: for another lead or preset, or none where the data set has no default.
         DataError: the data are absent, are no pairs, or lack the split.
     """
     from sememekit.analysis.lead_baseline import LEADS, BaselineReport, lead_of, presets_for, text_scores
@@ -73,7 +72,7 @@ def baseline(
     dataset = prepared.signature.dataset
     chosen = lead or LEADS.get(dataset)
     if chosen is None:
-        raise ConfigError(f"--lead is missing: {dataset} has no custom; give N-words, N-bytes or N-characters")
+        raise ConfigError(f"--lead is missing: {dataset} has no default; give N-words, N-bytes or N-characters")
     names = presets_for(dataset, rouge_by)
     originals = prepared.examples(split).originals
     if originals is None:

@@ -34,19 +34,15 @@ def command(
     if json:
         print_json(result)
     else:
-        rows = [
-            (cluster.number, f"{cluster.frequency:.2%}", cluster.size, " ".join(cluster.asked_for), " ".join(cluster.words))
-            for cluster in result.clusters
-        ]
+        columns = ["cluster", "of the text", "words", *(["asked for"] if words else []), "commonest"]
+        rows = []
+        for found in result.clusters:
+            asked = [" ".join(found.asked_for)] if words else []
+            rows.append((found.number, f"{found.frequency:.2%}", found.size, *asked, " ".join(found.words)))
         title = (
             f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
             + (f", {result.empty_clusters} empty" if result.empty_clusters else "")
         )
-        if words:
-            print_table(title, ("cluster", "of the text", "words", "asked for", "commonest"), rows, numeric=5)
-        else:
-            print_table(
-                title, ("cluster", "of the text", "words", "commonest"), [(*row[:3], row[4]) for row in rows], numeric=4
-            )
+        print_table(title, columns, rows, numeric=len(columns))
     if result.saved:
         remark(f"clusters: {result.saved}", quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose, refuse
+from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import (
     Decode,
     Device,
@@ -28,6 +28,7 @@ from sememekit.commands._render import per_cent, print_fields, print_json, print
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
     from sememekit.analysis.segmentation import SegmentationReport
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
 
@@ -64,22 +65,23 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation."""
-    way, typed = choose("eval", run, WAYS, locals())
+    loaded = open_run(run)
+    way, typed = choose("eval", loaded, WAYS, locals())
     with progress_bars(quiet or json) as show:
         report, print_report = way.call(
-            run, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
+            loaded, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
         )
     print_json(report) if json else print_report(report)
 
 
-def _metrics(run: Path, **options: Any) -> tuple[Any, Callable[[Any], None]]:
+def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]]:
     from sememekit.analysis.evaluate import evaluate
 
     return evaluate(run, **options), _print_metrics
 
 
 def _lattice(
-    run: Path,
+    run: LoadedRun,
     *,
     segmentation: Path | None = None,
     words: Path | None = None,

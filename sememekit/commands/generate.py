@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose
+from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._lines import lines_of
 from sememekit.commands._options import (
     Apart,
@@ -23,6 +23,9 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import print_json, say
 from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
     'sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1',
@@ -58,12 +61,13 @@ def command(
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    way, typed = choose("generate", run, WAYS, locals())
-    way.call(run, prompt, json=json, which=which, device=device, **typed)
+    loaded = open_run(run)
+    way, typed = choose("generate", loaded, WAYS, locals())
+    way.call(loaded, prompt, json=json, which=which, device=device, **typed)
 
 
 def _texts(
-    run: Path,
+    run: LoadedRun,
     prompt: str | None,
     *,
     json: bool,
@@ -84,7 +88,7 @@ def _texts(
         print_json(written) if json else say(written.best.text)
 
 
-def _words(run: Path, prompt: str | None, *, json: bool, **options: Any) -> None:
+def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
     from sememekit.runs.generation import generate
 
     report = generate(run, prompt or "", **options)
@@ -99,10 +103,5 @@ WAYS = (
         _texts,
         instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
     ),
-    Way(
-        "words",
-        "a model that predicts words",
-        frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}),
-        _words,
-    ),
+    Way("words", "a model that predicts words", frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}), _words),
 )

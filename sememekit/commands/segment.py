@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from sememekit.text.reading import FaultCounter
     from sememekit.text.segmenters import Segmenter as SegmenterClass
 
-EXAMPLES = (
-    "echo 去年美国贸易逆差 | sememekit segment",
-    "sememekit segment news.txt --model runs/lattice --decode posterior",
-)
+EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segment news.txt --model runs/lattice --decode posterior")
 
 
 def command(
@@ -100,8 +97,6 @@ def segment_stream(
     line again. Each line of the input that is not left out gives one line of output.
 
     Args:
-        file: open for reading bytes, such as ``sys.stdin.buffer``.
-        segmenter: see :func:`segmenter_for`.
         errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
         name: of the stream, for messages.
         faults: a counter to fill, in place of ``errors``.

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import (
-    DeviceIfGiven,
-    Dtype,
-    Json,
-    Overrides,
-    Quiet,
-    Recipe,
-    SeedIfGiven,
-    variant,
-)
+from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, variant
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
 from sememekit.decoders import DECODERS
@@ -83,8 +74,7 @@ def command(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
     start_from: Annotated[
-        Path | None,
-        typer.Option("--from", help="Start from the best weights and the plan of this run.", show_default=False),
+        Path | None, typer.Option("--from", help="Start from the best weights and the plan of this run.", show_default=False)
     ] = None,
     overrides: Overrides = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out where it stopped.")] = False,
@@ -148,14 +138,14 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
-            model, and what the task has to say about the data (``Task.remarks``).
+        on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
+            and what the task has to say about the data (``Task.remarks``).
         should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
-        TrainingError: the run is going nowhere.
+        TrainingError: the loss is not finite or does not fall.
     """
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport

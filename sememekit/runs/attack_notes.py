@@ -1,4 +1,4 @@
-"""What a reader of an attack's figures has to know: what was left alone, what was not checked, how much there was to try."""
+"""Notes and warnings beside the figures of an attack: constraints, filters that were off, coverage of the candidates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ UNCUT_SHARE = 0.2
 
 
 def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> list[str]:
-    """Warnings about Chinese text that would be taken for one word.
-
-    Raises:
-        DataError: at least ``UNCUT_SHARE`` of the examples hold such a stretch.
-    """
+    """Warnings about Chinese text that would be taken for one word; DataError from ``UNCUT_SHARE`` of the examples on."""
     if named.cut is not None:
         return []
     found = [run for run in (long_run(example.fields) for example in examples) if run]
@@ -38,13 +34,7 @@ def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> lis
 
 
 def notes(plan: AttackPlan, named: NamedVictim, opposites: int) -> list[str]:
-    """What was left alone and what was not checked.
-
-    Args:
-        plan: of the attack.
-        named: the victim.
-        opposites: pairs of words that must not stand for each other, of all lists together.
-    """
+    """What an attack left alone and did not check; ``opposites`` pairs of words must not stand for each other."""
     names = [part.name for part in plan.constraints]
     found = [f"constraints: {', '.join(names) if names else 'none'} (protect {plan.attack.protect})"]
     if plan.attack.protect == "nothing" and not {"stop_words", "protected"} & set(names):
@@ -62,7 +52,8 @@ def notes(plan: AttackPlan, named: NamedVictim, opposites: int) -> list[str]:
 def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
     """What makes the figures say less than they seem to."""
     found = []
-    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not _has(plan, "paraphrases"):
+    paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
+    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
         found.append(
             "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
             "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
@@ -75,10 +66,6 @@ def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
             "the victim; give candidates in the language of the texts, or loosen the constraints"
         )
     return found
-
-
-def _has(plan: AttackPlan, name: str) -> bool:
-    return any(part.name == name for part in plan.constraints)
 
 
 def _antonym_list(plan: AttackPlan) -> bool:

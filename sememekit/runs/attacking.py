@@ -1,4 +1,4 @@
-"""An attack under way: what it attacks, by what, and what came of it so far."""
+"""Running an attack out of its parts, and the reports of one and of two."""
 
 from __future__ import annotations
 
@@ -71,12 +71,10 @@ class OpenAttack:
     Attributes:
         folder: the results so far.
         engine: victim, goal, search, constraints and substitutes.
-        plan: its settings.
-        named: the victim.
         nats: the language model that ranks substitutes, where there is one.
         data: the file of the examples, as it was typed.
         chosen: the examples to attack.
-        uncut: what is to be said of texts that were not cut.
+        uncut: warnings about texts that were not cut.
     """
 
     folder: AttackFolder

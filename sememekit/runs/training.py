@@ -1,4 +1,4 @@
-"""The life of a training run: begun fresh or from another run, gone on with, and what its folder keeps."""
+"""Beginning and resuming a training run, and the files that its folder keeps."""
 
 from __future__ import annotations
 
@@ -54,9 +54,6 @@ class Training:
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
-        folder: of the run.
-        plan: as it is trained.
-        task: the model.
         trainer: where the run begins or goes on.
         remarks: what was given and changes nothing in this model.
         vectors: how much of the training text has a vector of the file, for a fresh run of a task that begins with such a file.
@@ -106,8 +103,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
-            model, and what the task has to say about the data (``Task.remarks``).
+        on_remark: called with what somebody should read before training begins; see ``commands.train.train``.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -206,12 +202,7 @@ def kept_files(
 
 
 def table_of_run(path: Path) -> dict[str, Any]:
-    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters.
-
-    Raises:
-        CheckpointError: ``path`` is no run.
-        ConfigError: it names code, which is not trusted.
-    """
+    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
     folder = RunFolder.open(path)
     check_plan_code(folder.plan, f"{path}/plan.json")
     table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
@@ -223,11 +214,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
 
 def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
-    """Put the best weights of another run into a model.
-
-    Raises:
-        CheckpointError: there are none, or they are of other words or sizes.
-    """
+    """Put the best weights of another run into a model; CheckpointError where they are of other words or sizes."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -261,33 +248,27 @@ def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: V
 
 
 def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
-    """Make sure that a run goes on with the words and the text that it began with."""
+    """Refuse data of other words or other text than the run began with."""
     if vocabulary.fingerprint != data.vocabulary.fingerprint:
         raise CheckpointError(
             f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
             f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
         )
-    begun = folder.data_signature()
+    begun, here = folder.data_signature(), data.signature
     for split in ("train", "valid"):
-        here = data.signature.examples
-        if begun.examples is not None and (here is None or begun.examples.splits[split] != here.splits[split]):
+        other = ""
+        if begun.splits[split].sha256 != here.splits[split].sha256:
+            other = f"another {split} text"
+        if begun.examples and (here.examples is None or begun.examples.splits[split] != here.examples.splits[split]):
+            other = f"other examples in {split}"
+        if other:
             raise CheckpointError(
-                f"{folder.path} was begun with other examples in {split} than {data.folder} has; "
-                f"give the data it began with (--data DIR)"
-            )
-        if begun.splits[split].sha256 != data.signature.splits[split].sha256:
-            raise CheckpointError(
-                f"{folder.path} was begun with another {split} text than {data.folder} has; "
-                f"give the data it began with (--data DIR)"
+                f"{folder.path} was begun with {other} than {data.folder} has; give the data it began with (--data DIR)"
             )
 
 
 def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
-    """The plan of the run, with the few changes that a resumed run may take from ``table``.
-
-    Raises:
-        ConfigError: when the table asks for another model, data or rule of training.
-    """
+    """The plan of the run, with the few changes that a resumed run may take from ``table``; ConfigError for others."""
     where = f"{folder.path}/plan.json"
     if not all(isinstance(keys, dict) for keys in folder.plan.values()):
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
@@ -314,11 +295,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
-    """Put a trainer where a snapshot was taken.
-
-    Raises:
-        CheckpointError: its state of training is not one of this version.
-    """
+    """Put a trainer where a snapshot was taken; CheckpointError where the state is not one of this version."""
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -14,12 +14,8 @@ from sememekit.tasks.lattice.composition import Composition
 
 @dataclass(frozen=True)
 class BatchVectors:
-    """Vectors of a batch.
-
-    Attributes:
-        words: (W, E) of its distinct words.
-        every: (V, E) of all words, where a sub-model predicts them; otherwise None.
-        windows: (D, C, I) of its distinct windows in each copy, those of one token first.
+    """Vectors of a batch: (W, E) of its distinct words, (V, E) of all words where a sub-model predicts them, and (D, C, I) of
+    its distinct windows in each copy, those of one token first.
     """
 
     words: Tensor
@@ -40,7 +36,6 @@ def batch_vectors(
     """Look the vectors up, with one gradient of the table for all of them.
 
     Args:
-        batch: of sentences.
         rows: (rows, E) vectors of the entries.
         word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
         tokens: vectors of tokens of their own; None for the mean of the copies of each word.
