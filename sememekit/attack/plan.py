@@ -1,4 +1,4 @@
-"""An attack as plain tables: goal, search, candidates, constraints, and how it is run. Recipes and flags end here."""
+"""The plan of an attack: goal, search, candidates, constraints, and how it is run, out of a recipe and flags."""
 
 from __future__ import annotations
 
@@ -96,11 +96,7 @@ def is_attack(table: Mapping[str, Any]) -> bool:
 
 
 def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
-    """Read the table of a recipe, overrides included, into a plan.
-
-    Raises:
-        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
-    """
+    """Read the table of a recipe, overrides included, into a plan; ConfigError for unknown slots, variants, keys and values."""
     for slot in table:
         if slot not in _TABLES:
             raise ConfigError(f"{where}: [{slot}] has no place in an attack{nearest(slot, _TABLES)}; allowed: {_list(_TABLES)}")

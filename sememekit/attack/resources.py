@@ -14,7 +14,7 @@ SentenceNats = Callable[[Sequence[Sequence[str]]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class AttackResources:
-    """Everything that candidates and constraints may need besides their settings.
+    """What candidates and constraints may need besides their settings.
 
     Attributes:
         known_words: the words that substitutes are taken from, or None for no limit: a substitute that the victim does not know

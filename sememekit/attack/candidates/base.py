@@ -1,4 +1,4 @@
-"""The contract of candidates: one table for all words of an attack, made before it starts."""
+"""The base class of candidates: one table for all words of an attack, made before it starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ _SEVERAL: Final = re.compile(r"[\s_]")
 
 
 class Candidates(ABC):
-    """Gives words their substitutes."""
+    """Gives words their substitutes.
+
+    candidates = WordNetCandidates(WordNetCandidates.Settings(most=5), resources)
+    candidates.table(["good", "film"])    # {"good": ("great", ...), "film": ("movie", ...)}
+    """
 
     class Settings(config.Settings):
         """Settings of one kind of candidates."""
@@ -23,21 +27,20 @@ class Candidates(ABC):
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         self.settings = settings
         self.resources = resources
+        self.hashes: dict[str, str] = {}
+        """What ``sources`` gives; ``table`` fills it."""
 
     @abstractmethod
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Substitutes of each word, best first; a word without any may be left out.
+        """Substitutes of each word, best first; a word without any may be left out. DataError where their file cannot be used.
 
         No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``: an expression of
         several words, with blanks or underscores between, is none.
-
-        Raises:
-            DataError: the file that they come from cannot be used.
         """
 
-    @abstractmethod
     def sources(self) -> dict[str, str]:
         """Name -> SHA-256 of every file that the table came from."""
+        return dict(self.hashes)
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
         """The substitutes that the contract allows, ``most`` of them at most; 0 for all."""

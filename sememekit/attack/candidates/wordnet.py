@@ -8,7 +8,6 @@ from typing import final
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.resources import AttackResources
 from sememekit.sememes.wordnet import read_wordnet
 
 
@@ -26,14 +25,7 @@ class WordNetCandidates(Candidates):
 
     settings: WordNetCandidates.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
-        self._sha256 = ""
-
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         wordnet = read_wordnet(self.settings.path)
-        self._sha256 = wordnet.sha256
+        self.hashes = {"wordnet": wordnet.sha256}
         return {word: self.usable(word, wordnet.synonyms(word), self.settings.most) for word in dict.fromkeys(words)}
-
-    def sources(self) -> dict[str, str]:
-        return {"wordnet": self._sha256}

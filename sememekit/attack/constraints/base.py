@@ -1,4 +1,4 @@
-"""The contract of constraints: each takes a space and gives a narrower one."""
+"""The base class of constraints: each takes a space and gives a narrower one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from sememekit.attack.space import Space
 
 
 class Constraint(ABC):
-    """Takes something away from what an attack may do to one example."""
+    """Takes something away from what an attack may do to one example.
+
+    space = Space.open(Document.read(("not a good film",)), {"not": ("ever",), "good": ("fine",)})
+    Protected(Protected.Settings(), resources).narrow(space).substitutes    # ((), (), ("fine",), ())
+    """
 
     class Settings(config.Settings):
         """Settings of one constraint."""
@@ -18,6 +22,7 @@ class Constraint(ABC):
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         self.settings = settings
         self.resources = resources
+        self.hashes: dict[str, str] = {}
 
     @abstractmethod
     def narrow(self, space: Space) -> Space:
@@ -25,4 +30,4 @@ class Constraint(ABC):
 
     def sources(self) -> dict[str, str]:
         """Name -> SHA-256 of every file that decides what is forbidden."""
-        return {}
+        return dict(self.hashes)

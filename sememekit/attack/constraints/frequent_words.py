@@ -28,5 +28,4 @@ class FrequentWords(Constraint):
         self._words = frozenset(resources.frequent_words[: settings.count])
 
     def narrow(self, space: Space) -> Space:
-        pairs = zip(space.document.words, space.substitutes, strict=True)
-        return space.narrowed(substitutes=tuple(() if word.text.lower() in self._words else found for word, found in pairs))
+        return space.filtered(may_change=lambda word: word.lower() not in self._words)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import final
 
 from sememekit.attack.constraints.base import Constraint
-from sememekit.attack.opposite_words import built_in_opposites
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
-from sememekit.attack.word_pairs import read_pairs
+from sememekit.attack.word_pairs import built_in_opposites, read_lists
 from sememekit.sememes.wordnet import read_wordnet
 
 
@@ -35,18 +33,13 @@ class Opposites(Constraint):
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
-        self._sources: dict[str, str] = {}
-        pairs: set[frozenset[str]] = set(built_in_opposites()) if settings.built_in else set()
-        for file in settings.files:
-            path = Path(file).expanduser()
-            found, digest = read_pairs(path, "opposites")
-            pairs |= found
-            self._sources[path.name] = digest
+        self._pairs, self.hashes = read_lists(settings.files, "opposites")
+        if settings.built_in:
+            self._pairs |= built_in_opposites()
         if settings.wordnet:
             wordnet = read_wordnet(settings.wordnet)
-            pairs |= wordnet.antonyms()
-            self._sources["wordnet antonyms"] = wordnet.sha256
-        self._pairs = frozenset(pairs)
+            self._pairs |= wordnet.antonyms()
+            self.hashes["wordnet antonyms"] = wordnet.sha256
 
     @property
     def num_pairs(self) -> int:
@@ -54,11 +47,4 @@ class Opposites(Constraint):
         return len(self._pairs)
 
     def narrow(self, space: Space) -> Space:
-        pairs = zip(space.document.words, space.substitutes, strict=True)
-        return space.narrowed(substitutes=tuple(self._allowed(word.text.lower(), found) for word, found in pairs))
-
-    def _allowed(self, word: str, found: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(other for other in found if frozenset((word, other.lower())) not in self._pairs)
-
-    def sources(self) -> dict[str, str]:
-        return dict(self._sources)
+        return space.filtered(lambda word, other: frozenset((word.lower(), other.lower())) not in self._pairs)

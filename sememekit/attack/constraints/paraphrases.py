@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import final
 
 from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
-from sememekit.attack.word_pairs import read_pairs
+from sememekit.attack.word_pairs import read_lists
 from sememekit.errors import ConfigError
 
 
@@ -28,21 +27,7 @@ class Paraphrases(Constraint):
         super().__init__(settings, resources)
         if not settings.files:
             raise ConfigError("[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE")
-        self._sources: dict[str, str] = {}
-        pairs: set[frozenset[str]] = set()
-        for file in settings.files:
-            path = Path(file).expanduser()
-            found, digest = read_pairs(path, "paraphrases")
-            pairs |= found
-            self._sources[path.name] = digest
-        self._pairs = frozenset(pairs)
+        self._pairs, self.hashes = read_lists(settings.files, "paraphrases")
 
     def narrow(self, space: Space) -> Space:
-        pairs = zip(space.document.words, space.substitutes, strict=True)
-        return space.narrowed(substitutes=tuple(self._allowed(word.text.lower(), found) for word, found in pairs))
-
-    def _allowed(self, word: str, found: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(other for other in found if frozenset((word, other.lower())) in self._pairs)
-
-    def sources(self) -> dict[str, str]:
-        return dict(self._sources)
+        return space.filtered(lambda word, other: frozenset((word.lower(), other.lower())) in self._pairs)
