@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._kinds import Way, choose, open_run
-from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which
+from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -22,28 +22,24 @@ EXAMPLES = ("sememekit analyze runs/softmax runs/mos --out analysis.html", "seme
 
 def command(
     run: Run,
-    other: Annotated[
-        Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.", show_default=False)
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
+    other: Annotated[Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.")] = None,
+    out: Annotated[Path | None, option("--out", "Write a page with the chart of singular values.")] = None,
     figure: Figure = None,
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--contexts",
+            "Contexts (rows of the matrix), sampled by --seed; all unless given. Classifiers: examples; 200.",
             min=2,
-            help="Contexts (rows of the matrix), sampled by --seed; all unless given. Classifiers: examples; 200.",
         ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", min=0.0, help="GiB of memory for the matrix or its blockwise decomposition; 2.")
+        float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; 2.", min=0.0)
     ] = None,
-    cases: Annotated[int | None, typer.Option("--cases", min=1, help="Cases shown where each run does better; 6.")] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Most probable words shown of each; 4, of classifiers 12.")
-    ] = None,
+    cases: Annotated[int | None, option("--cases", "Cases shown where each run does better; 6.", min=1)] = None,
+    top: Annotated[int | None, option("--top", "Most probable words shown of each; 4, of classifiers 12.", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,
     device: Device = "auto",

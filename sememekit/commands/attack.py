@@ -22,7 +22,7 @@ from sememekit.commands._options import (
     TrustCode,
     Which,
     WhichName,
-    variant,
+    option,
 )
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
@@ -57,59 +57,47 @@ def command(
     victim: Annotated[
         str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.", show_default=False)] = None,
+    data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
+    out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
     recipe: Recipe = None,
-    goal: Annotated[str | None, variant("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
+    goal: Annotated[str | None, option("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
     search: Annotated[
-        str | None, variant("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
+        str | None, option("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
     ] = None,
     candidates: Annotated[
-        str | None, variant("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
+        str | None, option("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
     ] = None,
     sources: Annotated[
-        list[str] | None, typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated.")
+        list[str] | None, option("--source", "Lexicon of sememe candidates; may be repeated.", metavar="FORMAT:PATH")
     ] = None,
-    lemmas: Annotated[
-        Path | None, typer.Option("--lemmas", help="Lemma TAB form lines, for inflected sememe candidates.")
-    ] = None,
-    vectors: Annotated[Path | None, typer.Option("--vectors", help="Word vectors of embedding candidates.")] = None,
+    lemmas: Annotated[Path | None, option("--lemmas", "Lemma TAB form lines, for inflected sememe candidates.")] = None,
+    vectors: Annotated[Path | None, option("--vectors", "Word vectors of embedding candidates.")] = None,
     lm: Annotated[
         Path | None,
-        typer.Option("--lm", help="Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
+        option("--lm", "Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
     ] = None,
     opposites: Annotated[
         list[Path] | None,
-        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not replace each other; may be repeated."),
+        option("--opposites", "Pairs of words that must not replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     paraphrases: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--paraphrases", metavar="FILE", help="Only these pairs of words may replace each other; may be repeated."
-        ),
+        option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     segmenter: Annotated[
         str | None,
-        typer.Option(
-            "--segmenter", help="Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."
-        ),
+        option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."),
     ] = None,
-    lexicon: Annotated[
-        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows.")
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
-    ] = None,
+    lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
+    labels: Annotated[str | None, option("--labels", "Names of a function's labels in order, commas between.")] = None,
     overrides: Overrides = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the attack in --out where it stopped.")] = False,
+    resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: TrustCode = False,
     folders: Annotated[
         tuple[Path, Path] | None,
-        typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
+        option("--compare", "Instead: paired differences between two finished attacks.", metavar="DIR DIR"),
     ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="With --compare, also write a page.")] = None,
+    html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: Figure = None,
     which: Which = "best",
     seed: SeedIfGiven = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Split, Texts
+from sememekit.commands._options import Json, Split, Texts, option
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
 
@@ -19,14 +19,13 @@ EXAMPLES = ("sememekit baseline data/headlines --lead 15-characters",)
 
 
 def command(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.")],
     split: Split = "test",
     lead: Annotated[
-        str | None,
-        typer.Option("--lead", metavar="N-UNIT", help="N-words, N-bytes or N-characters; the default depends on the data set."),
+        str | None, option("--lead", "N-words, N-bytes or N-characters; the default depends on the data set.", metavar="N-UNIT")
     ] = None,
     rouge: Annotated[
-        list[str] | None, typer.Option("--rouge", help="gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
+        list[str] | None, option("--rouge", "gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
     ] = None,
     texts: Texts = None,
     json: Json = False,

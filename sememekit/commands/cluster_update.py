@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, WhichName
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, WhichName, option
 from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
@@ -28,16 +28,11 @@ EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 def command(
     run: Run,
     which: Which = "best",
-    epochs: Annotated[
-        int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters fixed.")
-    ] = 0,
+    epochs: Annotated[int, option("--epochs", "Train on for so many epochs with the new clusters fixed.", min=0)] = 0,
     running_passes: Annotated[
-        int, typer.Option("--running-passes", min=0, help="Read the text so often by the running mean; 0 takes the exact mean.")
+        int, option("--running-passes", "Read the text so often by the running mean; 0 takes the exact mean.", min=0)
     ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="A new run folder for the result; without it RUN is changed.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("--out", "A new run folder for the result; without it RUN is changed.")] = None,
     split: Split = "valid",
     data: EvaluationData = None,
     device: Device = "auto",

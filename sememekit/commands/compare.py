@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Seed
+from sememekit.commands._options import Json, Seed, option
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError
 
@@ -18,9 +18,9 @@ EXAMPLES = ("sememekit compare one.jsonl other.jsonl --by gigaword",)
 
 
 def command(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same of another system.", show_default=False)],
-    by: Annotated[str, typer.Option("--by", help="gigaword, duc, lcsts-characters, lcsts-words or bleu.", show_default=False)],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same of another system.")],
+    by: Annotated[str, option("--by", "gigaword, duc, lcsts-characters, lcsts-words or bleu.")],
     seed: Seed = 0,
     json: Json = False,
 ) -> None:

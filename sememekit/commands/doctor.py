@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import typer
 
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Json
+from sememekit.commands._options import Json, option
 from sememekit.commands._render import print_json, result_console, shown
 from sememekit.config import Record
 from sememekit.errors import SememekitError
@@ -51,8 +51,7 @@ class DoctorReport(Record):
 
 
 def command(
-    folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
-    json: Json = False,
+    folder: Annotated[Path | None, option("--folder", "Where runs will be written.")] = None, json: Json = False
 ) -> None:
     """Check this machine; each line that is not ok names the command that fixes it."""
     report = doctor(folder)

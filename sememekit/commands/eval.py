@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import (
     Decode,
@@ -22,6 +20,7 @@ from sememekit.commands._options import (
     Texts,
     Which,
     given,
+    option,
 )
 from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, say
 
@@ -41,21 +40,16 @@ def command(
     texts: Texts = None,
     segmentation: Annotated[
         Path | None,
-        typer.Option(
-            "--segmentation", metavar="GOLD", help="Score the segmentation of a lattice model against this segmented text."
-        ),
+        option("--segmentation", "Score the segmentation of a lattice model against this segmented text.", metavar="GOLD"),
     ] = None,
     words: Annotated[
         Path | None,
-        typer.Option(
-            "--words",
-            metavar="TEXT",
-            help="With --segmentation: segmented text whose words the maximum-matching baseline knows.",
+        option(
+            "--words", "With --segmentation: segmented text whose words the maximum-matching baseline knows.", metavar="TEXT"
         ),
     ] = None,
     lexicon: Annotated[
-        str | None,
-        typer.Option("--lexicon", metavar="FORMAT:PATH", help="With --segmentation: lexicon of the maximum-matching baseline."),
+        str | None, option("--lexicon", "With --segmentation: lexicon of the maximum-matching baseline.", metavar="FORMAT:PATH")
     ] = None,
     decode: Decode = None,
     which: Which = "best",

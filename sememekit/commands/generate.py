@@ -20,6 +20,7 @@ from sememekit.commands._options import (
     SearchOverrides,
     SeedIfGiven,
     Which,
+    option,
 )
 from sememekit.commands._render import print_json, say
 from sememekit.errors import ConfigError
@@ -36,18 +37,13 @@ EXAMPLES = (
 def command(
     run: Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
-    num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add; 30.")] = None,
+    num_tokens: Annotated[int | None, option("--num-tokens", "How many words to add; 30.", min=1)] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0.0, help="Sampling temperature, 1 unless given; 0 is greedy.")
+        float | None, option("--temperature", "Sampling temperature, 1 unless given; 0 is greedy.", min=0.0)
     ] = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", min=0, help="Sample from the k most probable words; 0 for all.")
-    ] = None,
-    unknown: Annotated[bool, typer.Option("--unknown", help="Allow <unk> in the output.")] = False,
-    input_file: Annotated[
-        Path | None,
-        typer.Option("--input", help="For headline, dialogue: a text a line; stdin unless given.", show_default=False),
-    ] = None,
+    top_k: Annotated[int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0)] = None,
+    unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
+    input_file: Annotated[Path | None, option("--input", "For headline, dialogue: a text a line; stdin unless given.")] = None,
     overrides: SearchOverrides = None,
     apart: Apart = False,
     lexicon: DataLexicon = None,

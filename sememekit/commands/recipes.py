@@ -17,10 +17,7 @@ from sememekit.errors import ConfigError
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME",
-        help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.",
-        autocompletion=complete_recipe,
-        show_default=False,
+        metavar="NAME", help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.", autocompletion=complete_recipe
     ),
 ]
 Names = Annotated[

@@ -20,6 +20,7 @@ from sememekit.commands._options import (
     SegmenterLexicons,
     WhichName,
     given,
+    option,
 )
 from sememekit.commands._render import hint, remark_faults
 from sememekit.errors import ConfigError, DataError
@@ -37,13 +38,10 @@ def command(
     lexicon: SegmenterLexicons = None,
     hmm: Hmm = False,
     model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model", metavar="RUN|FILE", help="A trained lattice model, or a SentencePiece model.", show_default=False
-        ),
+        Path | None, option("--model", "A trained lattice model, or a SentencePiece model.", metavar="RUN|FILE")
     ] = None,
     decode: Decode = None,
-    which: Annotated[WhichName | None, typer.Option("--which", help="Checkpoint: the best by validation, or the last.")] = None,
+    which: Annotated[WhichName | None, option("--which", "Checkpoint: the best by validation, or the last.")] = None,
     device: DeviceIfGiven = None,
     errors: Errors = "strict",
     quiet: Quiet = False,
