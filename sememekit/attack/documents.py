@@ -38,9 +38,11 @@ class Word:
 class Document:
     """The fields of an example cut into words; marks of punctuation count as words, as in tokenised corpora.
 
-    document = Document.read(("a good film.",))
-    [word.text for word in document.words]    # ["a", "good", "film", "."]
-    document.replace({1: "bad"})              # ("a bad film.",)
+    >>> document = Document.read(("a good film.",))
+    >>> [word.text for word in document.words]
+    ['a', 'good', 'film', '.']
+    >>> document.replace({1: "bad"})
+    ('a bad film.',)
     """
 
     fields: Fields

@@ -36,9 +36,11 @@ _Asking = Generator[list[Fields], list[Answer], ExampleResult]
 class Attack:
     """A victim, a goal, a search, constraints and substitutes, ready to run on examples.
 
-        goal, search = Untargeted(Untargeted.Settings(), victim.labels), Greedy(Greedy.Settings())
-        attack = Attack(victim, goal, search, [], {"good": ("fine",)}, RunningSettings())
-        [result] = attack.run([Example(0, ("a good film",), "positive")])    # result.outcome, result.adversarial, ...
+    >>> goal, search = Untargeted(Untargeted.Settings(), victim.labels), Greedy(Greedy.Settings())
+    >>> attack = Attack(victim, goal, search, [], {"good": ("fine",)}, RunningSettings())
+    >>> [result] = attack.run([Example(0, ("a good film",), "positive")])
+    >>> result.outcome, result.queries
+    ('failed', 2)
 
     Attributes:
         table: substitutes by word.

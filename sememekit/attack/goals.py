@@ -35,9 +35,9 @@ class Aim:
 class Goal(ABC):
     """Chooses an ``Aim`` for each example.
 
-    goal = Targeted(Targeted.Settings(targets={"entailment": ("contradiction",)}), labels)
-    aim = goal.aim(labels.index("entailment"), np.random.default_rng(1))
-    aim.scores(probabilities_NC), aim.reached(probabilities_NC)
+    >>> aim = Untargeted(Untargeted.Settings(), ("negative", "positive")).aim(1, np.random.default_rng(1))
+    >>> aim.scores(np.array([[0.75, 0.25]])), aim.reached(np.array([[0.75, 0.25]]))
+    (array([0.75]), array([ True]))
     """
 
     class Settings(config.Settings):

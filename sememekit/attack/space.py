@@ -25,9 +25,9 @@ _CLOSE = 1e-6
 class Space:
     """All texts that an attack may try on one example.
 
-        space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
-        space.single_changes(space.origin()[0])          # [[1], [2]]
-        space.text(np.array([2]))                        # ("a great film",)
+    >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
+    >>> [space.text(row) for row in space.single_changes(space.origin()[0])]
+    [('a fine film',), ('a great film',)]
 
     Attributes:
         substitutes: for each word of the document, what may replace it, best first; empty where it may not change.

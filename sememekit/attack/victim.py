@@ -23,14 +23,15 @@ _TOLERANCE: Final = 1e-3
 class Victim:
     """A classifier behind one function.
 
-        victim = Victim(predict, ["negative", "positive"], name="mine")    # predict(["a good film"]) -> array (1, 2)
-        [[answer]] = victim.ask([[("a good film",)]])
-        victim.labels[answer.argmax()]
+    >>> victim = Victim(lambda texts: np.array([[0.25, 0.75]] * len(texts)), ["negative", "positive"], name="mine")
+    >>> [[answer]] = victim.ask([[("a good film",)]])
+    >>> victim.labels[answer.argmax()]
+    'positive'
 
     The function gets a list of texts (strings, or tuples of strings where an example has several fields) and gives an array
     (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of similar length. Where a batch
-    raises or has the wrong shape, its examples are asked one by one, so that one bad example costs no other its answer.
-    Answers are rounded to ``DECIMALS``, so that the rest of the batch decides nothing where it moves the numbers by much less.
+    raises or has the wrong shape, its examples are asked one by one, so that one bad example costs no other its answer. Answers
+    are rounded to ``DECIMALS``, so that the rest of the batch decides nothing where it moves the numbers by much less.
 
     Args:
         predict: texts -> probabilities.

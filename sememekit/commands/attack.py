@@ -223,8 +223,7 @@ def attack(
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.config import merge_tables, trusting_code
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attack_notes import check_cut
-    from sememekit.runs.attacking import OpenAttack, prepare_attack, refuse_only_errors
+    from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
     from sememekit.runs.victims import SentenceNats, is_function, open_victim
     from sememekit.signals import stop_signals
 

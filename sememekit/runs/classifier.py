@@ -22,8 +22,8 @@ Text = str | Sequence[str]
 class Classifier:
     """A trained model that gives texts labels.
 
-        classifier = load_classifier(Path("runs/nli"))
-        classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
+    >>> classifier = load_classifier(Path("runs/nli"))
+    >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
 
     Attributes:
         texts: names of the N texts of an example.

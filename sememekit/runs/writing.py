@@ -56,9 +56,9 @@ class WrittenText(Record):
 class Writer:
     """A trained model that writes a text for a text.
 
-        writer = load_writer(Path("runs/headlines"))
-        search = search_of(writer.task, ["task.search.beam_size=10"])
-        [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
+    >>> writer = load_writer(Path("runs/headlines"))
+    >>> search = search_of(writer.task, ["task.search.beam_size=10"])
+    >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
 
     Attributes:
         segmenter: what cuts texts into words, as the training data were; None for words that are apart already.

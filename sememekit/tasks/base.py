@@ -83,9 +83,9 @@ def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[fl
 class Task(nn.Module, ABC):
     """A model together with its training batches, loss and evaluation: all that the trainer knows.
 
-        task = Run.open("runs/sdlm").task
-        task.evaluate(PreparedData.open("data/pd"), "valid")    # {"perplexity": ..., ...}
-        task.kinds                                              # {"words"}
+    >>> task = Run.open("runs/sdlm").task
+    >>> task.evaluate(PreparedData.open("data/pd"), "valid")["perplexity"]
+    >>> "words" in task.kinds
 
     A subclass nests a frozen ``Settings``. It derives from ``WordPredictor``, ``SentencePredictor``, ``LabelPredictor`` or
     ``writing.TextWriter`` where commands shall do more with it than ``train`` and ``eval``.
@@ -198,9 +198,9 @@ class Task(nn.Module, ABC):
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations.
 
-    hidden_TBH, state = task.contexts(tokens_TB, task.encoder.start(2))
-    log_probs_TBV = task.decoder.log_probs(hidden_TBH)
-    perplexity = tallies(task.score(ids_N))[0].perplexity
+    >>> hidden_TBH, state = task.contexts(tokens_TB, task.encoder.start(2))
+    >>> log_probs_TBV = task.decoder.log_probs(hidden_TBH)
+    >>> perplexity = tallies(task.score(ids_N))[0].perplexity
     """
 
     kind: ClassVar[Kind] = "words"
@@ -242,9 +242,9 @@ class WordPredictor(Task):
 class SentencePredictor(Task):
     """A task whose model gives whole sentences a probability, and their words none of their own.
 
-    nats = sum(part.sum() for _, part in task.sentence_nats(data, "test"))
-    perplexity = math.exp(nats / len(data.tokens("test")))
-    task.marginal    # "exact marginal"
+    >>> nats = sum(part.sum() for _, part in task.sentence_nats(data, "test"))
+    >>> perplexity = math.exp(nats / len(data.tokens("test")))
+    >>> task.marginal    # such as "exact marginal"
     """
 
     kind: ClassVar[Kind] = "sentences"
@@ -271,9 +271,9 @@ class SentencePredictor(Task):
 class LabelPredictor(Task):
     """A task whose model gives the labels of whole texts probabilities. It has no output layer over words.
 
-    ids = [vocabulary.encode(text.split()) for text in ("A man sleeps .", "He is awake .")]
-    probabilities_NC = task.probabilities([ids])    # one example of two texts
-    task.labels[probabilities_NC[0].argmax()]
+    >>> ids = [vocabulary.encode(text.split()) for text in ("A man sleeps .", "He is awake .")]
+    >>> probabilities_NC = task.probabilities([ids])    # one example of two texts
+    >>> task.labels[probabilities_NC[0].argmax()]
     """
 
     kind: ClassVar[Kind] = "labels"

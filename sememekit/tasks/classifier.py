@@ -53,9 +53,9 @@ class TextBatch:
 class TextClassifier(LabelPredictor):
     """Word vectors -> dropout -> encoder -> one vector a text -> features of the example -> tanh layers -> label.
 
-        batch = task.batch_of([(premise_ids, hypothesis_ids)], np.array([0]))
-        logits_BC = task.logits(batch)
-        task.loss(batch, ()).nats    # cross entropy, summed over the batch
+    >>> batch = task.batch_of([(premise_ids, hypothesis_ids)], np.array([0]))
+    >>> logits_BC = task.logits(batch)
+    >>> nats = task.loss(batch, ()).nats    # cross entropy, summed over the batch
 
     One encoder reads every text of an example. The vector of a text is the last hidden state (with two directions: the last of
     the one with the first of the other), or the maximum over its words. The loss is the mean over the examples of a batch. A

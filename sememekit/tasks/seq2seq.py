@@ -62,9 +62,9 @@ class PairBatch:
 class SequenceToSequence(TextWriter):
     """p(y | x) = product over t of p(y_t | g_t), g_t from ``AttentionalRNN`` over the outputs of the encoder for x.
 
-        batch = task.batch_of([(source_ids, target_ids)])
-        loss = task.loss(batch, ())
-        [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
+    >>> batch = task.batch_of([(source_ids, target_ids)])
+    >>> loss = task.loss(batch, ())
+    >>> [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
     Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the targets,

@@ -39,9 +39,9 @@ class TeacherForced:
 class TextWriter(Task):
     """A task whose model gives texts a probability, given another text: perplexity, beam search, explanations.
 
-        [hypotheses] = task.write([vocabulary.encode(source)])
-        hypothesis_words(vocabulary, hypotheses[0], source, task.search)
-        perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity
+    >>> [hypotheses] = task.write([vocabulary.encode(source)])
+    >>> hypothesis_words(vocabulary, hypotheses[0], source, task.search)
+    >>> perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity
 
     Attributes:
         scored_with: the metric of its texts.

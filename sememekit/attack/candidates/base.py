@@ -7,28 +7,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sememekit import config
-from sememekit.attack.resources import AttackResources
+from sememekit.attack.resources import AttackPart
 
 _SEVERAL: Final = re.compile(r"[\s_]")
 """What stands between the words of an expression, in text or in WordNet's way."""
 
 
-class Candidates(ABC):
+class Candidates(AttackPart, ABC):
     """Gives words their substitutes.
 
-    candidates = WordNetCandidates(WordNetCandidates.Settings(most=5), resources)
-    candidates.table(["good", "film"])    # {"good": ("great", ...), "film": ("movie", ...)}
+    >>> candidates = TableCandidates(TableCandidates.Settings(path=substitutes, most=1), resources)
+    >>> candidates.table(["good", "film"])
+    {'good': ('fine',)}
     """
-
-    class Settings(config.Settings):
-        """Settings of one kind of candidates."""
-
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        self.settings = settings
-        self.resources = resources
-        self.hashes: dict[str, str] = {}
-        """What ``sources`` gives; ``table`` fills it."""
 
     @abstractmethod
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -37,10 +28,6 @@ class Candidates(ABC):
         No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``: an expression of
         several words, with blanks or underscores between, is none.
         """
-
-    def sources(self) -> dict[str, str]:
-        """Name -> SHA-256 of every file that the table came from."""
-        return dict(self.hashes)
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
         """The substitutes that the contract allows, ``most`` of them at most; 0 for all."""

@@ -25,9 +25,10 @@ Queries = Generator[Rows, Scores, None]
 class Search(ABC):
     """Looks through a space for a row with a high score.
 
-    search = Greedy(Greedy.Settings()).run(space, start, np.random.default_rng(1))
-    rows = next(search)
-    rows = search.send(scores_N)    # the next rows, until StopIteration
+    >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
+    >>> search = Greedy(Greedy.Settings()).run(space, 0.1, np.random.default_rng(1))
+    >>> next(search).tolist()    # wants scores: search.send(scores_N) gives the next rows, until StopIteration
+    [[1], [2]]
     """
 
     class Settings(config.Settings):

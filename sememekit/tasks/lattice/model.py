@@ -21,7 +21,7 @@ from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
-from sememekit.tasks.lattice.composition import Composition
+from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner_lstm import Inner
 from sememekit.tasks.lattice.paths import Lattices
@@ -31,7 +31,6 @@ from sememekit.tasks.lattice.sentences import length_remarks, limit_places, spli
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
-from sememekit.tasks.lattice.vectors import BatchVectors, batch_vectors
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating
 from sememekit.text.vocabulary import Vocabulary
@@ -41,9 +40,9 @@ from sememekit.text.vocabulary import Vocabulary
 class Lattice(SentencePredictor):
     """p(x) = sum over the paths S through the lattice of x of prod_(edges of S) p(edge | state where it begins).
 
-        batch = task.batch_of([np.append(ids, task.end)])
-        log_p_B = task.lattices([np.append(ids, task.end)]).log_probabilities()
-        scores_BTLC = task.edge_scores(batch)
+    >>> batch = task.batch_of([np.append(ids, task.end)])
+    >>> log_p_B = task.lattices([np.append(ids, task.end)]).log_probabilities()
+    >>> scores_BTLC = task.edge_scores(batch)
 
     Buckman and Neubig 2018. The node j stands for the first j tokens; an edge is a chunk of 1 to L tokens in one of C copies.
     The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark, which is predicted and
