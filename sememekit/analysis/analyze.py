@@ -146,17 +146,7 @@ def analyze(
     into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
     for both runs. Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
-
-    Args:
-        run: a run, or its folder.
-        other: another one, of the same vocabulary, to compare with.
-        split: of the prepared data.
-        data: prepared data in place of that of the first run's training.
-        contexts: how many rows; None for all, or for as many as fit where not even V x V numbers do.
-        memory: GiB that the matrix and its decomposition may take, or their blocks.
-        cases: predictions that are shown for each of two runs.
-        top: most probable words that are shown of each.
-        seed: of the sample.
+    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given.
 
     Raises:
         CheckpointError: no run, or a torn one.

@@ -146,14 +146,8 @@ def analyze_labels(
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
-    Args:
-        run: a run, or its folder.
-        other: another one of the same vocabulary and labels.
-        split: of the prepared data.
-        data: prepared data in place of that of the first run's training.
-        contexts: how many examples are looked into, drawn without replacement, the same for both runs.
-        top: how many words and sememes are shown.
-        seed: of the sample.
+    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as
+    ``sememekit analyze --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.

@@ -52,13 +52,7 @@ class ClustersReport(Record):
 def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
-    """Show word clusters, and save them for other models (``train --clusters FILE``).
-
-    Args:
-        words: show the clusters of these; without any, those with most of the text.
-        top: how many clusters to show where no words are given.
-        members: how many words of each to show, the most frequent first.
-        save: a file to write all clusters to.
+    """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.

@@ -166,7 +166,6 @@ def _place(found: dict[str, Any], gradient: float) -> PlaceInfluence:
 
 
 def _reading(task: TextClassifier, text: Ids) -> Ids:
-    """The ids that the model reads of a text."""
     return np.array([task.word_read(int(text[place])) for place in task.places_read(text)], dtype=np.int64)
 
 

@@ -81,15 +81,5 @@ class Predictions:
 def predict(
     run: Path, file: Path | None = None, *, errors: str = "strict", which: Which = "best", device: str = "auto"
 ) -> Predictions:
-    """Labels of texts.
-
-    Args:
-        run: the run folder.
-        file: a text a line, the texts of a pair with TAB between; or a file as ``preprocess`` reads them for the data of the
-            run, whose labels are not read. None for standard input.
-        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
-
-    Raises:
-        CheckpointError, ConfigError, DataError: as :func:`load_classifier`.
-    """
+    """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``."""
     return Predictions(load_classifier(run, which=which, device=device), file, errors)

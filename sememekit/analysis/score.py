@@ -56,16 +56,9 @@ def score(
 
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers).
-
-    Args:
-        run: the run folder.
-        lines: one sentence each, words apart; empty lines give no rows and are counted. For a model of headlines or dialogue a
-            source, a tab and a target: the rows are the words of the target, given the source, and its end.
-        carry: read the lines as one text: the state goes on from line to line, and only the very first word lacks a context.
-            The nats then add up to those of ``evaluate-ppl --batch-size 1`` on the same text.
-        segment: cut each line with the segmenter that the data of the run were cut with, instead of at white space.
-        lexicon: ``FORMAT:PATH`` or ``open``: the lexicon of that segmenter, where it has one.
+    word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers). Empty lines
+    give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of
+    ``evaluate-ppl --batch-size 1``. Other arguments as ``sememekit score --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.

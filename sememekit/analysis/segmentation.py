@@ -63,19 +63,9 @@ def evaluate_segmentation(
 ) -> SegmentationReport:
     """Precision, recall and F1 of words, beside those of segmentations that need no model.
 
-    The model is given each line without its blanks. Beside it stand: forward maximum matching with the n-grams of the run's own
-    chunk vocabulary, with the words of ``words`` and with those of ``lexicon``; cuts at random, at the rate at which the gold
-    words end; and every character for itself.
-
-    Args:
-        run: a lattice model whose data are cut into characters or pieces, or its folder.
-        gold: a text with one sentence a line and its words between blanks.
-        words: a text whose words, between white space, are a list for maximum matching, such as a training text; the gold
-            words that it lacks are the new words.
-        lexicon: ``FORMAT:PATH`` or ``open``: a lexicon for maximum matching.
-        decoding: ``viterbi`` for the most probable segmentation, ``posterior`` for the most probable answer at each place.
-        seed: of the cuts at random and of the bootstrap.
-        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8.
+    The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
+    the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the
+    rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     Raises:
         CheckpointError: no run, or a torn one.

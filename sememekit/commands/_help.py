@@ -33,6 +33,5 @@ class _OptionTable(Table):
 
 
 def _below_each_other(names: Sequence[object]) -> Text:
-    """Long and short name in one line, the negative ones in the next."""
     pairs = ([name for name in pair if isinstance(name, Text) and name.plain] for pair in (names[:2], names[2:]))
     return Text("\n").join(Text(", ").join(pair) for pair in pairs if pair)

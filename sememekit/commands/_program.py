@@ -146,8 +146,6 @@ def _add_options(command: Any, *, trusting: bool) -> None:
 
 @cache
 def _options_read_here() -> list[Any]:
-    """``--trust-code`` and ``--debug``."""
-
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
         """Only its options are used."""
 
@@ -160,8 +158,6 @@ def _options_read_here() -> list[Any]:
 
 
 class _Sememekit(Program):
-    """All subcommands."""
-
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = _Subcommands()  # type: ignore[assignment]  # nothing is ever added to it

@@ -10,20 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit import __version__
+from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import (
-    Device,
-    Figure,
-    Json,
-    Overrides,
-    Quiet,
-    Recipe,
-    SeedIfGiven,
-    TrustCode,
-    Which,
-    WhichName,
-    option,
-)
+from sememekit.commands._options import WhichName, option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.errors import ConfigError
@@ -59,7 +48,7 @@ def command(
     ] = None,
     data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
-    recipe: Recipe = None,
+    recipe: shared.Recipe = None,
     goal: Annotated[str | None, option("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
     search: Annotated[
         str | None, option("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
@@ -90,20 +79,20 @@ def command(
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[str | None, option("--labels", "Names of a function's labels in order, commas between.")] = None,
-    overrides: Overrides = None,
+    overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
-    trust_code: TrustCode = False,
+    trust_code: shared.TrustCode = False,
     folders: Annotated[
         tuple[Path, Path] | None,
         option("--compare", "Instead: paired differences between two finished attacks.", metavar="DIR DIR"),
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
-    figure: Figure = None,
-    which: Which = "best",
-    seed: SeedIfGiven = None,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    figure: shared.Figure = None,
+    which: shared.Which = "best",
+    seed: shared.SeedIfGiven = None,
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Adversarial attack on a classifier by replacing words: success rate, queries and changes, with intervals.
 
@@ -209,9 +198,7 @@ def attack(
     Args:
         victim: a run folder or ``module:function``; see ``open_victim``.
         data: labelled texts; see ``read_examples``.
-        out: folder of the results, new or empty; with ``resume`` one to go on with.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
-        labels: names of the victim's labels, where it does not tell.
         language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
         resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
         trust_code: import code that folders name although the call does not name it.

@@ -49,14 +49,10 @@ def command(
 def baseline(
     data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = (), texts: Path | None = None
 ) -> BaselineReport:
-    """Score the beginnings of the sources as if they were headlines.
+    """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit baseline --help``.
 
-    Args:
-        data: prepared pairs.
-        lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
-            the default of the data set.
-        texts: a file to write the beginnings to, as ``eval --texts`` does with what a model wrote.
-        rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
+    ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
+    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set.
 
     Raises:
         ConfigError: for another lead or preset, or none where the data set has no default.

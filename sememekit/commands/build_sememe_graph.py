@@ -82,19 +82,7 @@ def build_sememe_graph(
     defining_words: int = 2000,
     yes_download: bool = False,
 ) -> GraphReport:
-    """Build the sememe graph of a prepared-data folder's vocabulary and write it.
-
-    Args:
-        sources: ``FORMAT:PATH`` each; the first that knows a word has it.
-        data: a folder that ``preprocess`` wrote.
-        out: the graph file to write.
-        drop_edges: fraction of annotations to remove at random, 0 to 1.
-        seed: for the removal, and for the labels of ``random``.
-        side: which words of a two-sided lexicon (hownet, openhownet) are read.
-        lemmas: a file of ``lemma TAB form`` lines, or ``wordnet`` or ``wordnet:FOLDER``: a word that no source knows gets the
-            senses of its lemma.
-        defining_words: how many sememes ``dictionary`` chooses.
-        yes_download: let openhownet fetch what it lacks.
+    """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
     Raises:
         ConfigError: no source, or one that names no format.

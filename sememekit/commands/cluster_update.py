@@ -118,22 +118,14 @@ def cluster_update(
     """Assign the words of a run to clusters anew by its training text (E-step), keep the result, and train it on (M-step).
 
     E-step: q(w, c) is the mean of log2 p(c | h) over all occurrences of w in the training text, Eq. (8) of Shen et al. 2017,
-    without dropout and with the weights as they are. Words that do not occur keep their q. Then Algorithm 1 runs once. It
-    optimises p(C(w) | h) alone, Eq. (7), so the perplexity gets worse until the vectors have followed. M-step: ``epochs`` more
-    epochs of the run's own training with the clusters fixed.
+    without dropout and with the weights as they are; with ``running_passes`` each occurrence moves the q that training left by
+    Eq. (9) instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises p(C(w) | h) alone, Eq. (7),
+    so the perplexity gets worse until the vectors have followed. M-step: ``epochs`` more epochs of the run's own training with
+    the clusters fixed.
 
     Without ``out`` a new snapshot is written whole, and then "best" and "last" mean it where they meant the old one. With
     ``out`` the run stays as it is, and the new folder appears by one rename. A killed M-step goes on with ``train --resume``.
-
-    Args:
-        run: the run folder.
-        epochs: of the M-step; 0 assigns only.
-        running_passes: read the training text so often and let each occurrence move the q that training left by Eq. (9);
-            0 takes the exact mean.
-        out: a new run folder for the result; absent or empty.
-        split: the text that is measured before and after.
-        data: prepared data in place of that of the training; it must have the same vocabulary.
-        on_report: called with each report of the M-step.
+    Arguments as ``sememekit cluster-update --help``; ``on_report`` is called with each report of the M-step.
 
     Raises:
         CheckpointError: no run, a torn one, or ``out`` is taken.

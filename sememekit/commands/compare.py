@@ -38,15 +38,10 @@ def command(
 
 
 def compare(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
-    """Differences between two systems, resampled in pairs.
-
-    Args:
-        first, second: files that ``eval --texts`` or ``baseline --texts`` wrote, of the same data.
-        by: a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
-        seed: of the bootstrap.
+    """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     Raises:
-        ConfigError: for another ``by``.
+        ConfigError: ``by`` is neither a name of :data:`sememekit.measure.rouge.PRESETS` nor ``bleu``.
         DataError: a file that cannot be read, or files of other sources or references, with the line.
     """
     from sememekit.analysis.written_texts import ComparisonReport, check_same_sources, difference_table, read_texts_file

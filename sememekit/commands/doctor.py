@@ -86,7 +86,6 @@ def doctor(folder: Path | None = None) -> DoctorReport:
 
 
 def _required_packages() -> list[Check]:
-    """What the installation says that it needs."""
     try:
         needed = requires("sememekit") or ()
     except PackageNotFoundError:
@@ -174,7 +173,6 @@ def _open_lexicon() -> Check:
 
 
 def _hownet() -> Check:
-    """HowNet itself is not ours to ship; OpenHowNet fetches it."""
     found = find_spec("OpenHowNet")
     if found is None:
         fix = 'pip install "sememekit[openhownet]"'

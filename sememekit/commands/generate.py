@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._lines import lines_of
-from sememekit.commands._options import (
-    Apart,
-    DataLexicon,
-    Device,
-    ErrorPolicy,
-    ErrorsIfGiven,
-    Json,
-    Run,
-    SearchOverrides,
-    SeedIfGiven,
-    Which,
-    option,
-)
+from sememekit.commands._options import ErrorPolicy, option
 from sememekit.commands._render import print_json, say
 from sememekit.errors import ConfigError
 
@@ -35,7 +24,7 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to add; 30.", min=1)] = None,
     temperature: Annotated[
@@ -44,14 +33,14 @@ def command(
     top_k: Annotated[int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0)] = None,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
     input_file: Annotated[Path | None, option("--input", "For headline, dialogue: a text a line; stdin unless given.")] = None,
-    overrides: SearchOverrides = None,
-    apart: Apart = False,
-    lexicon: DataLexicon = None,
-    which: Which = "best",
-    errors: ErrorsIfGiven = None,
-    seed: SeedIfGiven = None,
-    device: Device = "auto",
-    json: Json = False,
+    overrides: shared.SearchOverrides = None,
+    apart: shared.Apart = False,
+    lexicon: shared.DataLexicon = None,
+    which: shared.Which = "best",
+    errors: shared.ErrorsIfGiven = None,
+    seed: shared.SeedIfGiven = None,
+    device: shared.Device = "auto",
+    json: shared.Json = False,
 ) -> None:
     """Generate text from a prompt; with a model of headlines or dialogue, write a text for each line of --input.
 

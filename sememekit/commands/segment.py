@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from sememekit.commands import _options as shared
 from sememekit.commands._lines import input_stream
-from sememekit.commands._options import (
-    Decode,
-    DeviceIfGiven,
-    Errors,
-    Hmm,
-    Quiet,
-    Segmenter,
-    SegmenterLexicons,
-    WhichName,
-    given,
-    option,
-)
+from sememekit.commands._options import WhichName, given, option
 from sememekit.commands._render import hint, remark_faults
 from sememekit.errors import ConfigError, DataError
 
@@ -34,17 +24,17 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 def command(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
-    segmenter: Segmenter = None,
-    lexicon: SegmenterLexicons = None,
-    hmm: Hmm = False,
+    segmenter: shared.Segmenter = None,
+    lexicon: shared.SegmenterLexicons = None,
+    hmm: shared.Hmm = False,
     model: Annotated[
         Path | None, option("--model", "A trained lattice model, or a SentencePiece model.", metavar="RUN|FILE")
     ] = None,
-    decode: Decode = None,
+    decode: shared.Decode = None,
     which: Annotated[WhichName | None, option("--which", "Checkpoint: the best by validation, or the last.")] = None,
-    device: DeviceIfGiven = None,
-    errors: Errors = "strict",
-    quiet: Quiet = False,
+    device: shared.DeviceIfGiven = None,
+    errors: shared.Errors = "strict",
+    quiet: shared.Quiet = False,
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.
 

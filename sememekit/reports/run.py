@@ -155,7 +155,6 @@ def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | 
 
 
 def _curves(lines: Sequence[Line | None], title: str, y: str) -> list[Curves]:
-    """A chart of the lines that there are."""
     there = tuple(line for line in lines if line is not None)
     told = "; ".join(f"{line.name} from {line.points[0][1]:,.1f} to {line.points[-1][1]:,.1f}" for line in there)
     return [Curves(f"{title}: {told}", _STEP, y, there)] if there else []
@@ -204,7 +203,6 @@ def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[s
 
 
 def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
-    """What cluster-update did, a row each time."""
     found = [(record["step"], record["values"]) for record in changes if record["kind"] == "ClusterUpdate"]
     return [
         (
@@ -218,7 +216,6 @@ def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
 
 
 def _table(epochs: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows of the table of epochs."""
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [

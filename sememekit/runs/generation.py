@@ -44,20 +44,11 @@ def generate(
     device: str = "auto",
     which: Which = "best",
 ) -> GenerateReport:
-    """Sample words from a trained model, one after the other.
+    """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
-    its first word by the counts of the vocabulary.
-
-    Args:
-        run: a run, or its folder.
-        prompt: words with blanks between, brought into the form of the data (lower case, a word for numbers) where these have
-            one; a word outside the vocabulary is read as ``<unk>``.
-        num_tokens: how many words to add.
-        temperature: the log-probabilities are divided by it; 0 takes the most probable word each time.
-        top_k: sample from so many most probable words; 0 for all.
-        unknown: allow ``<unk>`` in the output.
-        device: of the model; words are drawn on the CPU, so that the same seed gives the same words.
+    its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, a word for
+    numbers). Words are drawn on the CPU, so that the same seed gives the same words.
 
     Raises:
         CheckpointError: no run, or a torn one.

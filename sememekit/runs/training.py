@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,27 +72,12 @@ class Training:
         return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
 
 
-@dataclass(frozen=True)
-class _Sources:
-    """What a model is built from and trained on."""
-
-    plan: Plan
+class _Sources(NamedTuple):
     data: PreparedData
     vocabulary: Vocabulary
     graph: SememeGraph | None
     clusters: NDArray[np.int64] | None
     chunks: ChunkVocabulary | None
-
-    def augmented(self, file: Path) -> PreparedData:
-        """The data, with the further examples of ``file`` where the plan asks for any."""
-        settings = self.plan.data
-        if not settings.augment:
-            return self.data
-        return augmented(self.data, file, settings.augment_share, self.plan.run.seed)
-
-    def build(self) -> Task:
-        labels = labels_of(self.data.signature)
-        return build_task(self.plan, self.vocabulary, self.graph, self.clusters, labels, self.chunks)
 
 
 @contextmanager
@@ -118,7 +103,10 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         device = prepare_torch(plan.run)
         sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
-        data, task = sources.augmented(extra), sources.build()
+        data, labels = sources.data, labels_of(sources.data.signature)
+        if plan.data.augment:
+            data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
+        task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks)
         begun = folder is not None and bool(folder.pointer())
         if plan.run.start_from and not begun:
             _start_from(Path(plan.run.start_from), task, sources.vocabulary)
@@ -161,14 +149,14 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
 def _fresh_sources(plan: Plan) -> _Sources:
     graph, data = graph_of(plan), data_of(plan)
     check_counts(plan, data)
-    return _Sources(plan, data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
+    return _Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
 
 
 def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
     data, vocabulary = data_of(plan), vocabulary_of_run(folder)
     graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
     _check_data(folder, data, vocabulary)
-    return _Sources(plan, data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
+    return _Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
 
 
 def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:

@@ -59,14 +59,10 @@ def open_victim(
     segmenter: str = "",
     lexicon: str = "",
 ) -> NamedVictim:
-    """Open a victim.
+    """Open a victim: a run folder, or ``module:function``, where the module may lie in the working folder.
 
-    Args:
-        name: a run folder, or ``module:function``; the module may lie in the working folder. A function may carry its label
-            names as an attribute ``labels``, and the words that it knows, most frequent first, as ``words``.
-        labels: names of the labels, where the function does not carry them.
-        batch_size: texts in one call at most.
-        segmenter, lexicon: cut the texts of a function; see ``segmenter_for``.
+    A function may carry its label names as an attribute ``labels``, and the words that it knows, most frequent first, as
+    ``words``; ``segmenter`` and ``lexicon`` cut its texts.
 
     Raises:
         ConfigError: no such function, no labels, a run that classifies no texts, or a segmenter where the victim has its own.

@@ -200,7 +200,6 @@ class SequenceToSequence(TextWriter):
         return examples
 
     def _checked(self, data: PreparedData, split: str) -> Examples:
-        """The same, every source of a length that this model reads."""
         examples = self._examples(data, split)
         lengths = examples.lengths()[:, 0]
         for which in (int(lengths.argmax()), int(lengths.argmin())):
