@@ -1,4 +1,4 @@
-"""``sememekit analyze``: in how many directions predictions vary, and where two models differ."""
+"""``sememekit analyze``: the rank of the matrix of log-probabilities, and where two models differ."""
 
 from __future__ import annotations
 

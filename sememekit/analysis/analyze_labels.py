@@ -1,4 +1,4 @@
-"""``sememekit analyze`` for classifiers: where they err, and which words and sememes move their decisions on average."""
+"""``sememekit analyze`` for classifiers: accuracy by groups, and the mean influence of words and sememes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sememekit clusters``: which words a model keeps together, as Table 3 of Shen et al. 2017 shows them."""
+"""``sememekit clusters``: the word clusters of a model, as in Table 3 of Shen et al. 2017."""
 
 from __future__ import annotations
 

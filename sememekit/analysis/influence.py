@@ -1,4 +1,4 @@
-"""What moved the decision of a classifier: its words and their sememes, taken away one at a time, and by the gradient."""
+"""The influence of words and sememes on a label: by leaving each out, and by gradient times input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The beginning of a source as a headline, and how it is scored."""
+"""The lead baseline of headline generation: the beginning of a source, and its ROUGE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sememekit predict``: the labels of texts, and what every user of a trained classifier starts from."""
+"""``sememekit predict``: the labels of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sememekit eval RUN --segmentation GOLD``: the words that a lattice model finds by itself, against a gold segmentation."""
+"""``sememekit eval RUN --segmentation GOLD``: word segmentation by a lattice model, against a gold segmentation."""
 
 from __future__ import annotations
 

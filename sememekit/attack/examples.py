@@ -1,4 +1,4 @@
-"""What an attack works on: labelled texts from a file, and what became of each."""
+"""Labelled texts out of a file, and the result of an attack on each."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
       report.json      the numbers
       report.html      the same for people, with every change marked
 
-A line that was cut off by a kill is dropped when the attack goes on; its example is attacked again and comes out the same.
+A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sememekit.files import replace_file, to_json
 
 FORMAT: Final = 2
 _READABLE: Final = (1, FORMAT)
-"""Formats that a comparison reads. In 1, examples without anything to try were failures; they are told by their reasons."""
+"""Formats that a comparison reads. In 1, examples without anything to try were failures; their reasons tell them apart."""
 _NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
@@ -73,7 +73,7 @@ class AttackFolder:
 
     @property
     def resume_command(self) -> str:
-        """What to type to go on: code is named once more, or trusted."""
+        """The command that resumes it: code is named again, or trusted."""
         code = code_names(self.identity)
         victim = f"{code.pop('victim')} " if "victim" in code else ""
         return f"sememekit attack {victim}--out {self.path} --resume{' --trust-code' if code else ''}"

@@ -27,7 +27,7 @@ class RunningSettings(Settings):
     """How an attack is run."""
 
     preset: str = ""
-    """What these settings stand for, shown in the report."""
+    """The published setup that these settings follow, shown in the report."""
     limit: int = Field(default=0, ge=0)
     """Examples at most; 0 for all."""
     sample: Literal["first", "random"] = "first"
@@ -45,7 +45,7 @@ class RunningSettings(Settings):
     lexicon: str = ""
     """``FORMAT:PATH`` of the words that this segmenter knows."""
     known_words: bool = True
-    """Take substitutes from the words that the victim knows, where it tells which."""
+    """Only substitutes that the victim knows, where it has ``words``."""
     together: int = Field(default=256, ge=1)
     """Examples that advance together. It decides speed and memory, never a result."""
     batch_size: int = Field(default=512, ge=1)

@@ -1,4 +1,4 @@
-"""The program around every subcommand: which there are, one line for each error, a quiet end when nobody reads on."""
+"""The command line program: its subcommands, one line for each error, exit codes, and broken pipes."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
 
 @contextmanager
 def _remarks(arguments: Sequence[str]) -> Iterator[None]:
-    """Inside, what a user should know of a folder is a line on stderr, once; nothing with ``--quiet``."""
+    """Inside, each ``RunWarning`` is printed once, as a line on stderr; nothing with ``--quiet``."""
     said: set[str] = set()
     before = warnings.showwarning
 

@@ -93,7 +93,7 @@ def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[
 
 
 def format_value(value: object) -> str:
-    """A value as people read it: thousands apart, four significant digits behind the point."""
+    """A value with thousands separators, or with four significant digits."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int):
@@ -108,7 +108,7 @@ def format_value(value: object) -> str:
 
 
 def per_cent(share: float | None) -> str:
-    """A share as people read scores of texts, in per cent with two places, "–" for none; JSON has the share itself."""
+    """A share in per cent with two decimals, "–" for none."""
     return "–" if share is None else f"{100 * share:.2f}"
 
 
@@ -172,7 +172,7 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
                 case ChangeReport():
                     progress.console.print(change_line(report))
                 case _:
-                    pass  # a stop is told by the subcommand, with what to type next
+                    pass  # the subcommand reports a stop, with what to type next
 
         yield show
 

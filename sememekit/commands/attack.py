@@ -1,4 +1,4 @@
-"""``sememekit attack``: how easily a classifier is fooled, counted fairly; and what differs between two attacks."""
+"""``sememekit attack``: adversarial attacks on classifiers, and paired comparisons of two attacks."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def attack(
         data: labelled texts; see ``read_examples``.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
         language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
-        resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
+        resume: continue the attack in ``out``; what is given must agree with what it stores.
         trust_code: import code that folders name although the call does not name it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``sememekit baseline``: the beginning of the source as a headline, which every model has to beat."""
+"""``sememekit baseline``: the lead baseline of headline generation."""
 
 from __future__ import annotations
 

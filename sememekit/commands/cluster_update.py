@@ -1,4 +1,4 @@
-"""``sememekit cluster-update``: one E-step on a trained model, its word clusters assigned anew, and the M-step after it."""
+"""``sememekit cluster-update``: an E-step on a trained model, which reassigns its word clusters, and an M-step after it."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def cluster_update(
             "both with --out NEW_RUN, or begin with the later one: --which last"
         )
     prepared = loaded.data(data)
-    prepared.tokens(split), prepared.tokens("train")  # a missing split is told before the long reading
+    prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading
     with loaded.autocast():
         before = measure_clusters(task, prepared, split, partial(progress, "before"))
         read = 0
@@ -183,8 +183,8 @@ def cluster_update(
         objective_after = sums.objective(decoder)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
-        headline = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
-    state, target_epochs, steps = training_state(loaded, prepared, headline, epochs)
+        valid_metric = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
+    state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs)
     decoder.freeze_clusters(steps)
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
     objectives = {"objective_before": objective_before, "objective_after": objective_after}
@@ -228,7 +228,7 @@ def cluster_update(
 def _train_on(
     where: Path, loaded: LoadedRun, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
 ) -> TrainReport:
-    """The M-step: the run goes on as ``train --resume`` would, up to ``last_epoch``; its own schedule may be longer."""
+    """The M-step, as ``train --resume`` would do it, up to ``last_epoch``; the run's own schedule may be longer."""
     from sememekit.training import RunFolder
 
     report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)

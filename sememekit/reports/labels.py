@@ -1,4 +1,4 @@
-"""What ``sememekit analyze`` says about classifiers, as tables: for a terminal, and as a page that needs nothing else."""
+"""The tables of ``sememekit analyze`` for classifiers, and their page."""
 
 from __future__ import annotations
 

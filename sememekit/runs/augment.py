@@ -16,7 +16,7 @@ from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
 
 FILE = "augment.jsonl"
-"""The copy in the run folder: a run goes on with the examples that it began with."""
+"""The copy in the run folder, for ``--resume``."""
 
 
 def augmented(data: PreparedData, path: Path, share: float, seed: int) -> PreparedData:

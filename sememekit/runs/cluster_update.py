@@ -117,7 +117,7 @@ def read_cluster_bits(
     return sums
 
 
-def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
+def training_state(loaded: Run, data: PreparedData, valid_metric: float, epochs: int) -> tuple[dict[str, Any], int, int]:
     """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
 
     What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
@@ -127,7 +127,7 @@ def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
     if which == "best":
-        stand["best"] = headline
+        stand["best"] = valid_metric
     done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
     steps = 0
     if epochs:

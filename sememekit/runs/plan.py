@@ -37,7 +37,7 @@ class DataSettings(Settings):
     prepare: str = ""
     """The command that makes it, for people who read the recipe."""
     augment: str = ""
-    """Further training examples: what fooled another model, as ``sememekit attack`` writes it; empty for none."""
+    """Further training examples: adversarial examples that ``sememekit attack`` wrote; empty for none."""
     augment_share: float = Field(default=0.1, gt=0.0)
     """How many of them at most, as a share of the training examples."""
 

@@ -1,4 +1,4 @@
-"""Nats of each word of a stream under a model."""
+"""The loss (nats) of each word of a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Substitutes that somebody else has computed: a JSON file."""
+"""Substitutes out of a JSON file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints: what an attack must not change."""
+"""Constraints on the changes of an attack."""
 
 CONSTRAINTS: dict[str, str] = {
     "positions": "sememekit.attack.constraints.limits:Positions",

@@ -35,13 +35,13 @@ class Search(ABC):
         """Settings of one search."""
 
     verdict: ClassVar[str] = "search exhausted, no adversarial example found"
-    """What it means that ``run`` returned without a success."""
+    """The reason of an example on which ``run`` returned without a success."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     def refusal(self, space: Space) -> str:
-        """Why this search will not look through a space, or an empty string."""
+        """Why this search skips a space, or an empty string."""
         return ""
 
     @abstractmethod
