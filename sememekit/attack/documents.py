@@ -58,7 +58,7 @@ class Document:
         words = (
             Word(number, begin, end, field[begin:end])
             for number, field in enumerate(fields)
-            for begin, end in (_spans(field, cut(field)) if cut is not None else _pieces(field))
+            for begin, end in (_spans(field, cut(field)) if cut is not None else (m.span() for m in _PIECE.finditer(field)))
         )
         return cls(fields, tuple(words))
 
@@ -76,10 +76,6 @@ def long_run(fields: Fields) -> str:
     """The first stretch of Chinese, Japanese or Korean that is too long for one word, or an empty string."""
     found = next((match for match in map(_RUN.search, fields) if match is not None), None)
     return found.group() if found is not None else ""
-
-
-def _pieces(field: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _PIECE.finditer(field))
 
 
 def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:

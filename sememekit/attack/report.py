@@ -20,8 +20,7 @@ class AttackReport(Record):
         counting: the rule by which queries are counted; ``query_budget`` of each example, 0 for none.
         perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
-        queries: counted over all examples; ``texts_asked`` and ``calls`` are what the victim was asked in this call of the
-        command. seconds: of this call.
+        queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
     """
 

@@ -109,6 +109,7 @@ class OpenAttack:
         results = [result for _, result in sorted(self.folder.results().items())]
         before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
         coverage = coverage_of(result.space for result in results if result.space is not None)
+        unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         opposites = sum(part.num_pairs for part in self.engine.constraints if isinstance(part, Opposites))
         report = AttackReport(
             folder=str(self.folder.path),
@@ -122,7 +123,7 @@ class OpenAttack:
             query_budget=self.plan.attack.query_budget,
             segmentation=self.named.cut_by,
             notes=tuple(notes(self.plan, self.named, opposites)),
-            warnings=(*self.uncut, *warnings(self.plan, coverage), *([_unfinished(len(results))] if stopped else [])),
+            warnings=(*self.uncut, *warnings(self.plan, coverage), *([unfinished] if stopped else [])),
             coverage=coverage,
             rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
             perplexity_before=before,
@@ -145,10 +146,6 @@ def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult]) -
         raise DataError(
             f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {report.folder}"
         )
-
-
-def _unfinished(done: int) -> str:
-    return f"unfinished: the {done:,} examples that are done first are the quick ones, so these rates are no estimate"
 
 
 def _reason(result: ExampleResult) -> str:

@@ -148,13 +148,13 @@ class LanguageModel(WordPredictor):
         return self.encoder.start(self.settings.batch_size)
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
-        encoded, contexts = self._encode(batch[:-1], carry)
-        nats = self.decoder.nll(contexts, batch[1:])
+        encoded, hidden_TBH = self._encode(batch[:-1], carry)
+        nats_TB = self.decoder.nll(hidden_TBH, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
         return BatchLoss(
-            at_least_single(nats).sum(),
-            nats.numel(),
-            self._penalty(encoded.hidden, contexts),
+            at_least_single(nats_TB).sum(),
+            nats_TB.numel(),
+            self._penalty(encoded.hidden, hidden_TBH),
             tuple(part.detach() for part in encoded.state),
             rate_scale=scale,
         )
@@ -203,10 +203,10 @@ class LanguageModel(WordPredictor):
             state = self.encoder.start(inputs.shape[1])
             for begin in range(0, len(inputs), length):
                 part = slice(begin, begin + length)
-                target = torch.from_numpy(targets[part]).to(self.device)
+                target_TB = torch.from_numpy(targets[part]).to(self.device)
                 with torch.no_grad():
-                    hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
-                yield score_targets(self.decoder, hidden, target, torch.from_numpy(mask[part]).to(self.device))
+                    hidden_TBH, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
+                yield score_targets(self.decoder, hidden_TBH, target_TB, torch.from_numpy(mask[part]).to(self.device))
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)

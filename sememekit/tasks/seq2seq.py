@@ -224,8 +224,8 @@ class SequenceToSequence(TextWriter):
         return ()
 
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
-        nats = self.decoder.nll(self._contexts(batch), batch.words)
-        return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
+        nats_N = self.decoder.nll(self._contexts(batch), batch.words)
+        return BatchLoss(at_least_single(nats_N).sum(), nats_N.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
         return self.decoder.after_step(step)
@@ -297,9 +297,9 @@ class SequenceToSequence(TextWriter):
         return found
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
-        contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
-        log_probs, ids = self.decoder.topk_words(contexts, count)
-        return log_probs, ids, state, weights.argmax(dim=-1)
+        contexts_NG, state, weights_NS = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
+        log_probs_NK, ids_NK = self.decoder.topk_words(contexts_NG, count)
+        return log_probs_NK, ids_NK, state, weights_NS.argmax(dim=-1)
 
     @torch.no_grad()
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:

@@ -56,8 +56,7 @@ class Search(ABC):
 def best_single_replacement(
     rows: Rows, where: NDArray[np.int64], space: Space, known: Scores | None = None
 ) -> Generator[Rows, Scores, tuple[Rows, Scores]]:
-    """Try all substitutes at one place of each row, and take the best where it beats the row; the rows after it and their
-    scores.
+    """Try all substitutes at one place of each row and take the best where it beats the row; gives the rows and their scores.
 
     Args:
         rows: (N, P).

@@ -170,7 +170,9 @@ class Lattice(SentencePredictor):
                 place of those of the rule.
         """
         with torch.autocast(self.device.type, enabled=False):
-            vectors, rule = self._vectors(batch), self.settings.state
+            copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
+            table, own = self.embedding.weight, self.token_embedding
+            vectors = batch_vectors(batch, table, *copies, own, self.composition, every=every)
             scorer = self._scorer(batch, vectors)
             if rule == "segmental" or batch.rows[0, 0].numel() == 1:
                 scores_TBLC = scorer.score_edges(self._read(batch, vectors))
@@ -186,10 +188,6 @@ class Lattice(SentencePredictor):
                     weigh = partial(merging_weights, rule, training=self.training, temperature=temperature, generator=generator)
                     scores_TBLC = score_in_order(states, scorer, weigh, batch.num_tokens, self.settings.posterior_gradient)
             return ending_edges(scores_TBLC.transpose(0, 1))
-
-    def _vectors(self, batch: LatticeBatch) -> BatchVectors:
-        copies, every = (self.word_rows, self.word_copies), self.sub_model is not None
-        return batch_vectors(batch, self.embedding.weight, *copies, self.token_embedding, self.composition, every=every)
 
     def _scorer(self, batch: LatticeBatch, vectors: BatchVectors) -> EdgeScorer:
         sub_model, keep = None, None
