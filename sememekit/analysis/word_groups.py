@@ -54,7 +54,6 @@ class WordNats:
 
     @property
     def total(self) -> Tally:
-        """All words together."""
         return Tally(float(self.nats.sum()), int(self.counts.sum()))
 
     def parts(self) -> dict[str, float] | None:

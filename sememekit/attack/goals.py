@@ -68,8 +68,6 @@ class Targeted(Goal):
     """
 
     class Settings(Goal.Settings):
-        """Settings of the targeted goal."""
-
         targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
         """Label -> the labels that it is to become, one of them at random; a label that is not here may become any other."""
 

@@ -53,7 +53,6 @@ class Space:
         return cls(document, found, everything, len(found))
 
     def narrowed(self, **changes: object) -> Space:
-        """A copy with other attributes."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def filtered(

@@ -47,7 +47,7 @@ def complete_recipe(incomplete: str) -> list[str]:
     return [name for name in recipe_names() if name.startswith(incomplete)]
 
 
-_SEED = option("--seed", "Seed of everything random; same seed, same result.", min=0)
+_SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.")
@@ -61,17 +61,15 @@ Dtype = Annotated[
 ]
 Json = Annotated[bool, option("--json", "Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
-TrustCode = Annotated[
-    bool, option("--trust-code", "Load code that RUN or other folders name; only where you trust their maker.")
-]
+TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other folders name; only if you trust their author.")]
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
-EvaluationData = Annotated[Path | None, option("--data", "Prepared data in place of those of the training.")]
-Texts = Annotated[Path | None, option("--texts", "File for the texts that are scored, for the command compare.")]
+EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
+Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 
@@ -98,7 +96,7 @@ Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
     option("--decode", "Lattice models: the most probable path, or the most probable answer at each place."),
 ]
-Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is segmented already.")]
+Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 
 Sources = Annotated[
     list[str] | None,

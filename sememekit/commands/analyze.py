@@ -31,15 +31,15 @@ def command(
         int | None,
         option(
             "--contexts",
-            "Contexts (rows of the matrix), sampled by --seed; all unless given. Classifiers: examples; 200.",
+            "Contexts (rows of the matrix), sampled by --seed; default all. Classifiers: examples, default 200.",
             min=2,
         ),
     ] = None,
     memory: Annotated[
-        float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; 2.", min=0.0)
+        float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; default 2.", min=0.0)
     ] = None,
-    cases: Annotated[int | None, option("--cases", "Cases shown where each run does better; 6.", min=1)] = None,
-    top: Annotated[int | None, option("--top", "Most probable words shown of each; 4, of classifiers 12.", min=1)] = None,
+    cases: Annotated[int | None, option("--cases", "Examples shown where each run does better; default 6.", min=1)] = None,
+    top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,
     device: Device = "auto",

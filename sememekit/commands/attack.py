@@ -78,7 +78,9 @@ def command(
         option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
-    labels: Annotated[str | None, option("--labels", "Names of a function's labels in order, commas between.")] = None,
+    labels: Annotated[
+        str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
+    ] = None,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: shared.TrustCode = False,

@@ -28,9 +28,9 @@ EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 def command(
     run: Run,
     which: Which = "best",
-    epochs: Annotated[int, option("--epochs", "Train on for so many epochs with the new clusters fixed.", min=0)] = 0,
+    epochs: Annotated[int, option("--epochs", "Epochs of further training with the new clusters fixed.", min=0)] = 0,
     running_passes: Annotated[
-        int, option("--running-passes", "Read the text so often by the running mean; 0 takes the exact mean.", min=0)
+        int, option("--running-passes", "Passes over the text that update the running mean; 0 computes the exact mean.", min=0)
     ] = 0,
     out: Annotated[Path | None, option("--out", "A new run folder for the result; without it RUN is changed.")] = None,
     split: Split = "valid",

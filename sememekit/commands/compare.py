@@ -19,7 +19,7 @@ EXAMPLES = ("sememekit compare one.jsonl other.jsonl --by gigaword",)
 
 def command(
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same of another system.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same file of another system.")],
     by: Annotated[str, option("--by", "gigaword, duc, lcsts-characters, lcsts-words or bleu.")],
     seed: Seed = 0,
     json: Json = False,

@@ -26,7 +26,7 @@ EXAMPLES = (
 def command(
     run: shared.Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
-    num_tokens: Annotated[int | None, option("--num-tokens", "How many words to add; 30.", min=1)] = None,
+    num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate; default 30.", min=1)] = None,
     temperature: Annotated[
         float | None, option("--temperature", "Sampling temperature, 1 unless given; 0 is greedy.", min=0.0)
     ] = None,

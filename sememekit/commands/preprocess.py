@@ -56,9 +56,9 @@ def command(
     piece_model: Annotated[
         Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model; usually unigram.")
     ] = None,
-    lower: Annotated[bool, option("--lower", "plain: bring the text into lower case.")] = False,
+    lower: Annotated[bool, option("--lower", "plain: convert the text to lower case.")] = False,
     numbers_to: Annotated[
-        str | None, option("--numbers-to", "plain: a word in the place of every number, such as N.", metavar="WORD")
+        str | None, option("--numbers-to", "plain: replace every number by this word, such as N.", metavar="WORD")
     ] = None,
     max_length: Annotated[
         int | None, option("--max-length", "plain: leave longer sentences out, of all splits; in words.", min=1)

@@ -25,7 +25,7 @@ def command(
         ),
     ] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
-    segment: Annotated[bool, option("--segment", "Segment the lines as the data of the run were.")] = False,
+    segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,
     lexicon: Annotated[
         str | None,
         option("--lexicon", "Words that this segmenter knows, for a run without lexicon.txt.", metavar="FORMAT:PATH"),

@@ -160,12 +160,10 @@ class Heatmap:
 
     @property
     def size(self) -> tuple[int, int]:
-        """As for :class:`Curves`."""
         left, top = _wide(self.rows), _wide(self.columns)
         return max(left + _CELL * len(self.columns) + 8, 300), top + _CELL * len(self.rows) + 30
 
     def draw(self, figure: Figure, bottom: float) -> list[Mark]:
-        """As for :class:`Curves`."""
         from matplotlib.colors import to_rgba
 
         left, largest = _wide(self.rows), max(map(max, self.values)) or 1.0

@@ -21,7 +21,6 @@ class Table:
 
     @property
     def numbers(self) -> range:
-        """Columns that hold numbers."""
         return range(self.numeric, len(self.columns))
 
 

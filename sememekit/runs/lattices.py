@@ -135,7 +135,6 @@ class LatticeReader:
         return frozenset(self.word(text).replace(_BLANK, "") for text in texts if end not in text)
 
     def words(self, reading: Reading, decoding: Decoding) -> list[str]:
-        """The words of a sentence."""
         found = (self.word(reading.tokens[begin:end]) for begin, end in reading.chunks(decoding))
         return [word for word in found if word]
 

@@ -19,8 +19,6 @@ class SingleTextClassifier(TextClassifier):
     num_texts: ClassVar[int] = 1
 
     class Settings(TextClassifier.Settings):
-        """Settings of classification."""
-
         classifier_layers: int = Field(default=1, ge=0)
         """How many layers with tanh stand between the vector of the text and the labels."""
 

@@ -68,8 +68,6 @@ class TextClassifier(LabelPredictor):
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
-        """Settings of a classifier of texts."""
-
         vectors: str = ""
         """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
         tune_vectors: bool = False

@@ -15,8 +15,6 @@ class DialogueWriter(SequenceToSequence):
     scored_with: ClassVar[Literal["rouge", "bleu"]] = "bleu"
 
     class Settings(SequenceToSequence.Settings):
-        """Settings of dialogue."""
-
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
         """How responses are searched for."""
         checkpoint_by: Literal["nll"] = "nll"

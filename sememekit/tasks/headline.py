@@ -25,8 +25,6 @@ class HeadlineWriter(SequenceToSequence):
     scored_with: ClassVar[Literal["rouge", "bleu"]] = "rouge"
 
     class Settings(SequenceToSequence.Settings):
-        """Settings of headline generation."""
-
         checkpoint_by: Literal["nll", "rouge"] = "nll"
         """What the best weights are chosen by on validation: "nll", the likelihood of the references, or "rouge", ROUGE-L of
         texts that a search finds, as the data are usually scored; never the accuracy of words (see Gu et al. 2018, erratum)."""

@@ -45,8 +45,6 @@ class LanguageModel(WordPredictor):
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     class Settings(config.Settings):
-        """Settings of language modelling."""
-
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

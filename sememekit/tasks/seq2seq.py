@@ -73,8 +73,6 @@ class SequenceToSequence(TextWriter):
     """
 
     class Settings(config.Settings):
-        """Settings of a model from texts to texts."""
-
         embedding_size: int = Field(default=512, ge=1)
         """E, the size of the word vectors."""
         share_embedding: bool = True

@@ -27,8 +27,6 @@ class EmbeddingCandidates(Candidates):
     """
 
     class Settings(Candidates.Settings):
-        """Settings of neighbours."""
-
         path: str = ""
         """Word vectors as text, ``.xz`` too. The paper takes counter-fitted ones."""
         delta: float = Field(default=0.5, gt=0.0)

@@ -25,8 +25,6 @@ class SememeCandidates(Candidates):
     """
 
     class Settings(Candidates.Settings):
-        """Settings of sememe-equal substitutes."""
-
         sources: tuple[str, ...] = ()
         """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
         lemmas: str = ""

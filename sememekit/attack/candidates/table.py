@@ -20,8 +20,6 @@ class TableCandidates(Candidates):
     """``{word: [substitute, ...]}``, or ``{word: {part of speech: [substitute, ...]}}`` as DictSKB's files have it."""
 
     class Settings(Candidates.Settings):
-        """Settings of a table."""
-
         path: str
         """A JSON file."""
         most: int = Field(default=0, ge=0)

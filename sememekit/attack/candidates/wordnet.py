@@ -16,8 +16,6 @@ class WordNetCandidates(Candidates):
     """Words that share a synset, and with it a part of speech, with the word; those of its first synset first."""
 
     class Settings(Candidates.Settings):
-        """Settings of synonyms."""
-
         path: str = ""
         """Folder of WordNet's data files; empty for Debian's."""
         most: int = Field(default=0, ge=0)

@@ -18,8 +18,6 @@ class Positions(Constraint):
     """Words of some fields alone may change, and they alone count for length and share of changes."""
 
     class Settings(Constraint.Settings):
-        """Settings of positions."""
-
         fields: tuple[str, ...]
         """Names of fields: text, or premise and hypothesis."""
 
@@ -46,8 +44,6 @@ class MinimumLength(Constraint):
     """Examples with fewer words than ``words``, or more than ``at_most``, are skipped."""
 
     class Settings(Constraint.Settings):
-        """Settings of length."""
-
         words: int = Field(default=10, ge=1)
         """Fewest words, marks included, in the fields that may change."""
         at_most: int = Field(default=0, ge=0)
@@ -68,8 +64,6 @@ class FrequentWords(Constraint):
     """The ``count`` most frequent words are never touched (26 in the public code of Alzantot et al. 2018)."""
 
     class Settings(Constraint.Settings):
-        """Settings of frequent words."""
-
         count: int = Field(default=26, ge=0)
         """How many words."""
 
@@ -91,8 +85,6 @@ class Share(Constraint):
     """
 
     class Settings(Constraint.Settings):
-        """Settings of the share of changes."""
-
         most: float = Field(default=0.25, gt=0.0, le=1.0)
         """Share of the words in the fields that may change, marks included."""
         at_least: int = Field(default=0, ge=0)

@@ -21,8 +21,6 @@ class Opposites(Constraint):
     """
 
     class Settings(Constraint.Settings):
-        """Settings of opposites."""
-
         files: tuple[str, ...] = ()
         """Lists of two words a line, such as counter-fitting's antonym constraints; the command line's --opposites."""
         wordnet: str = ""
@@ -56,8 +54,6 @@ class Paraphrases(Constraint):
     """Substitutes that do not stand in a list of paraphrases with the word are out, wherever they come from."""
 
     class Settings(Constraint.Settings):
-        """Settings of paraphrases."""
-
         files: tuple[str, ...] = ()
         """Lists of two words a line, such as counter-fitting's synonyms out of PPDB; the command line's --paraphrases."""
 

@@ -30,8 +30,6 @@ class Protected(Constraint):
     """Marks of punctuation, numbers and negations are never touched, and never put in."""
 
     class Settings(Constraint.Settings):
-        """Settings of what is protected."""
-
         marks: bool = True
         """Words without a letter or digit."""
         numbers: bool = True

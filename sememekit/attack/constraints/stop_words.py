@@ -43,8 +43,6 @@ class StopWords(Constraint):
     """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
 
     class Settings(Constraint.Settings):
-        """Settings of stop words."""
-
         file: str = ""
         """A word a line; empty for the lists of English and Chinese."""
 

@@ -62,7 +62,6 @@ class LatticeBatch:
 
     @property
     def num_tokens(self) -> int:
-        """T."""
         return self.tokens.shape[0]
 
 

@@ -52,7 +52,6 @@ class Entries:
 
     @property
     def most_copies(self) -> int:
-        """C."""
         return self.rows.shape[1]
 
 

@@ -153,7 +153,6 @@ class Lattice(SentencePredictor):
         self.planned_updates = total
 
     def batch_of(self, sentences: Sequence[npt.NDArray[np.integer]]) -> LatticeBatch:
-        """Padded sentences, each with its end mark."""
         windows, longest = self.settings.state != "segmental", self.settings.longest_chunk
         marks = {"end": self.end, "opening": self.opening}
         return make_batch(sentences, self.entries, longest, **marks, windows=windows, device=self.device)

@@ -111,7 +111,6 @@ class LatticeSettings(config.Settings):
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether anything reads vectors of tokens."""
         return self.sub_model or self.composed_size > 0 or self.state == "segmental"
 
     def without_effect(self) -> list[str]:
