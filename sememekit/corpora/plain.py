@@ -32,11 +32,8 @@ class Plain(Corpus):
     def __init__(
         self, source: Path, *, lower: bool = False, numbers_to: str | None = None, max_length: int | None = None
     ) -> None:
-        """Read ``source``; the others as in ``PreprocessSettings``.
-
-        Raises:
-            ConfigError: for a word in the place of numbers that is none, or a length below 1.
-        """
+        """Read ``source``; the others as in ``PreprocessSettings``. Raises ConfigError for a word in the place of numbers that
+        is none, or a length below 1."""
         if numbers_to is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:

@@ -78,11 +78,7 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
 
 
 def require_file(path: Path) -> Path:
-    """The path again, when it is a file.
-
-    Raises:
-        DataError: when it is a folder or absent.
-    """
+    """The path again, when it is a file. Raises DataError when it is a folder or absent."""
     if path.is_dir():
         raise DataError(f"{path}: a folder, where a text file is needed")
     if not path.is_file():
@@ -91,11 +87,8 @@ def require_file(path: Path) -> Path:
 
 
 def unpack(source: CorpusFile, folder: Path, faults: FaultCounter) -> Unpacked:
-    """Hash a source and, when it is packed, write its text into ``folder``, block by block.
-
-    Raises:
-        DataError: for a file that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early.
-    """
+    """Hash a source and, when it is packed, write its text into ``folder``, block by block. Raises DataError for a file that
+    cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early."""
     try:
         make = _UNPACKERS.get(source.path.suffix)
         if make is None:

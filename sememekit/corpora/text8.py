@@ -40,11 +40,7 @@ class Text8(SegmentedCorpus):
         return [CorpusFile(None, self._path)]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """All but the last million bytes, and those.
-
-        Raises:
-            DataError: when too little is left to train on.
-        """
+        """All but the last million bytes, and those. Raises DataError when too little is left to train on."""
         cut = size - DEVELOPMENT_BYTES
         if cut < DEVELOPMENT_BYTES:
             raise DataError(

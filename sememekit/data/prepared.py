@@ -57,11 +57,8 @@ class PreparedData:
 
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
-        """Open a folder and check that its parts belong together.
-
-        Raises:
-            DataError: when it is no prepared-data folder, has another version, is torn, or its parts do not fit.
-        """
+        """Open a folder and check that its parts belong together. Raises DataError when it is no prepared-data folder, has
+        another version, is torn, or its parts do not fit."""
         folder = Path(folder)
         signature = read_signature(folder)
         vocabulary = Vocabulary.load(folder / VOCABULARY)
@@ -87,11 +84,8 @@ class PreparedData:
         return cls(folder, vocabulary, signature)
 
     def check(self, split: str) -> None:
-        """Compare the files of a split with the SHA-256 of the signature; once for each object.
-
-        Raises:
-            DataError: a file was changed or damaged after it was written, or cannot be read; it is named.
-        """
+        """Compare the files of a split with the SHA-256 of the signature; once for each object. Raises DataError: a file was
+        changed or damaged after it was written, or cannot be read; it is named."""
         if split in self._checked:
             return
         summary, sets = self.signature.splits[split], self.signature.examples
@@ -120,11 +114,8 @@ class PreparedData:
         return tuple(self.signature.splits)
 
     def tokens(self, split: str) -> npt.NDArray[np.unsignedinteger]:
-        """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536 and uint32 otherwise.
-
-        Raises:
-            DataError: for a split that the folder does not have, or that was changed after it was written.
-        """
+        """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536 and uint32 otherwise. Raises DataError
+        for a split that the folder does not have, or that was changed after it was written."""
         if split not in self.signature.splits:
             raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
         self.check(split)
@@ -133,11 +124,8 @@ class PreparedData:
         return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
 
     def chunks(self) -> ChunkVocabulary:
-        """The chunk vocabulary; in a folder without one the words alone, with chunks of one word.
-
-        Raises:
-            DataError: when the file is absent or torn, or belongs to another vocabulary or another run of ``preprocess``.
-        """
+        """The chunk vocabulary; in a folder without one the words alone, with chunks of one word. Raises DataError when the
+        file is absent or torn, or belongs to another vocabulary or another run of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)
@@ -150,11 +138,8 @@ class PreparedData:
         return chunks
 
     def segmenter(self) -> Segmenter:
-        """What cut the text into words, had again from this folder; whatever is read beside these data is cut by it.
-
-        Raises:
-            ConfigError, DataError: as ``recorded_segmenter``.
-        """
+        """What cut the text into words, had again from this folder; whatever is read beside these data is cut by it. Raises
+        ConfigError, DataError as ``recorded_segmenter``."""
         name, dataset = self.signature.options.get("segmenter"), self.signature.dataset
         again = f"sememekit preprocess {dataset} SOURCE --segmenter {name} --lexicon FORMAT:PATH --out {self.folder} --force"
         return recorded_segmenter(self.signature, self.folder / SIGNATURE, remedy=f"prepare it again: {again}")
@@ -164,11 +149,8 @@ class PreparedData:
         return TextForm.recorded(self.signature.options, str(self.folder / SIGNATURE))
 
     def examples(self, split: str) -> Examples:
-        """The examples of a split.
-
-        Raises:
-            DataError: when the folder holds a stream of words, or for a split that it does not have.
-        """
+        """The examples of a split. Raises DataError when the folder holds a stream of words, or for a split that it does not
+        have."""
         tokens, summary = self.tokens(split), self.signature.examples
         if summary is None:
             raise DataError(

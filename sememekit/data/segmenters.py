@@ -107,11 +107,8 @@ def recorded_segmenter(
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """The words of the lexicon that a folder keeps, or None for one that keeps none.
-
-    Raises:
-        DataError: they are not those that the signature names.
-    """
+    """The words of the lexicon that a folder keeps, or None for one that keeps none. Raises DataError: they are not those that
+    the signature names."""
     path = folder / LEXICON
     if signature.lexicon is None or not path.exists():
         return None

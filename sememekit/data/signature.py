@@ -149,11 +149,8 @@ class Signature(Record):
 
 
 def read_signature(folder: Path) -> Signature:
-    """The signature of a prepared-data folder, compared with its checksum where there is one.
-
-    Raises:
-        DataError: no such folder, one of another version, or a torn one.
-    """
+    """The signature of a prepared-data folder, compared with its checksum where there is one. Raises DataError: no such folder,
+    one of another version, or a torn one."""
     if not folder.exists():
         raise DataError(f"{folder}: no such folder; {_FIRST} {folder}")
     if not folder.is_dir():

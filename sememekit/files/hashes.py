@@ -25,11 +25,9 @@ _hashes: dict[tuple[Any, ...], str] = {}
 def has_sha256(paths: Sequence[Path], expected: str) -> bool:
     """Whether the bytes of the files, one after the other, have this SHA-256.
 
-    A file is read once in a process as long as its size, time and number stay; of files that are large together the hash
-    is kept in the user's cache folder as well, and a hash that does not agree is taken anew before it is believed.
-
-    Raises:
-        OSError: a file cannot be read.
+    A file is read once in a process as long as its size, time and number stay; of files that are large together the hash is
+    kept in the user's cache folder as well, and a hash that does not agree is taken anew before it is believed. Raises OSError:
+    a file cannot be read.
     """
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED

@@ -57,11 +57,8 @@ CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_clust
 
 
 def check_output(path: Path | str, kind: Kind) -> None:
-    """Refuse an output that would replace anything but an empty file or an earlier file of its own kind.
-
-    Raises:
-        ConfigError: no name, a folder, a device, or a file of another kind.
-    """
+    """Refuse an output that would replace anything but an empty file or an earlier file of its own kind. Raises ConfigError: no
+    name, a folder, a device, or a file of another kind."""
     path = Path(path)
     if not path.name:
         raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
@@ -81,11 +78,8 @@ def check_output(path: Path | str, kind: Kind) -> None:
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     """Write what a command was asked for, atomically; see :func:`check_output` for what it replaces.
 
-    A link is followed. What killed processes left beside the file is removed.
-
-    Raises:
-        ConfigError: as ``check_output``.
-        OSError: it cannot be written; what was there stays as it was.
+    A link is followed. What killed processes left beside the file is removed. Raises ConfigError as ``check_output``. Raises
+    OSError: it cannot be written; what was there stays as it was.
     """
     check_output(path, kind)
     target = Path(path).resolve()

@@ -25,11 +25,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk.
-
-    Raises:
-        OSError: it cannot be written; it names the file, also where the disk is full.
-    """
+    """Write a file and wait until it is on the disk. Raises OSError: it cannot be written; it names the file, also where the
+    disk is full."""
     with naming(path), path.open("wb") as stream:
         stream.write(content)
         stream.flush()

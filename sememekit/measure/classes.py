@@ -59,11 +59,8 @@ class Accuracy(Record):
 def wilson_interval(correct: int, total: int) -> tuple[float, float]:
     """The 95 % score interval of a share (Wilson 1927): the shares p that correct / total does not refute.
 
-    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width
-    z / (1 + z^2 / n) sqrt(p (1 - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too.
-
-    Raises:
-        ValueError: for no trials.
+    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
+    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too. Raises ValueError for no trials.
     """
     if total < 1 or not 0 <= correct <= total:
         raise ValueError(f"{correct} of {total}")

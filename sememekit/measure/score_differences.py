@@ -32,10 +32,7 @@ def score_differences(
     first: ScoreReport, second: ScoreReport, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
-
-    Raises:
-        DataError: when the reports are of different settings or different numbers of examples.
-    """
+    Raises DataError when the reports are of different settings or different numbers of examples."""
     if first.signature != second.signature or first.examples != second.examples:
         raise DataError(
             f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "

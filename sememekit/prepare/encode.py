@@ -84,11 +84,8 @@ class IdWriter:
     def encode(
         self, parts: Sequence[tuple[str | None, ShardResult]], *, proportions: Sequence[int], shuffle: bool, seed: int
     ) -> dict[str, SplitSummary]:
-        """Write every shard to its split; shards without a split are divided together.
-
-        Raises:
-            DataError: when a split would hold no words.
-        """
+        """Write every shard to its split; shards without a split are divided together. Raises DataError when a split would
+        hold no words."""
         undivided = [shard for split, shard in parts if split is None]
         if undivided:
             self._require(sum(shard.sentences for shard in undivided), proportions)

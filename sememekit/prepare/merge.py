@@ -43,9 +43,7 @@ def merge_vocabulary(
 
     A word is kept when the lexicon knows it (or there is none, or it stands alone), it occurs ``min_count`` times, and it is
     among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
-
-    Raises:
-        ConfigError: for a minimum count or a size that cannot be.
+    Raises ConfigError for a minimum count or a size that cannot be.
     """
     if min_count < 1:
         raise ConfigError(f"--min-count {min_count}: 1 or more is needed")

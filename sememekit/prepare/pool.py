@@ -38,11 +38,8 @@ class ShardJob(NamedTuple):
 def run_shards(
     job: ShardJob, spans: Sequence[Span], keys: Sequence[str], workers: int, progress: Callable[[str, int, int], None]
 ) -> list[ShardResult]:
-    """Results in the order of the spans, whatever the order in which they were finished.
-
-    Raises:
-        DataError: of the first bad shard, or when a worker was killed.
-    """
+    """Results in the order of the spans, whatever the order in which they were finished. Raises DataError: of the first bad
+    shard, or when a worker was killed."""
     results = {key: found for key in keys if (found := finished_shard(job.folder, key)) is not None}
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
     done = len(keys) - len(todo)

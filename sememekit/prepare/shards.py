@@ -100,10 +100,8 @@ def process_shard(
 ) -> ShardResult:
     """Read, segment and count one shard; ``end`` is the word that ends a sentence, None for none.
 
-    Memory grows with the number of distinct words in the shard, not with its length.
-
-    Raises:
-        DataError: as the readers do, with file and line.
+    Memory grows with the number of distinct words in the shard, not with its length. Raises DataError as the readers do, with
+    file and line.
     """
     stem = folder / key
     faults = FaultCounter(errors)

@@ -54,11 +54,7 @@ def cache_settings(
     window: int | None = None,
     start: Start | None = None,
 ) -> CacheSettings:
-    """The settings of a preset, those that are given in its place; None is not given.
-
-    Raises:
-        ConfigError: no such preset.
-    """
+    """The settings of a preset, those that are given in its place; None is not given. Raises ConfigError: no such preset."""
     if preset is not None and preset not in CACHE_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of the cache; allowed: {', '.join(CACHE_PRESETS)}")
     base = CacheSettings() if preset is None else CACHE_PRESETS[preset]
@@ -86,11 +82,9 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
     """The same segments under p = lambda p_cache + (1 - lambda) p_model.
 
     p_cache(w) is the sum, over the positions i of the last ``window`` whose next word was w, of softmax_i(theta h_t . h_i),
-    with h the contexts that the output layer sees, without dropout. Where the cache is not in use yet, p is p_model alone.
-    Each column has a history of its own, and segments are joined without a gap, so that their length does not change the value.
-
-    Raises:
-        ConfigError: the segments have no contexts.
+    with h the contexts that the output layer sees, without dropout. Where the cache is not in use yet, p is p_model alone. Each
+    column has a history of its own, and segments are joined without a gap, so that their length does not change the value.
+    Raises ConfigError: the segments have no contexts.
     """
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
         log_cache = found[settings.window, settings.theta]

@@ -80,10 +80,8 @@ def dynamic_settings(
     """The settings of a preset, those that are given in its place; None is not given.
 
     Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
-    proportion to the segment, as in the grid search of the public code.
-
-    Raises:
-        ConfigError: no such preset, or one whose numbers are in another scaling.
+    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset, or one whose
+    numbers are in another scaling.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")

@@ -48,11 +48,8 @@ LEXICON_FORMATS: dict[str, str] = {
 
 
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
-    """The reader class of ``FORMAT:PATH`` and the path to read.
-
-    Raises:
-        ConfigError: an unknown format, or no path where the format needs one.
-    """
+    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where the
+    format needs one."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
         raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")

@@ -53,11 +53,8 @@ class DefinitionNode:
 
 
 def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
-    """The trees of a DEF, in order.
-
-    Raises:
-        DataError: the position (characters from 1), what stands there and what was expected.
-    """
+    """The trees of a DEF, in order. Raises DataError: the position (characters from 1), what stands there and what was
+    expected."""
     parser = _Parser(text)
     nodes = parser.items(depth=0, closing="")
     parser.expect_end()

@@ -80,11 +80,8 @@ class SememeGraph:
         lexicons: Sequence[LexiconSource] = (),
         history: Sequence[str] = (),
     ) -> None:
-        """Number the senses, sets and sememes of ``entries``; one entry for each word, in the order of the vocabulary.
-
-        Raises:
-            GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
-        """
+        """Number the senses, sets and sememes of ``entries``; one entry for each word, in the order of the vocabulary. Raises
+        GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word."""
         self._entries = tuple(entries)
         _check_entries(self._entries)
         self.words: tuple[str, ...] = tuple(entry.word for entry in self._entries)
@@ -154,10 +151,8 @@ class SememeGraph:
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph with annotations removed at random, for the robustness test of Sec. 4.1, Gu et al. 2018.
 
-        See ``perturbation.drop_annotation_edges`` for what counts as an edge and what becomes of senses that lose all.
-
-        Raises:
-            GraphError: a rate outside 0 to 1.
+        See ``perturbation.drop_annotation_edges`` for what counts as an edge and what becomes of senses that lose all. Raises
+        GraphError: a rate outside 0 to 1.
         """
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
@@ -165,11 +160,8 @@ class SememeGraph:
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
 
     def check_vocabulary(self, vocabulary: HasTokens) -> None:
-        """Make sure that ids of this graph and ids of the vocabulary mean the same words.
-
-        Raises:
-            GraphError: names both fingerprints and the command that rebuilds the graph.
-        """
+        """Make sure that ids of this graph and ids of the vocabulary mean the same words. Raises GraphError: names both
+        fingerprints and the command that rebuilds the graph."""
         if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:
             return
         raise GraphError(
@@ -179,11 +171,8 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Atomically, and on the disk.
-
-        Raises:
-            GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
-        """
+        """Write one JSON file, a word a line; the same graph gives the same bytes. Atomically, and on the disk. Raises
+        GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8."""
         path = Path(path)
         try:
             data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
@@ -198,11 +187,8 @@ class SememeGraph:
 
     @classmethod
     def load(cls, path: Path | str) -> SememeGraph:
-        """Read what ``save`` wrote.
-
-        Raises:
-            GraphError: absent, torn, edited, newer than this program, or another kind of file; says which.
-        """
+        """Read what ``save`` wrote. Raises GraphError: absent, torn, edited, newer than this program, or another kind of file;
+        says which."""
         path = Path(path)
         records, fingerprint = parse_graph(path)
         try:

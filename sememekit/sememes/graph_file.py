@@ -53,11 +53,8 @@ def render_graph(records: GraphRecords) -> str:
 
 
 def parse_graph(path: Path) -> tuple[GraphRecords, str]:
-    """What the file holds, and the fingerprint that it names.
-
-    Raises:
-        GraphError: absent, torn, newer than this program, or another kind of file.
-    """
+    """What the file holds, and the fingerprint that it names. Raises GraphError: absent, torn, newer than this program, or
+    another kind of file."""
     again = "build it again: sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:

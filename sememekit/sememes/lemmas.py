@@ -42,11 +42,8 @@ class LemmaList:
 
 
 def open_lemmas(spec: str) -> Lemmas:
-    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines.
-
-    Raises:
-        DataError: the files are absent or are not what they should be.
-    """
+    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError: the files
+    are absent or are not what they should be."""
     name, _, path = spec.partition(":")
     if name == "wordnet" and not Path(spec).is_file():
         return read_wordnet_index(wordnet_folder(path))
@@ -55,10 +52,7 @@ def open_lemmas(spec: str) -> Lemmas:
 
 def read_lemmas(path: Path) -> LemmaList:
     """Read ``lemma TAB form`` lines; of several lines with one form the last counts, as in the released code of sememe RNNs.
-
-    Raises:
-        DataError: the file is absent or not text, or a line has not two columns.
-    """
+    Raises DataError: the file is absent or not text, or a line has not two columns."""
     source = read_lexicon_text(path)
     of_form: dict[str, str] = {}
     for number, line in source.entries():

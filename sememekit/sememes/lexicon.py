@@ -178,8 +178,4 @@ class LexiconReader(ABC):
 
     @abstractmethod
     def read(self) -> Lexicon:
-        """Read it all.
-
-        Raises:
-            DataError: names the file, the line where there is one, what was found and what was expected.
-        """
+        """Read it all. Raises DataError: names the file, the line where there is one, what was found and what was expected."""

@@ -46,11 +46,7 @@ class LexiconText:
 
 
 def read_lexicon_bytes(path: Path) -> bytes:
-    """All bytes of a file on disk.
-
-    Raises:
-        DataError: absent, a folder, unreadable, or empty.
-    """
+    """All bytes of a file on disk. Raises DataError: absent, a folder, unreadable, or empty."""
     data = read_bytes(path, lambda why: DataError(f"lexicon {why}; give FORMAT:PATH with the path of a file"))
     if not data:
         raise DataError(f"lexicon {path}: the file is empty")

@@ -88,11 +88,7 @@ class Inflections:
 
     @classmethod
     def read(cls, path: Path) -> Inflections:
-        """Read the list; lines without a tab are passed over.
-
-        Raises:
-            DataError: absent, empty or not UTF-8.
-        """
+        """Read the list; lines without a tab are passed over. Raises DataError: absent, empty or not UTF-8."""
         lines = (line.split("\t") for line in read_lexicon_text(path).lines())
         return cls((fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 2)
 

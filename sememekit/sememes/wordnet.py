@@ -74,11 +74,8 @@ class WordNet:
         return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
 
     def antonyms(self) -> frozenset[frozenset[str]]:
-        """All pairs of words that are antonyms, in lower case, underscores for blanks.
-
-        Raises:
-            DataError: a pointer leads to a word that is not there; names file and line.
-        """
+        """All pairs of words that are antonyms, in lower case, underscores for blanks. Raises DataError: a pointer leads to a
+        word that is not there; names file and line."""
         pairs = set()
         for synset in self.synsets:
             for own, target, other in synset.opposites:
@@ -103,11 +100,8 @@ class WordNet:
 
 
 def wordnet_folder(path: str = "") -> Path:
-    """The folder with the database: ``path``, a folder ``dict`` in it, or where Debian's wordnet-base puts it.
-
-    Raises:
-        DataError: none of them has ``data.noun``.
-    """
+    """The folder with the database: ``path``, a folder ``dict`` in it, or where Debian's wordnet-base puts it. Raises
+    DataError: none of them has ``data.noun``."""
     given = Path(path).expanduser()
     places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
@@ -139,11 +133,8 @@ def read_wordnet(path: str = "") -> WordNet:
 
 
 def database_lines(file: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    """(number, line) of a file of WordNet without its licence; ``digest`` takes its bytes.
-
-    Raises:
-        DataError: absent, or not UTF-8.
-    """
+    """(number, line) of a file of WordNet without its licence; ``digest`` takes its bytes. Raises DataError: absent, or not
+    UTF-8."""
     data = read_bytes(file, lambda why: DataError(f"WordNet {why}; it needs data.*, and for base forms index.* and *.exc"))
     digest.update(data)
     for number, line in enumerate(decode(data, file, lambda why: DataError(f"WordNet {why}")).split("\n"), start=1):

@@ -61,11 +61,8 @@ class WordNetIndex:
 
 
 def read_wordnet_index(folder: Path) -> WordNetIndex:
-    """Read ``index.*`` and ``*.exc`` of a folder with WordNet's database.
-
-    Raises:
-        DataError: a file is absent or has a line that is none of its format.
-    """
+    """Read ``index.*`` and ``*.exc`` of a folder with WordNet's database. Raises DataError: a file is absent or has a line that
+    is none of its format."""
     digest = hashlib.sha256()
     senses: dict[tuple[str, str], tuple[str, ...]] = {}
     irregular: dict[tuple[str, str], tuple[str, ...]] = {}

@@ -94,11 +94,7 @@ class ChunkVocabulary:
         return len(self._ngrams)
 
     def tokens(self, id: int) -> tuple[int, ...]:
-        """The word ids of a chunk.
-
-        Raises:
-            DataError: for an id outside 0..V+M-1.
-        """
+        """The word ids of a chunk. Raises DataError for an id outside 0..V+M-1."""
         if not 0 <= id < len(self):
             raise DataError(f"chunk id {id} is outside the chunk vocabulary: allowed are 0 to {len(self) - 1}")
         return (id,) if id < self.num_tokens else self._ngrams[id - self.num_tokens]
@@ -165,11 +161,8 @@ class ChunkVocabulary:
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            DataError: for a file that is absent, malformed, or of another vocabulary, with ``file:line``.
-        """
+        """Read what :meth:`save` wrote. Raises DataError for a file that is absent, malformed, or of another vocabulary, with
+        ``file:line``."""
         text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")
         fields = head.split("\t")

@@ -90,11 +90,8 @@ class FaultCounter:
 
 
 def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterator[Piece]:
-    """The lines of a span, a long one in pieces of at most ``cap`` bytes.
-
-    Raises:
-        DataError: under the policy ``strict``, for bytes that are not UTF-8 and for NUL, with file, line and byte offset.
-    """
+    """The lines of a span, a long one in pieces of at most ``cap`` bytes. Raises DataError under the policy ``strict``, for
+    bytes that are not UTF-8 and for NUL, with file, line and byte offset."""
     with span.path.open("rb", buffering=1 << 18) as file:
         file.seek(span.start)
         yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
@@ -103,11 +100,8 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
 def read_stream(
     file: BinaryIO, where: Callable[[int], str], faults: FaultCounter, cap: int = LINE_CAP, span: Span | None = None
 ) -> Iterator[Piece]:
-    """The lines of an open file from where it stands, to its end or that of ``span``; ``where`` names a byte offset.
-
-    Raises:
-        DataError: as :func:`read_pieces`.
-    """
+    """The lines of an open file from where it stands, to its end or that of ``span``; ``where`` names a byte offset. Raises
+    DataError as :func:`read_pieces`."""
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line

@@ -88,11 +88,8 @@ class MaximumMatcher:
     )
 
     def __init__(self, words: Iterable[str], *, cut_latin: bool = False) -> None:
-        """Build the automaton; words that are empty or hold white space can never match and are left out.
-
-        Raises:
-            DataError: when no word is left.
-        """
+        """Build the automaton; words that are empty or hold white space can never match and are left out. Raises DataError
+        when no word is left."""
         import daachorse
 
         kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
@@ -213,11 +210,7 @@ class SentencePieces:
     """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
 
     def __init__(self, model: Path | str) -> None:
-        """Load a model.
-
-        Raises:
-            DataError: when the file is absent or no SentencePiece model.
-        """
+        """Load a model. Raises DataError when the file is absent or no SentencePiece model."""
         import sentencepiece
 
         try:
@@ -248,10 +241,8 @@ class SentencePieces:
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
     """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
-    One thread and a fixed seed: the same sentences give the same bytes.
-
-    Raises:
-        DataError: when so many pieces do not fit the text, with the number that would.
+    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError when so many pieces do not fit the
+    text, with the number that would.
     """
     import io
 

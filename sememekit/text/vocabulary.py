@@ -111,40 +111,25 @@ class Vocabulary:
         return f"Vocabulary({len(self)} words, fingerprint {self.fingerprint})"
 
     def id(self, token: str) -> int:
-        """The id of a word; the id of ``<unk>`` for an unknown word.
-
-        Raises:
-            DataError: for an unknown word when the vocabulary has no ``<unk>``.
-        """
+        """The id of a word; the id of ``<unk>`` for an unknown word. Raises DataError for an unknown word when the vocabulary
+        has no ``<unk>``."""
         found: int | None = self._ids.get(token, self.unknown_id)  # type: ignore[attr-defined]
         if found is None:
             raise DataError(f"the word {token!r} is not among the {len(self)} of the vocabulary, which has no {UNKNOWN!r}")
         return found
 
     def token(self, id: int) -> str:
-        """The word behind an id.
-
-        Raises:
-            DataError: for an id outside 0..V-1.
-        """
+        """The word behind an id. Raises DataError for an id outside 0..V-1."""
         if not 0 <= id < len(self.tokens):
             raise DataError(f"id {id} is outside the vocabulary: allowed are 0 to {len(self) - 1}")
         return self.tokens[id]
 
     def encode(self, tokens: Iterable[str]) -> npt.NDArray[np.int64]:
-        """Words to ids, (N,) int64.
-
-        Raises:
-            DataError: as :meth:`id`.
-        """
+        """Words to ids, (N,) int64. Raises DataError as :meth:`id`."""
         return np.fromiter((self.id(token) for token in tokens), dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Ids to words.
-
-        Raises:
-            DataError: as :meth:`token`.
-        """
+        """Ids to words. Raises DataError as :meth:`token`."""
         return [self.token(int(index)) for index in ids]
 
     def save(self, path: Path | str) -> None:
@@ -153,11 +138,8 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            DataError: for a file that is absent, not UTF-8 or malformed, with ``file:line``.
-        """
+        """Read what :meth:`save` wrote. Raises DataError for a file that is absent, not UTF-8 or malformed, with
+        ``file:line``."""
         tokens: list[str] = []
         counts: list[int] = []
         for number, line in enumerate(_read_lines(Path(path)), start=1):

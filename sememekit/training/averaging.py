@@ -63,10 +63,7 @@ class Average:
 
     def state(self) -> dict[str, int | list[Tensor]]:
         """What resuming needs: the count and the weights of training. The means are in the model, inside ``averaged_weights``.
-
-        Raises:
-            RuntimeError: outside of ``averaged_weights``, where the means would be lost.
-        """
+        Raises RuntimeError outside of ``averaged_weights``, where the means would be lost."""
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:

@@ -104,10 +104,8 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        A run that was written without a manifest opens with a ``RunWarning``.
-
-        Raises:
-            CheckpointError: when it is not one, when a newer sememekit wrote it, or when a file of it was changed.
+        A run that was written without a manifest opens with a ``RunWarning``. Raises CheckpointError when it is not one, when
+        a newer sememekit wrote it, or when a file of it was changed.
         """
         path = Path(path)
         if not (path / "plan.json").is_file():
@@ -133,11 +131,8 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only process that writes into this folder; the system ends this with the process, however that ends.
-
-        Raises:
-            CheckpointError: another process writes into it; it is named.
-        """
+        """Be the only process that writes into this folder; the system ends this with the process, however that ends. Raises
+        CheckpointError: another process writes into it; it is named."""
         with sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder)):
             yield
 
@@ -150,11 +145,7 @@ class RunFolder:
         return {name: self.file(name).read_bytes() for name in KEPT if self.file(name).exists()}
 
     def data_signature(self) -> Signature:
-        """How the data of the run were made.
-
-        Raises:
-            CheckpointError: when the copy in the run folder cannot be read.
-        """
+        """How the data of the run were made. Raises CheckpointError when the copy in the run folder cannot be read."""
         path = self.file("data.json")
         try:
             return Signature.model_validate_json(path.read_bytes())
@@ -182,11 +173,8 @@ class RunFolder:
         return self.path / "checkpoints"
 
     def pointer(self) -> dict[str, str]:
-        """The names of the snapshots "last" and "best"; a key is missing as long as there is none.
-
-        Raises:
-            CheckpointError: the file is torn, or it is missing though the run had one; the newest whole snapshot is offered.
-        """
+        """The names of the snapshots "last" and "best"; a key is missing as long as there is none. Raises CheckpointError: the
+        file is torn, or it is missing though the run had one; the newest whole snapshot is offered."""
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
@@ -277,11 +265,8 @@ class RunFolder:
         return name
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> Snapshot:
-        """Read a snapshot and check every file against the manifest.
-
-        Raises:
-            CheckpointError: when there is none, or when it is torn.
-        """
+        """Read a snapshot and check every file against the manifest. Raises CheckpointError when there is none, or when it is
+        torn."""
         while True:
             name = self.pointer().get(which)
             if name is None:
@@ -301,11 +286,8 @@ class RunFolder:
         metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All lines of metrics.jsonl; a last line cut short by a kill is left out.
-
-        Raises:
-            CheckpointError: a line that is no report.
-        """
+        """All lines of metrics.jsonl; a last line cut short by a kill is left out. Raises CheckpointError: a line that is no
+        report."""
         return metrics_file.read(self.path / "metrics.jsonl")
 
     def forget_metrics_after(self, step: int) -> list[dict[str, Any]]:
@@ -316,11 +298,8 @@ class RunFolder:
 
 
 def write_run_manifest(run: RunFolder | Path | str) -> None:
-    """Write the manifest of a run from what lies in its folder: for one without, or one that was changed on purpose.
-
-    Raises:
-        CheckpointError: it is no run folder.
-    """
+    """Write the manifest of a run from what lies in its folder: for one without, or one that was changed on purpose. Raises
+    CheckpointError: it is no run folder."""
     folder = run.path if isinstance(run, RunFolder) else Path(run)
     if not (folder / "plan.json").is_file():
         raise CheckpointError(f"{folder} is no run folder (it has no plan.json)")

@@ -42,11 +42,7 @@ def write_manifest(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str]:
-    """name -> SHA-256, or two with a blank between while a file is being replaced.
-
-    Raises:
-        CheckpointError: it is torn.
-    """
+    """name -> SHA-256, or two with a blank between while a file is being replaced. Raises CheckpointError: it is torn."""
     path = folder / MANIFEST
     found = read_object(path, lambda why: CheckpointError(f"{why}; {remedy(folder)}")).get("files")
     if not isinstance(found, dict) or not all(isinstance(one, str) and _is_name(name) for name, one in found.items()):
@@ -55,11 +51,8 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def check_manifest(folder: Path) -> None:
-    """Compare every fixed file of a run with the manifest.
-
-    Raises:
-        CheckpointError: a file is missing, was changed, or was not there when the run was written; it is named.
-    """
+    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was not
+    there when the run was written; it is named."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing, and the run was written with one; {remedy(folder)}")
     listed = read_manifest(folder)

@@ -34,11 +34,8 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All records; a last line cut short by a kill, and NUL bytes that a power cut left, are left out.
-
-    Raises:
-        CheckpointError: a line that is no report; it is named.
-    """
+    """All records; a last line cut short by a kill, and NUL bytes that a power cut left, are left out. Raises CheckpointError:
+    a line that is no report; it is named."""
     if not path.exists():
         return []
     raw = read_bytes(path, CheckpointError)

@@ -12,11 +12,8 @@ from sememekit.training.settings import OptimizerSettings
 
 
 def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Plain SGD, Adam or Adagrad over ``parameters``; clipping is the trainer's work.
-
-    Raises:
-        ConfigError: ``initial_accumulator`` is given to an optimiser that has none.
-    """
+    """Plain SGD, Adam or Adagrad over ``parameters``; clipping is the trainer's work. Raises ConfigError:
+    ``initial_accumulator`` is given to an optimiser that has none."""
     if settings.initial_accumulator and settings.name != "adagrad":
         raise ConfigError(
             f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, "

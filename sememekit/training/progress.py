@@ -76,12 +76,8 @@ class TrainingState:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """What ``stored`` gave, or an earlier version, which stored a sentence as ``finished``.
-
-        Raises:
-            TypeError: an unknown field.
-            ValueError: an ending that no version knows.
-        """
+        """What ``stored`` gave, or an earlier version, which stored a sentence as ``finished``. Raises TypeError: an unknown
+        field. Raises ValueError: an ending that no version knows."""
         return cls(**{**stored, "finished": _read_ending(stored.get("finished", ""))})
 
 

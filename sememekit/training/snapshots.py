@@ -103,11 +103,7 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
 
 
 def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
-    """Read a snapshot and compare every file with its manifest.
-
-    Raises:
-        CheckpointError: it is torn.
-    """
+    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
@@ -162,11 +158,7 @@ def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dic
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a run folder.
-
-    Raises:
-        CheckpointError: it is missing or torn.
-    """
+    """A JSON object of a run folder. Raises CheckpointError: it is missing or torn."""
     if not path.exists():
         raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
     torn = "; the run folder is torn; copy it again from where it came from"

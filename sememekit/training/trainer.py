@@ -279,11 +279,8 @@ class Trainer:
             return self.task.evaluate(self.data, "valid")
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept.
-
-        Raises:
-            TrainingError: a weight is not finite; nothing was written.
-        """
+        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept. Raises
+        TrainingError: a weight is not finite; nothing was written."""
         self._check_weights()
         with self.average.averaged_weights():
             self._check_weights()

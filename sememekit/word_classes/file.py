@@ -74,12 +74,10 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
 def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The cluster of every word of a vocabulary, (V,) int64.
 
-    JSON clusters are numbered as they stand in the file. In a text the names of clusters are kept as numbers where all of
-    them are plain numbers below V; otherwise clusters are numbered as they first occur. Words that the vocabulary lacks are
-    left out.
-
-    Raises:
-        DataError: a file that cannot be read or is of another kind, a word in two places, a word of the vocabulary in none.
+    JSON clusters are numbered as they stand in the file. In a text the names of clusters are kept as numbers where all of them
+    are plain numbers below V; otherwise clusters are numbered as they first occur. Words that the vocabulary lacks are left
+    out. Raises DataError: a file that cannot be read or is of another kind, a word in two places, a word of the vocabulary in
+    none.
     """
     path = Path(path)
     text = read_text(path, lambda why: DataError(f"word clusters {why}"))

@@ -70,10 +70,7 @@ def files_of_splits(
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
-
-    Raises:
-        DataError: when one of them is absent.
-    """
+    Raises DataError when one of them is absent."""
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
 
 

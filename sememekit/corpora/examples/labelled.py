@@ -58,11 +58,8 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
 
 
 def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """(line, object) of JSON lines; empty for a file of another form.
-
-    Raises:
-        DataError: absent, or a line that is no JSON object.
-    """
+    """(line, object) of JSON lines; empty for a file of another form. Raises DataError: absent, or a line that is no JSON
+    object."""
     faults = FaultCounter("strict", can_choose=False)
     with opened(path, ClassificationSet(), faults) as (file,):
         return list(json_records(file, faults)) if is_json(file) else []
@@ -85,11 +82,8 @@ def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
 
 @contextmanager
 def opened(path: Path, kind: ExampleSet, faults: FaultCounter) -> Iterator[list[Opened]]:
-    """A file, and those that stand beside it, unpacked for as long as the block lasts.
-
-    Raises:
-        DataError: one is absent, empty or damaged.
-    """
+    """A file, and those that stand beside it, unpacked for as long as the block lasts. Raises DataError: one is absent, empty
+    or damaged."""
     with TemporaryDirectory(prefix="sememekit-") as folder:
         paths = side_by_side(path, kind)
         plain = [unpack(CorpusFile(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]

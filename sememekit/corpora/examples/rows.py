@@ -59,11 +59,8 @@ class Opened(NamedTuple):
 
 
 def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, from 1.
-
-    Raises:
-        DataError: bytes that ``faults`` refuses, or a line above 1 MiB: no example is a part of a line.
-    """
+    """Lines with their numbers, from 1. Raises DataError: bytes that ``faults`` refuses, or a line above 1 MiB: no example is a
+    part of a line."""
     number = 0
     if file.path is None:
         pieces = read_stream(sys.stdin.buffer, lambda offset: f"{file.name}:{number + 1}", faults)
@@ -83,11 +80,8 @@ def is_json(file: Opened) -> bool:
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each line that is not blank, and its object.
-
-    Raises:
-        DataError: for a line that is no JSON object, with file and line.
-    """
+    """The number of each line that is not blank, and its object. Raises DataError for a line that is no JSON object, with file
+    and line."""
     for number, text in numbered_lines(file, faults):
         if not text.strip():
             continue
@@ -121,11 +115,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
 
 
 def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tuple[str, Any]:
-    """The first of the keys that the record has, in any case, and its value.
-
-    Raises:
-        DataError: it has none of them.
-    """
+    """The first of the keys that the record has, in any case, and its value. Raises DataError: it has none of them."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:
@@ -136,10 +126,8 @@ def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tupl
 def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
     """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
-    Quotes that enclose a field whole are taken off. A row of a ``.csv`` may go over several lines.
-
-    Raises:
-        DataError: a ``.csv`` with an open quote, with file and line.
+    Quotes that enclose a field whole are taken off. A row of a ``.csv`` may go over several lines. Raises DataError: a ``.csv``
+    with an open quote, with file and line.
     """
     if file.ending != ".csv":
         for number, text in lines:
@@ -195,11 +183,7 @@ class RowReader:
         self._headers = [*kind.headers, kind.label_headers][: len(self._wanted)]
 
     def __iter__(self) -> Iterator[Row]:
-        """The rows.
-
-        Raises:
-            DataError: for a row of another form, with file and line.
-        """
+        """The rows. Raises DataError for a row of another form, with file and line."""
         if len(self._files) > 1:
             return self._side_by_side()
         return self._of_json(self._files[0]) if is_json(self._files[0]) else self._of_table(self._files[0])

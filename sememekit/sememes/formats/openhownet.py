@@ -118,11 +118,8 @@ class OpenHowNetReader(LexiconReader):
             builder.add(Sense(word, bag, part_of_speech=grammar, gloss=gloss, definition=definition))
 
     def _download(self) -> str:
-        """Fetch with OpenHowNet's own downloader; returns what was fetched, with size and hash.
-
-        Raises:
-            DataError: another folder was asked for, the package is not installed, or the download failed.
-        """
+        """Fetch with OpenHowNet's own downloader; returns what was fetched, with size and hash. Raises DataError: another
+        folder was asked for, the package is not installed, or the download failed."""
         if str(self.path) != self.default_path():
             raise DataError(
                 f"openhownet {self.path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"

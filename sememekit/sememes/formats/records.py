@@ -32,8 +32,5 @@ class RecordReader(LexiconReader):
 
     @abstractmethod
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
-        """(line, sense) for each sense, or (line, reason) for a record that gives none and is counted.
-
-        Raises:
-            DataError: a line of another form.
-        """
+        """(line, sense) for each sense, or (line, reason) for a record that gives none and is counted. Raises DataError: a line
+        of another form."""
