@@ -34,22 +34,22 @@ __all__ = [
 
 LEXICON_FORMATS: dict[str, str] = {
     "open": "sememekit.sememes.formats.open_lexicon:OpenLexiconReader",
-    "hownet": "sememekit.sememes.formats.hownet:HowNetReader",
-    "hownet2000": "sememekit.sememes.formats.hownet2000:HowNet2000Reader",
-    "list": "sememekit.sememes.formats.word_list:WordListReader",
-    "table": "sememekit.sememes.formats.table:TableReader",
+    "hownet": "sememekit.sememes.formats.records:HowNetReader",
+    "hownet2000": "sememekit.sememes.formats.records:HowNet2000Reader",
+    "list": "sememekit.sememes.formats.records:WordListReader",
+    "table": "sememekit.sememes.formats.records:TableReader",
     "openhownet": "sememekit.sememes.formats.openhownet:OpenHowNetReader",
     "function-words": "sememekit.sememes.formats.open_lexicon:FunctionWordsReader",
     "dictionary": "sememekit.sememes.formats.dictionary:DictionaryReader",
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
     "random": "sememekit.sememes.formats.random_labels:RandomReader",
 }
-"""Format name of ``--source`` -> "module:Class"."""
+"""Format of ``--source`` -> "module:Class"."""
 
 
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
-    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where the
-    format needs one."""
+    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
+    needed."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
         raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")
@@ -90,18 +90,13 @@ def open_lexicons(
     defining_words: int = 2000,
     seed: int = 0,
 ) -> list[Lexicon]:
-    """Read several lexicons. The options go to the formats that have them and are left out for the others.
+    """Read several lexicons, each with those of the options that its format has; errors as ``open_lexicon``.
 
     Args:
         specs: as for ``open_lexicon``.
-        side: of hownet and openhownet.
-        yes_download: of openhownet.
-        lemmas: of dictionary, as for ``open_lemmas``.
-        defining_words: of dictionary.
+        side, yes_download: of hownet and openhownet.
+        lemmas, defining_words: of dictionary; lemmas as for ``open_lemmas``.
         seed: of random.
-
-    Raises:
-        ConfigError, DataError: as ``open_lexicon``.
     """
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}
