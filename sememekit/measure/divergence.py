@@ -12,15 +12,9 @@ import numpy.typing as npt
 def mean_pairwise_divergence(log_probs: npt.NDArray[np.float64]) -> float:
     """Mean of KL(p_c || p_d) in nats over all ordered pairs of different contexts c, d (Table 5, Yang et al. 2018).
 
-    All pairs are taken, not a sample of them: the sum over pairs of sum_x p_c(x) (log p_c(x) - log p_d(x)) is
-    N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), which costs one pass over the rows.
-    ``PairwiseDivergence`` takes the rows block by block.
-
-    Args:
-        log_probs: (N, V), natural logarithms of distributions, none of them -inf.
-
-    Returns:
-        nats; NaN for fewer than two contexts.
+    ``log_probs``: (N, V), none of them -inf. All pairs are taken, not a sample of them: the sum over pairs of sum_x p_c(x) (log
+    p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one pass over the rows. NaN for
+    fewer than two contexts.
     """
     total = PairwiseDivergence(log_probs.shape[1])
     total.add(log_probs)
@@ -29,11 +23,7 @@ def mean_pairwise_divergence(log_probs: npt.NDArray[np.float64]) -> float:
 
 @final
 class PairwiseDivergence:
-    """What ``mean_pairwise_divergence`` is made of, for rows that come block by block.
-
-    Args:
-        num_words: V.
-    """
+    """``mean_pairwise_divergence`` for rows of V log-probabilities that come block by block."""
 
     def __init__(self, num_words: int) -> None:
         self._count, self._negative_entropy = 0, 0.0
