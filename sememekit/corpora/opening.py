@@ -1,4 +1,4 @@
-"""A corpus by the name of its data set, with the rules that were asked for."""
+"""Open a corpus by the name of its data set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_corpus(
         files: split -> files, for examples only.
         seed: of the division of one file of examples.
         turns: for ``switchboard``.
-        has_vocabulary: whether the words of other data are used; see ``files_of_splits``.
+        has_vocabulary: whether the vocabulary of other data is used; see ``files_of_splits``.
 
     Raises:
         ConfigError: an unknown name, or options that do not fit the data set.
@@ -56,8 +56,7 @@ def open_corpus(
 
 
 def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
-    """The corpus with the rules for plain text that were asked for. Raises ConfigError when another data set is asked for
-    one."""
+    """The corpus with the options for plain text. Raises ConfigError for another data set with such options."""
     given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
     if not any(given.values()):
         return corpus

@@ -1,4 +1,4 @@
-"""Which files hold which split of a set of examples."""
+"""The files of the splits of a set of examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def files_of_splits(
         kind: the set.
         source: a folder with a file for each split, or one file, which is divided; None when ``given`` names the files.
         given: split -> files, in place of what the folder has for that split; several are read one after the other.
-        has_vocabulary: whether the words of other data are used. No split must then be there, and one file alone is test.
+        has_vocabulary: whether the vocabulary of other data is used. No split is required then, and one file alone is test.
 
     Raises:
         ConfigError: when nothing is given, or a test set without the words of other data.
