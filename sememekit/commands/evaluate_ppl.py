@@ -89,7 +89,7 @@ def command(
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
     from sememekit.analysis.evaluate import evaluate_ppl
-    from sememekit.protocols.choices import read_adaptation
+    from sememekit.protocols.adaptation import read_adaptation
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     with progress_bars(quiet) as show:
