@@ -40,12 +40,10 @@ class Place:
 
     @property
     def where(self) -> str:
-        """File and row, for messages."""
         return f"{self.file.path}: [row.{self.row}]" if self.row else str(self.file.path)
 
     @property
     def key(self) -> tuple[Path, str]:
-        """Equal for two names of one recipe."""
         return self.file.path.resolve(), self.row
 
     @property
@@ -156,7 +154,6 @@ class Shelf:
         return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
 
     def _shipped(self, name: str) -> list[Place]:
-        """A file of this name below the folder, or every row of that name in the files beside it."""
         for path in self._paths:
             if self._name(path) == name:
                 return [self._place(self.open(path))]

@@ -130,7 +130,6 @@ def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
 
 
 def _short(value: object) -> str:
-    """A value for a message, shortened; Python refuses to print very long whole numbers."""
     try:
         text = repr(value)
     except ValueError:

@@ -96,7 +96,6 @@ class Corpus(ABC):
         return False
 
     def lexicon_limits_words(self) -> bool:
-        """Whether words outside the lexicon become ``<unk>``."""
         return False
 
 

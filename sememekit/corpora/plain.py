@@ -46,7 +46,6 @@ class Plain(Corpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Plain:
-        """A text file, or a folder with ``train.txt`` and optionally ``valid.txt`` and ``test.txt``."""
         path = require_source("plain", source, "a text file, or a folder with train.txt, valid.txt and test.txt")
         if not path.exists():
             raise DataError(f"{path}: no such file or folder")

@@ -28,7 +28,6 @@ class Text8(SegmentedCorpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Text8:
-        """The file ``text8``, possibly compressed, or its folder."""
         path = require_source("text8", source, "the file text8")
         if path.is_dir():
             inside = [path / name for name in ("text8", "text8.xz", "text8.gz", "text8.bz2")]

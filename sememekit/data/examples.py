@@ -95,7 +95,6 @@ class Examples:
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
     def followed_by(self, other: Examples) -> Examples:
-        """These examples and then the others, in memory, without original texts."""
         return Examples(
             np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),

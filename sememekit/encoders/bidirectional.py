@@ -76,7 +76,6 @@ class Bidirectional(Encoder):
         return Encoded(hidden=layers[-1], state=(*forth.state, *back.state), layers=tuple(layers))
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """There is none. Raises ConfigError."""
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:

@@ -66,7 +66,6 @@ class LatticeLSTM(Encoder):
         return tuple(like.new_zeros(batch_size, self.output_size) for _ in range(2 * len(self.inputs)))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """Masks are drawn anew for each call."""
         return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
 
     def draw_masks(self, batch_size: int) -> State:
@@ -155,7 +154,6 @@ class LatticeLSTM(Encoder):
         return self._four(layer(x), -1)
 
     def _recurrent(self, number: int) -> Tensor:
-        """(4 H, H) the recurrent matrix of a layer."""
         layer = self.recurrents[number]
         assert isinstance(layer, nn.Linear)
         return self._four(layer.weight, 0)

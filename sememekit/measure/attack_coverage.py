@@ -46,7 +46,6 @@ class Coverage(Record):
 
     @property
     def low(self) -> bool:
-        """Whether less than ``LOW_COVERAGE`` of the words may change."""
         return self.share_changeable is not None and self.share_changeable < LOW_COVERAGE
 
 

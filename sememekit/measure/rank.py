@@ -32,7 +32,6 @@ class Spectrum:
 
     @property
     def rank(self) -> int:
-        """Singular values above the round-off."""
         return int((self.values > self.round_off).sum())
 
     def cumulative(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -63,7 +62,6 @@ class TriangularFactor:
         self.num_rows = 0
 
     def add(self, rows: npt.NDArray[np.float64]) -> None:
-        """Take in further rows (b, V)."""
         for begin in range(0, len(rows), BLOCK_ROWS):
             self._add(torch.from_numpy(rows[begin : begin + BLOCK_ROWS].copy()))
 

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import numpy as np
-import numpy.typing as npt
 
 from sememekit.errors import DataError
+from sememekit.measure.bleu import BleuReport
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval
-
-
-class ScoreReport(Protocol):
-    """The part of a ROUGE or BLEU report that a comparison needs; ``per_example`` is metric -> (n,)."""
-
-    @property
-    def per_example(self) -> Mapping[str, npt.NDArray[np.float64]]: ...
-
-    @property
-    def examples(self) -> int: ...
-
-    @property
-    def signature(self) -> str: ...
+from sememekit.measure.rouge import RougeReport
 
 
 def score_differences(
-    first: ScoreReport, second: ScoreReport, *, resamples: int = RESAMPLES, seed: int = 0
+    first: BleuReport | RougeReport, second: BleuReport | RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
     Raises DataError when the settings or the numbers of examples differ."""

@@ -61,7 +61,6 @@ class WordCounts:
     new_right: npt.NDArray[np.int64] | None = None
 
     def scores(self, *, resamples: int = RESAMPLES, seed: int = 0) -> SegmentationScores:
-        """Precision, recall and F1 over all sentences."""
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
         interval = ratio_interval(2 * self.right, self.gold + self.given, resamples=resamples, seed=seed)
         new = None if self.new is None else int(self.new.sum())

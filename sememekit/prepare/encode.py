@@ -121,7 +121,6 @@ class IdWriter:
         return self._writers[split]
 
     def _mapping(self, shard: ShardResult) -> npt.NDArray[np.uint32]:
-        """(types,) provisional id -> id."""
         pairs = [(index, self._vocabulary.id(word)) for word, _, index in shard.types()]
         mapping = np.zeros(len(pairs), dtype=np.uint32)
         if pairs:

@@ -184,7 +184,6 @@ class Pipeline:
         return run_shards(job, [span for _, span, _ in parts], keys, self._settings.workers, self._progress)
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
-        """Write the chunk vocabulary of the training split, if asked for."""
         length = self._settings.chunk_length
         if not self._settings.chunks or length is None:
             return None
@@ -255,7 +254,6 @@ class Pipeline:
         return options
 
     def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
-        """Write the rest, move the folder to its place and check it there."""
         vocabulary.save(target / VOCABULARY)
         if (self._work / MODEL).is_file():
             shutil.copyfile(self._work / MODEL, target / MODEL)
@@ -277,7 +275,6 @@ class Pipeline:
 
 
 def _check_chunks(settings: PreprocessSettings, end_of_sentence: bool) -> None:
-    """Raise ConfigError for options about chunks that do not fit."""
     if settings.chunks < 0 or (settings.chunk_length is not None and settings.chunk_length < 2):
         raise ConfigError(f"--chunks {settings.chunks} --chunk-length {settings.chunk_length}: n-grams have 2 words or more")
     if settings.chunk_length is not None and settings.chunk_length > LONGEST:
@@ -289,7 +286,6 @@ def _check_chunks(settings: PreprocessSettings, end_of_sentence: bool) -> None:
 
 
 def _work_folder(out: Path) -> Path:
-    """Beside the output, so that one rename moves the finished folder."""
     return out.parent / f".{out.name}.partial"
 
 

@@ -107,7 +107,6 @@ class AdaptiveScorer:
     tuning: TuningReport | None
 
     def segments(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
-        """Every token but the first, scored once."""
         if self.dynamic is None or self.statistics is None:
             segments = self.task.score(tokens, batch_size=columns, progress=progress)
         else:
@@ -227,7 +226,6 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
 
 
 def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:
-    """The name, where several values were tried and the best is the smallest or the largest."""
     values = set(tried)
     return [name] if len(values) > 1 and best in (min(values), max(values)) else []
 
@@ -299,6 +297,5 @@ def read_adaptation(
 
 
 def _chosen(kind: type[S], slot: str, table: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The keys of a slot that were chosen, read and checked."""
     settings = read_settings(kind, table.get(slot, {}), f"--set {slot}")
     return {name: getattr(settings, name) for name in settings.model_fields_set}

@@ -185,7 +185,6 @@ class _History:
         return min(self._window, self._end - self._begin)
 
     def append(self, keys: Tensor, words: Tensor) -> None:
-        """Forget all but the last ``window`` rows and add some."""
         self._begin = self._end - self.size
         if self._end + len(keys) > len(self._keys):
             kept = slice(self._begin, self._end)

@@ -129,7 +129,6 @@ class ContentWords:
         return found
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        """The content lemmas of one definition, each once, in the order of the text."""
         bases = (self._base.get(word, word) for word in split_words(text) if word not in self._stop)
         kept = (base for base in bases if base not in self._stop and (len(base) > 1 or base > "z"))
         return tuple(dict.fromkeys(kept))

@@ -46,7 +46,6 @@ class DefinitionNode:
 
     @property
     def sememe(self) -> str:
-        """``english|中文``, or the one of the two that there is."""
         return "|".join(side for side in (self.english, self.chinese) if side)
 
 
@@ -94,7 +93,6 @@ class _Parser:
         return nodes
 
     def items(self, depth: int, closing: str) -> tuple[DefinitionNode, ...]:
-        """One item or more, up to (and without) the closing bracket."""
         nodes = [self._item("", "", depth)]
         while True:
             next_one = self._peek()

@@ -106,7 +106,6 @@ class SememeGraph:
         self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
 
     def entries(self) -> Iterator[WordEntry]:
-        """The words with their senses by name, in the order of the vocabulary."""
         return iter(self._entries)
 
     def entry(self, word_id: int) -> WordEntry:
@@ -133,8 +132,8 @@ class SememeGraph:
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
-        """A graph with annotations removed at random (Sec. 4.1, Gu et al. 2018); see ``perturbation.drop_annotation_edges``.
-        Raises GraphError: a rate outside 0 to 1."""
+        """A graph with annotations removed at random, see ``drop_annotation_edges``. Raises GraphError: a rate outside 0 to
+        1."""
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
         entries, record = drop_annotation_edges(self._entries, rate, seed)

@@ -123,7 +123,6 @@ class LexiconBuilder:
         self._senses.setdefault(sense.word, []).append(sense)
 
     def skip(self, line: int, reason: str) -> None:
-        """Leave one entry out and count the reason."""
         self._num_records += 1
         self._skipped[reason] = self._skipped.get(reason, 0) + 1
         if len(self._examples) < self.num_examples:

@@ -92,7 +92,6 @@ class SpecialTokens:
         return None
 
     def resolve(self, sememe: RuleSememe) -> str:
-        """The lexicons' name for a rule's sememe."""
         for chinese in (sememe.chinese, *sememe.others):
             if chinese in self._own_names:
                 return self._own_names[chinese]

@@ -92,7 +92,6 @@ class Inflections:
         return cls((fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 2)
 
     def lemmas(self, form: str) -> tuple[str, ...]:
-        """The lemmas of a form, in the order of the list."""
         return tuple(dict.fromkeys(self._lemmas.get(form, ())))
 
     @staticmethod
@@ -101,5 +100,4 @@ class Inflections:
         return next((ending for ending in ENDINGS if form.endswith(ending) and form != lemma and form[:1] == lemma[:1]), "")
 
     def inflect(self, lemma: str, ending: str) -> tuple[str, ...]:
-        """The forms of a lemma with an ending, as far as the list has them."""
         return tuple(dict.fromkeys(self._forms.get((lemma, ending), ())))

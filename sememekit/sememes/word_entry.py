@@ -45,7 +45,6 @@ class WordEntry:
         return self.is_annotated and self.source not in Source.RULES
 
     def sememes(self) -> set[str]:
-        """The distinct sememes of all its senses."""
         return {name for sense in self.senses for name in sense.sememes}
 
 

@@ -23,7 +23,7 @@ FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.
 
 DEBIAN: Final = Path("/usr/share/wordnet")
 """Folder of Debian's package wordnet-base."""
-_POINTER_FILE: Final = {**dict(zip("nvar", "nvar", strict=True)), "s": "a"}
+_POINTER_FILE: Final = {"n": "n", "v": "v", "a": "a", "s": "a", "r": "r"}
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
 
@@ -66,7 +66,6 @@ class WordNet:
 
     @cached_property
     def by_offset(self) -> dict[tuple[str, str], Synset]:
-        """(part of speech, offset) -> synset."""
         return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
 
     def antonyms(self) -> frozenset[frozenset[str]]:

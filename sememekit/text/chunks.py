@@ -138,7 +138,6 @@ class ChunkVocabulary:
         return found
 
     def check_vocabulary(self, vocabulary: Vocabulary, where: str = "chunks") -> None:
-        """Raise DataError when the chunks were counted with another vocabulary."""
         if vocabulary.fingerprint != self.vocabulary_fingerprint:
             raise DataError(
                 f"{where}: the chunks belong to the vocabulary {self.vocabulary_fingerprint}, this one is "

@@ -47,7 +47,6 @@ class TextForm:
         return self.lower or self.numbers_to is not None
 
     def text(self, text: str) -> str:
-        """A text before segmentation."""
         text = self._lowered(text) if self.lower else text
         return text if self.numbers_to is None else _NUMBER.sub(self.numbers_to.replace("\\", r"\\"), text)
 

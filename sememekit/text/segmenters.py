@@ -45,8 +45,7 @@ class Segmenter(Protocol):
     def description(self) -> str:
         """One line for the signature; it changes whenever the result may change."""
 
-    def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
+    def segment(self, text: str) -> list[str]: ...
 
 
 @final
@@ -116,7 +115,6 @@ class MaximumMatcher:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
 
     def _segment_mixed(self, chunk: str) -> list[str]:
-        """Words of a stretch without white space, with Latin words and numbers as words of the list."""
         words: list[str] = []
         position = 0
         while (run := _LATIN.search(chunk, position)) is not None:
@@ -260,7 +258,6 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
 
 
 def _reason(message: str) -> str:
-    """SentencePiece's message without places in its code, and with the option to change."""
     most = re.search(r"Vocabulary size too high .* value <= (\d+)", message)
     if most is not None:
         return f"it has no more than {most[1]} pieces; give --pieces {most[1]} or fewer, or more text"

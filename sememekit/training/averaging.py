@@ -35,7 +35,6 @@ class Average:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Add the present weights to the mean."""
         current = [parameter.detach() for parameter in self.parameters]
         self.count += 1
         if self.count == 1:
@@ -44,7 +43,6 @@ class Average:
             torch._foreach_lerp_(self._means, current, 1.0 / self.count)
 
     def restart(self) -> None:
-        """Forget the mean: the next step is the first."""
         self.count, self._means = 0, []
 
     @contextmanager

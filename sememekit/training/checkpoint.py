@@ -140,7 +140,6 @@ class RunFolder:
             yield
 
     def file(self, name: str) -> Path:
-        """One of the files that never change."""
         return self.path / name
 
     def kept(self) -> dict[str, bytes]:
@@ -237,7 +236,6 @@ class RunFolder:
             write_pointer(self._checkpoints / "pointer.json", pointer)
 
     def _tidy(self) -> dict[str, str]:
-        """The pointer, after the leftovers of a killed process are removed."""
         pointer, others = self._read_pointer()
         remove_snapshots(self._checkpoints, set(others) - set(pointer.values()))
         return pointer
@@ -275,7 +273,6 @@ class RunFolder:
                     raise
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
-        """Add one line to metrics.jsonl."""
         metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:

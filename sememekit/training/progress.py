@@ -70,7 +70,6 @@ class TrainingState:
     first_nats: float = 0.0
 
     def stored(self) -> dict[str, Any]:
-        """As a snapshot holds it."""
         return {**vars(self), "finished": self.finished.value if self.finished else ""}
 
     @classmethod

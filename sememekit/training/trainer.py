@@ -119,7 +119,6 @@ class Trainer:
                 return
 
     def _step(self, batch: Any, window: _Window) -> None:
-        """One clipped step of the optimiser; nothing is read back from the device."""
         self.optimizer.zero_grad(set_to_none=True)
         self._replay = (batch, self.carry, _random_state(self.device) if self.device.type == "cpu" else None)
         parts = self.task.losses(batch, self.carry)
@@ -281,7 +280,6 @@ class Trainer:
             return self.folder.save(self.progress.step, self.task, self.state(), best=best)
 
     def state(self) -> dict[str, Any]:
-        """All that resuming needs beside the weights."""
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),

@@ -182,7 +182,6 @@ class ExampleCorpus(Corpus):
         )
 
     def _cut(self, text: str, segmenter: Segmenter) -> list[str]:
-        """Words of a text; the marks of the set stay whole."""
         if self._marks is None:
             return segmenter.segment(text)
         words: list[str] = []
@@ -237,7 +236,6 @@ class ExampleCorpus(Corpus):
         return (SPLITS[label] for label in labels)
 
     def _write(self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path) -> Counter[str]:
-        """Lines and provisional labels, a pair of files for each split."""
         counts: Counter[str] = Counter()
         with ExitStack() as stack:
 

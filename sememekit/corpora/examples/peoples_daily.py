@@ -72,7 +72,6 @@ class PeoplesDailyHeadlines(PairSet):
 
 
 def _article(run: Sequence[tuple[int, list[str]]], body: Sequence[str], left_out: Counter[str]) -> Iterator[Row]:
-    """The pair of a run of lines and the following body paragraph, if any."""
     title = next(((number, words, text) for number, words in run if (text := _title(words)) is not None), None)
     if title is None:
         return
@@ -91,7 +90,6 @@ def _article(run: Sequence[tuple[int, list[str]]], body: Sequence[str], left_out
 
 
 def _title(words: Sequence[str]) -> str | None:
-    """The title that a line is, or None."""
     text = _NOTE.sub("", "".join(words)).strip()
     if len(text) not in _SIZE or text[-1] in "，：、" or not _BRACKETED.sub("", text) or _BY_LINE.match(text):
         return None

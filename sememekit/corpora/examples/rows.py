@@ -227,7 +227,6 @@ class RowReader:
         return places if len(places) == len(found) else None
 
     def _columns(self, fields: Sequence[str]) -> Sequence[str]:
-        """Names of the columns of a table without a header."""
         columns = self._kind.columns
         if self._labels is None or "label" not in columns:
             return columns
@@ -236,7 +235,6 @@ class RowReader:
         return [name for name in columns if name != "label"]
 
     def _side_by_side(self) -> Iterator[Row]:
-        """Row n is line n of every file."""
         files, faults = self._files, self._faults
         if faults.policy == "skip":
             raise DataError(

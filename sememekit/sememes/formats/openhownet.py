@@ -45,7 +45,6 @@ class OpenHowNetReader(LexiconReader):
 
     @classmethod
     def default_path(cls) -> str:
-        """OpenHowNet's download folder."""
         return str(Path.home() / ".openhownet" / "resources")
 
     settings: Settings
@@ -75,7 +74,6 @@ class OpenHowNetReader(LexiconReader):
         return not self.path.exists() or (self.path.is_dir() and not (self.path / DICTIONARY).is_file())
 
     def _dictionary_bytes(self) -> tuple[str, bytes]:
-        """(name for messages, content) of the dictionary."""
         if self.path.is_dir():
             path = self.path / DICTIONARY
             if path.stat().st_size > MAX_BYTES:

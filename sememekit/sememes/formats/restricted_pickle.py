@@ -55,7 +55,9 @@ def load_plain_pickle(data: bytes, where: str) -> Any:
                     "bool and None are read; nothing of it was run. Get the file from its publisher again"
                 )
             if instruction.name in _MEMO and int(argument or 0) > num_instructions:
-                raise DataError(f"{where}, byte {position}: no honest pickler writes {instruction.name} {argument!r} here")
+                raise DataError(
+                    f"{where}, byte {position}: a damaged pickle: {instruction.name} {argument!r} is not possible here"
+                )
             num_instructions += 1
         return _PlainUnpickler(io.BytesIO(data)).load()
     except _BROKEN as error:
