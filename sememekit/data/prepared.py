@@ -85,11 +85,8 @@ class PreparedData:
         kept_words(folder, signature)
         model = folder / MODEL
         kind, _, stated = signature.segmenter.rpartition(" ")  # its description ends with the begin of a SHA-256
-        if model.is_file() and kind.startswith("SentencePiece"):
-            good = hashlib.sha256(model.read_bytes()).hexdigest().startswith(stated)
-        else:
-            good = True
-        if not good:
+        cut_by = hashlib.sha256(model.read_bytes()).hexdigest() if model.is_file() else stated
+        if kind.startswith("SentencePiece") and not cut_by.startswith(stated):
             raise DataError(f"{model}: is not the model by which the text was cut; {REMEDY} {folder}")
         return cls(folder, vocabulary, signature)
 

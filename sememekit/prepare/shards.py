@@ -22,17 +22,17 @@ import os
 import signal
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.corpora.base import Corpus
-from sememekit.corpora.units import ShardResult, Unit
+from sememekit.corpora.units import ShardResult
 from sememekit.errors import DataError
 from sememekit.files import sync_to_disk, write_bytes
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, place, read_pieces
@@ -43,19 +43,7 @@ _FILES: Final = (".ids", ".units", ".types")
 _FLUSH: Final = 1 << 20
 
 
-class Sentences(Protocol):
-    """The part of a ``Corpus`` that a shard needs."""
-
-    @property
-    def normalisation(self) -> str: ...
-
-    @property
-    def keeps_blank_lines(self) -> bool: ...
-
-    def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]: ...
-
-
-def shard_key(span: Span, source_sha256: str, corpus: Sentences, segmenter: str, end: str | None, errors: str) -> str:
+def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end: str | None, errors: str) -> str:
     """Hash over everything that decides what a shard writes."""
     reader = f"{type(corpus).__module__}:{type(corpus).__qualname__}"
     parts = [_VERSION, LINE_CAP, source_sha256, *span[2:], reader, corpus.normalisation, segmenter, end, errors]
@@ -80,7 +68,7 @@ def _digest(path: Path) -> list[int | str]:
 
 
 def process_shard(
-    span: Span, key: str, folder: Path, corpus: Sentences, segmenter: Segmenter, end: str | None, errors: str
+    span: Span, key: str, folder: Path, corpus: Corpus, segmenter: Segmenter, end: str | None, errors: str
 ) -> ShardResult:
     """Read, segment and count one shard; ``end`` is the word that ends a sentence, None for none.
 
@@ -125,7 +113,7 @@ def process_shard(
 
 
 def _units(
-    piece: Piece, span: Span, corpus: Sentences, segmenter: Segmenter, end: str | None, faults: FaultCounter
+    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end: str | None, faults: FaultCounter
 ) -> Iterator[tuple[list[str], int, int]]:
     """Sentences of a piece, with the word ``end`` after each, unless the piece ends inside a line."""
     try:

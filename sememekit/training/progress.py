@@ -76,7 +76,8 @@ class TrainingState:
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
         """The inverse of ``stored``; earlier versions stored a sentence as ``finished``. Raises TypeError: an unknown field.
         Raises ValueError: an unknown ending."""
-        sentence, finished = stored.get("finished", ""), None
+        sentence: str = stored.get("finished", "")
+        finished: Ending | None = None
         if sentence.endswith(" epochs done"):
             finished = Ending.EPOCHS
         elif sentence:
