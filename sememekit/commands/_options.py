@@ -74,6 +74,10 @@ SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[
     Path | None, typer.Option("--data", help="Prepared data in place of those of the training.", show_default=False)
 ]
+Overlay = Annotated[
+    Path | None,
+    typer.Option("--overlay", help="Changed annotation, of 'lookup --change'; nothing is trained.", show_default=False),
+]
 Texts = Annotated[
     Path | None,
     typer.Option("--texts", help="File for the texts that are scored, for the command compare.", show_default=False),
@@ -123,7 +127,7 @@ Sources = Annotated[
         "--source",
         metavar="FORMAT:PATH",
         help="Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-        "dictionary (wordnet, cedict or a file) and random (another source) with a path. "
+        "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
         show_default=False,
     ),

@@ -69,19 +69,26 @@ class SememeGraph:
         vocabulary_fingerprint: str,
         lexicons: Sequence[LexiconSource] = (),
         history: Sequence[str] = (),
+        numbering: SememeGraph | None = None,
     ) -> None:
-        """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary. Raises
-        GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word."""
+        """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary.
+
+        With ``numbering``, ``sememes`` and ``senses_per_sememe`` are those of that graph, which has all sememes of ``entries``.
+        Raises GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
+        """
         self._entries = tuple(entries)
         _check_entries(self._entries)
         self.words: tuple[str, ...] = tuple(entry.word for entry in self._entries)
         self.vocabulary_fingerprint = vocabulary_fingerprint
         self.lexicons = tuple(lexicons)
         self.history = tuple(history)
-        self.sememes: tuple[str, ...] = tuple(sorted({name for entry in self._entries for name in entry.sememes()}))
+        own = sorted({name for entry in self._entries for name in entry.sememes()})
+        self.sememes: tuple[str, ...] = tuple(own) if numbering is None else numbering.sememes
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
         self._number()
+        if numbering is not None:
+            self.senses_per_sememe = numbering.senses_per_sememe
         self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.num_sets = len(self.set_offsets) - 1
         self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
@@ -138,6 +145,15 @@ class SememeGraph:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
         entries, record = drop_annotation_edges(self._entries, rate, seed)
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
+
+    def with_senses(self, entries: Iterable[WordEntry], record: str) -> SememeGraph:
+        """The same words with other sememes of this graph in some senses; sememes and senses keep their numbers.
+
+        A model that was trained with this graph reads the new one with its weights; |D(e)| stays, so that other senses score as
+        before. ``entries`` are the V words, each with as many senses as here; ``record`` is a line of the history. Raises
+        GraphError: as for a new graph.
+        """
+        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
 
     def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
