@@ -97,15 +97,8 @@ class Shelf:
         return sorted(names)
 
     def find(self, name: str, asked: Place | None = None) -> Place:
-        """The recipe of a name.
-
-        Args:
-            name: ``paper/row``, ``mine.toml``, ``mine.toml:ROW``; as the base of ``asked`` also a row of the same file.
-            asked: the recipe whose ``base`` this is; None for a name that the user typed.
-
-        Raises:
-            ConfigError: for an unknown name, or one that two files have.
-        """
+        """The recipe of a name; as the base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
+        unknown name, or one that two files have."""
         where = f"{asked.where}: key 'base': " if asked else ""
         if name.endswith(ENDING) or f"{ENDING}:" in name:
             return self._own(name, where)

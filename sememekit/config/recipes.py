@@ -95,15 +95,9 @@ def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
 
 
 def load_recipe(name: str, folder: Path | None = None) -> Table:
-    """The plain table of a recipe, merged over its bases.
-
-    Args:
-        name: ``paper/row`` of a shipped recipe, the path of a ``.toml`` file, or ``FILE.toml:ROW``.
-        folder: where ``paper/row`` is looked up; the shipped recipes unless given.
-
-    Raises:
-        ConfigError: for an unknown name, a file that is not TOML, an unknown table, or bases that go in a circle.
-    """
+    """The plain table of a recipe, merged over its bases: ``paper/row`` of a shipped recipe, a ``.toml`` file, or
+    ``FILE.toml:ROW``. Raises ConfigError for an unknown name, a file that is not TOML, an unknown table, or bases that go in a
+    circle."""
     shelf = Shelf(folder or recipes_folder())
     return _merged(shelf.find(name), shelf)
 

@@ -32,16 +32,11 @@ _METHODS: dict[str, tuple[str, ...]] = {
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
-    """The class behind ``name``; the working folder is searched, too.
+    """The class behind ``name``, a key of ``table`` or ``package.module:Class``; the working folder is searched, too.
 
-    Args:
-        kind: for messages: "decoder", "encoder", "task", ...
-        name: a key of the table, or ``package.module:Class`` for a class of your own.
-        table: the variants of the package.
-        is_one: checks the kind of a class of your own; by default its methods are checked. A victim may be any function.
-
-    Raises:
-        ConfigError: for an unknown name, with the nearest one, and for code of another kind.
+    ``kind`` is for messages: "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose
+    methods are checked by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one,
+    and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
@@ -94,11 +89,8 @@ def _has_methods(found: Any, kind: str) -> bool:
 
 @contextmanager
 def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
-    """Inside, code that folders name is loaded: use it for folders that you trust like a program.
-
-    Args:
-        trust: True for all of it, or the names that are trusted; False changes nothing.
-    """
+    """Inside, code that folders name is loaded, all of it or that of some names; use it for folders that you trust like a
+    program."""
     outer = _trusted.get()
     more = frozenset() if isinstance(trust, bool) else frozenset(trust)
     before = _trusted.set(None if trust is True or outer is None else outer | more)
@@ -109,15 +101,8 @@ def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
 
 
 def check_code(names: Mapping[str, object], where: str) -> None:
-    """Refuse to load code that a folder names and nobody asked for.
-
-    Args:
-        names: what the folder says, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
-        where: the file that says it.
-
-    Raises:
-        ConfigError: code that is trusted neither by :func:`trusting_code` nor by being typed on the command line.
-    """
+    """Refuse code that the file ``where`` names, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
+    Raises ConfigError for code that is trusted neither by :func:`trusting_code` nor by being typed on the command line."""
     trusted = _trusted.get()
     for key, name in names.items():
         if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:

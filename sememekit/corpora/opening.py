@@ -24,19 +24,11 @@ def open_corpus(
     turns: int | None = None,
     has_vocabulary: bool = False,
 ) -> Corpus:
-    """The corpus of a data set, of text or of examples.
+    """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
-    Args:
-        dataset: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
-        source: file or folder.
-        files: split -> files, for examples only.
-        seed: of the division of one file of examples.
-        turns: for ``switchboard``.
-        has_vocabulary: whether the vocabulary of other data is used; see ``files_of_splits``.
-
-    Raises:
-        ConfigError: an unknown name, or options that do not fit the data set.
-        DataError: a source that is absent or of another kind.
+    ``source`` is a file or folder; ``files``, split -> files, is for examples only, as is ``seed``, of the division of one
+    file; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see ``files_of_splits``. Raises ConfigError: an unknown name,
+    or options that do not fit the data set. Raises DataError: a source that is absent or of another kind.
     """
     kind = load_variant(
         "data set",

@@ -37,18 +37,12 @@ def segmenter_for(
     hmm: bool = False,
     model: Path | str | None = None,
 ) -> Segmenter:
-    """A segmenter by name, with the words of a lexicon.
+    """A segmenter by name, one of ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of a
+    lexicon.
 
-    Args:
-        name: one of ``sememekit.text.segmenters.SEGMENTERS``, or ``package.module:Class``.
-        lexicon: one or several ``FORMAT:PATH`` or ``open``, for ``fmm`` (``open`` by default) and for ``jieba``.
-        lexicon_words: the words themselves, in place of ``lexicon``.
-        hmm: let jieba guess words outside its dictionary.
-        model: a SentencePiece model, such as ``DIR/sentencepiece.model`` of a prepared-data folder.
-
-    Raises:
-        ConfigError: for another name, or when something that it needs is missing.
-        DataError: for a lexicon or a model that cannot be read.
+    ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
+    ``lexicon_words`` replaces it; ``hmm`` lets jieba guess other words; ``model`` is a SentencePiece model. Raises ConfigError
+    for another name, or when something that it needs is missing. Raises DataError for a lexicon or a model that cannot be read.
     """
     words = frozenset(lexicon_words) if lexicon_words is not None else None
     if words is None and (name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))):
@@ -59,20 +53,12 @@ def segmenter_for(
 def recorded_segmenter(
     signature: Signature, where: Path, *, words: Iterable[str] | None = None, remedy: str = "prepare it again"
 ) -> Segmenter:
-    """The segmenter of some data; its description must be that of the signature.
+    """The segmenter of some data; its description must be that of the signature, which was read from the file ``where``.
 
-    Its words are those beside the signature. Folders of earlier versions keep none: there they are ``words``, or else the
-    lexicon that ships with sememekit.
-
-    Args:
-        signature: of the data.
-        where: the file that it was read from, in a folder of prepared data or of a run.
-        words: of a lexicon that a user names, in place of those in the folder.
-        remedy: for the message where the folder lacks the words.
-
-    Raises:
-        ConfigError: the signature names code that is not trusted.
-        DataError: the segmenter cannot be opened, or its description differs.
+    Its words are those beside the signature. Folders of earlier versions keep none: there they are ``words``, of a lexicon that
+    a user names, or else the lexicon that ships with sememekit. ``remedy`` is for the message where the folder lacks the words.
+    Raises ConfigError: the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its
+    description differs.
     """
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     kept = kept_words(folder, signature)

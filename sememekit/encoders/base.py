@@ -112,14 +112,9 @@ class Encoder(nn.Module, ABC):
     def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
         """Steps from their two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
-        Args:
-            input_part: (..., B, R).
-            tokens: (..., B) word ids.
-            state_part: (..., B, ...) each, with axes of size 1 where many steps leave one state.
-            masks: from ``draw_masks``.
-
-        Returns:
-            (..., B, H) outputs and the states after, (..., B, ...) each.
+        ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` (..., B, ...) each, with axes of size 1 where many
+        steps leave one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after, (..., B,
+        ...) each.
         """
         lead = input_part.shape[:-1]
         flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)

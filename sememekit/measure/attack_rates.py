@@ -105,12 +105,10 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
 
 
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, seed: int = 0) -> AttackRates:
-    """The rates of one attack.
+    """The rates of one attack; ``records`` in the order of the data, so that intervals repeat exactly.
 
-    Args:
-        records: one an example, in the order of the data: intervals then repeat exactly.
-        query_budget: of each example; 0 for none. Success rates at more queries than that are unknown.
-        seed: of the bootstrap of the mean number of queries.
+    Success rates at more queries than ``query_budget`` (0 for none) are unknown; ``seed`` is of the bootstrap of the mean
+    number of queries.
     """
     success, failed = _flags(records, "success"), _flags(records, "failed")
     attackable, attacked = success + failed, success + failed + _flags(records, "no_candidates")
@@ -159,15 +157,11 @@ def paired_differences(
     budgets: tuple[int, int] = (0, 0),
     seed: int = 0,
 ) -> list[Difference]:
-    """Differences between two attacks on the same examples, resampled together.
+    """Differences between two attacks on the same examples, by their number, resampled together.
 
     A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
-    rows "attacked in both" compare like with like.
-
-    Args:
-        first, second: by number of the example; only examples in both count, and those with an error on a side do not.
-        budgets: queries allowed an example, for each side; 0 for none.
-        seed: of the bootstrap.
+    rows "attacked in both" compare like with like. Only examples in both count, and those with an error on a side do not.
+    ``budgets`` are the queries allowed an example, for each side; 0 for none.
     """
     common = [
         index for index in sorted(first) if index in second and "error" not in (first[index].outcome, second[index].outcome)

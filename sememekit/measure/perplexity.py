@@ -16,11 +16,8 @@ PROTOCOL_VERSION = 1
 class Perplexity(Record):
     """Perplexity of a text in three units; see docs/perplexity.md.
 
-    Attributes:
-        perplexity: exp(nats / tokens), by word; infinite for a model that diverged.
-        nats, tokens: total negative log-likelihood, and predicted tokens, the divisor.
-        per_character: exp(nats / characters of the source text); None where they were not counted.
-        bits_per_byte: nats / ln 2 / UTF-8 bytes of the source text; None likewise.
+    ``perplexity`` is exp(nats / tokens), by word; infinite for a model that diverged. ``per_character`` is exp(nats /
+    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None where those were not counted.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)

@@ -65,17 +65,11 @@ def frequent_ngrams(
     folder: Path,
     block: int = BLOCK,
 ) -> Counted:
-    """The most frequent n-grams of 2 to ``longest`` words.
+    """The ``most`` most frequent n-grams of 2 to L = ``longest`` words; ties go to the shorter one, then to the smaller ids
+    from the left.
 
-    Args:
-        tokens: (N,) word ids, such as a memory-mapped file.
-        num_words: V.
-        longest: L.
-        most: how many to take; ties go to the shorter n-gram, then to the smaller ids from the left.
-        never: word ids that no n-gram may hold.
-        only_last: word ids that can only be the last of an n-gram.
-        folder: for temporary files.
-        block: see :data:`BLOCK`.
+    ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. No n-gram holds a word of ``never``;
+    words of ``only_last`` can only be its last. Temporary files lie in ``folder``.
     """
     forbidden, closing = np.zeros(num_words, dtype=bool), np.zeros(num_words, dtype=bool)
     forbidden[list(never)] = True

@@ -63,14 +63,9 @@ class GivenVocabulary(NamedTuple):
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
-    Args:
-        dataset: its name, for the signature.
-        corpus: reads the text.
-        settings: the options; ``lexicon``, ``vocabulary`` and ``turns`` have been used already.
-        out: the folder to write.
-        lexicon: the words that the segmenter knows.
-        given: the vocabulary of other data.
-        progress: with the stages ``hash``, ``shards``, ``encode``.
+    ``dataset`` is its name, for the signature; of ``settings``, ``lexicon``, ``vocabulary`` and ``turns`` have been used
+    already; ``lexicon`` are the words that the segmenter knows, ``given`` the vocabulary of other data; ``progress`` has the
+    stages ``hash``, ``shards``, ``encode``.
     """
 
     def __init__(

@@ -151,18 +151,9 @@ def make_scorer(
 ) -> AdaptiveScorer:
     """Gather the statistics of an adaptation, and tune it where asked for.
 
-    Args:
-        task: the model.
-        data: with training text for statistics and validation text for tuning.
-        run: the run folder; statistics are kept there.
-        adaptation: what is asked for.
-        dtype: of matrix products.
-        columns: as the text itself is going to be read.
-        progress: see ``Progress``.
-
-    Raises:
-        ConfigError: tuning without anything to tune.
-        DataError: a split is missing or too short.
+    ``data`` has training text for statistics and validation text for tuning; statistics are kept in the folder ``run``;
+    ``dtype`` is of matrix products; ``columns`` as the text itself is going to be read. Raises ConfigError: tuning without
+    anything to tune. Raises DataError: a split is missing or too short.
     """
     if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
         raise ConfigError("tuning needs something to tune: a cache (--cache), dynamic evaluation (--dynamic), or both")
@@ -255,16 +246,11 @@ class TuneChoice(Settings):
 def read_adaptation(
     overrides: Sequence[str] = (), *, cache: bool = False, dynamic: bool = False, tune: bool = False
 ) -> Adaptation | None:
-    """The adaptation that is asked for; None for the static model.
+    """The adaptation that is asked for by ``cache``, ``dynamic`` and ``tune``; None for the static model.
 
-    Tuning tries every value of a setting that was not chosen, and only the chosen one of any other.
-
-    Args:
-        overrides: ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``.
-        cache, dynamic, tune: what is asked for.
-
-    Raises:
-        ConfigError: an override of something that was not asked for, of an unknown key or out of its range.
+    ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning tries every value of a setting
+    that was not chosen, and only the chosen one of any other. Raises ConfigError: an override of something that was not asked
+    for, of an unknown key or out of its range.
     """
     table = read_overrides(overrides, ("cache", "dynamic", "tune"))
     needed = {"cache": cache, "dynamic": dynamic, "tune": tune}

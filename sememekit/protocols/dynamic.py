@@ -129,21 +129,14 @@ def score_dynamically(
 ) -> Iterator[Scored]:
     """Score a stream segment by segment; after each, the weights take a step on its loss (Eq. (5), (6), Krause et al. 2018).
 
-    w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the
-    statistics, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is scored before the step on
-    it. State is carried, gradients are not; there is no dropout. The weights are restored to the bit at the end, also when the
-    iterator is left early (on ``close``) or by an error.
+    w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the statistics
+    of this model on its training text, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is
+    scored before the step on it. State is carried, gradients are not; there is no dropout. The ``batch_size`` columns share the
+    weights, and a step is for the mean of all. The weights are restored to the bit at the end, also when the iterator is left
+    early (on ``close``) or by an error.
 
-    Args:
-        task: the model.
-        tokens: (n,) word ids; every one but the first is predicted once.
-        settings: of the steps.
-        statistics: of this model on its training text.
-        batch_size: columns; they share the weights, and a step is for the mean of all.
-        progress: called with predicted tokens so far and in all.
-
-    Yields:
-        segments of at most ``segment`` rows; a short last one has as much weight as it has words.
+    Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with predicted tokens so far and in
+    all. Yields segments of at most ``segment`` rows; a short last one has as much weight as it has words.
     """
     inputs, targets, mask = evaluation_columns(tokens, batch_size)
     named = trainable(task)

@@ -128,19 +128,9 @@ def statistics_for(
 ) -> GradientStatistics:
     """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
 
-    Args:
-        task: the model.
-        tokens: (n,) ids of the training text.
-        text: its SHA-256.
-        file: in the safetensors format, beside the run.
-        segment: rows of a batch.
-        dtype: of matrix products.
-        num_tokens: only the first so many tokens; None for all.
-        progress: as in ``gather_statistics``.
-
-    Raises:
-        CheckpointError: the file is there and is no such file, or it cannot be written.
-        DataError: the text is too short.
+    ``tokens`` (n,) are the training text, of which the first ``num_tokens`` are read (None: all), and ``text`` its SHA-256;
+    ``segment`` rows a batch; ``dtype`` is of matrix products; ``progress`` as in ``gather_statistics``. Raises CheckpointError:
+    the file is no file of statistics, or cannot be written. Raises DataError: the text is too short.
     """
     signature = {
         "format": 1,

@@ -79,17 +79,9 @@ def beam_search(
     once K hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the
     best open one divided by the longest possible length^a bounds all. Examples that are done leave the batch.
 
-    Args:
-        step: the model.
-        state: before the first word, B rows.
-        memory: constant input of the model, B rows each.
-        begin, end: the words before the first and after the last.
-        settings: of the search.
-        banned: words that are never chosen; ``begin`` is always one of them.
-
-    Returns:
-        for each example up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every
-        text is forbidden.
+    ``state`` is that before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and ``end``
+    are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each example
+    up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every text is forbidden.
     """
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]

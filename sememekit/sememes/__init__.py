@@ -62,16 +62,12 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
 
 
 def open_lexicon(spec: str, **options: object) -> Lexicon:
-    """Read a lexicon.
+    """Read a lexicon ``FORMAT:PATH``, with a format of ``LEXICON_FORMATS``.
 
-    Args:
-        spec: ``FORMAT:PATH`` with a format of ``LEXICON_FORMATS``; ``open`` alone is the lexicon that ships with sememekit,
-            and ``openhownet`` alone the folder into which that package downloads.
-        options: settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
-
-    Raises:
-        ConfigError: an unknown format or option, or no path where the format needs one.
-        DataError: the file is absent or is not what the format says.
+    ``open`` alone is the lexicon that ships with sememekit, and ``openhownet`` alone the folder into which that package
+    downloads. ``options`` are settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
+    Raises ConfigError: an unknown format or option, or no path where the format needs one. Raises DataError: the file is absent
+    or is not what the format says.
     """
     reader, path = lexicon_reader(spec)
     return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
@@ -93,11 +89,8 @@ def open_lexicons(
 ) -> list[Lexicon]:
     """Read several lexicons, each with those of the options that its format has; errors as ``open_lexicon``.
 
-    Args:
-        specs: as for ``open_lexicon``.
-        side, yes_download: of hownet and openhownet.
-        lemmas, defining_words: of dictionary; lemmas as for ``open_lemmas``.
-        seed: of random.
+    ``side`` and ``yes_download`` are of hownet and openhownet, ``lemmas`` (as for ``open_lemmas``) and ``defining_words`` of
+    dictionary, ``seed`` of random.
     """
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}

@@ -27,11 +27,8 @@ class Substitutes:
     ) -> None:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
-        Args:
-            lexicons: where the sememes come from.
-            inflections: where given, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected
-                alike.
-            ranks: of words by frequency, from 0, to order substitutes that share equally many senses.
+        With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
+        ``ranks`` of words by frequency, from 0, order substitutes that share equally many senses.
         """
         self._inflections = inflections
         self._ranks = ranks or {}

@@ -58,18 +58,10 @@ class ChunkVocabulary:
         max_length: int,
         where: str = "chunks",
     ) -> None:
-        """Take n-grams that are in order already.
+        """Take n-grams that are in order already: M tuples of 2..L word ids with falling counts; ``where`` opens each message.
 
-        Args:
-            vocabulary: the V words.
-            ngrams: M tuples of 2..L word ids; none for a vocabulary of words alone.
-            counts: M counts, falling.
-            max_length: L.
-            where: opens each message.
-
-        Raises:
-            DataError: for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
-                counts out of order.
+        Raises DataError for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
+        counts out of order.
         """
         self.num_tokens = len(vocabulary)
         self.max_length = max_length

@@ -272,17 +272,11 @@ def _reason(message: str) -> str:
 def open_segmenter(
     name: str, *, words: Collection[str] | None = None, hmm: bool = False, model: Path | None = None, cut_latin: bool = False
 ) -> Segmenter:
-    """A segmenter by name.
+    """A segmenter by name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class of your own without arguments.
 
-    Args:
-        name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class of your own without arguments.
-        words: of a lexicon, for ``fmm`` and ``jieba``.
-        hmm: of ``jieba``: guess words outside the dictionary.
-        model: the file for ``sentencepiece``.
-        cut_latin: of ``fmm``: cut Latin words and numbers that are no words of the lexicon.
-
-    Raises:
-        ConfigError: for another name, or when what it needs is not given.
+    ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
+    ``sentencepiece``; ``cut_latin`` lets ``fmm`` cut Latin words and numbers that are no words of the lexicon. Raises
+    ConfigError for another name, or when what it needs is not given.
     """
     kind = load_variant("segmenter", name, SEGMENTERS)
     if kind is MaximumMatcher:

@@ -41,16 +41,12 @@ class WordVectors:
 
 
 def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
-    """Read a text file of word vectors; a first line of two numbers (word2vec's header) is skipped.
+    """Read a text file of word vectors, ``word number number ...`` a line; a first line of two numbers (word2vec's header) is
+    skipped.
 
-    Args:
-        path: ``word number number ...`` a line; decompressed where the name ends in ``.xz``.
-        words: keep only these.
-        size: E; the first line tells unless given.
-
-    Raises:
-        DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite. Names
-            the line.
+    A file whose name ends in ``.xz`` is decompressed. ``words`` keeps only these; ``size`` is E, which the first line tells
+    unless given. Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not
+    finite; names the line.
     """
     kept: dict[str, NDArray[np.float32]] = {}
     repeated = 0

@@ -49,15 +49,10 @@ class Vocabulary:
     fingerprint: str
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
-        """Take words that are in order already; use :meth:`from_counts` for words that are not.
+        """Take words that are in order already, with counts that are not negative; see :meth:`from_counts`; ``where`` opens
+        each message.
 
-        Args:
-            tokens: V words, by falling count, then spelling.
-            counts: V counts, not negative.
-            where: opens each message.
-
-        Raises:
-            DataError: for no words, a word twice, a word that holds a tab or a line end, a wrong order.
+        Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """
         words, assign = tuple(tokens), object.__setattr__
         try:

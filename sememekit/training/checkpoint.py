@@ -74,16 +74,10 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
-        """Create a run folder.
+        """Create a run folder; ``files`` are further ones that never change: vocabulary, graph, data signature.
 
-        Args:
-            path: must not exist, or be a folder that is empty or was left by a process killed in here.
-            plan: the resolved plan.
-            versions: of the software; the format of the folder is added.
-            files: further files that never change: vocabulary, graph, data signature.
-
-        Raises:
-            CheckpointError: when something is there already.
+        ``path`` must not exist, or be a folder that is empty or was left by a process killed in here. Raises CheckpointError
+        when something is there already.
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = f"{path} exists already; continue it with --resume, choose another --out, or delete it first"
@@ -202,13 +196,11 @@ class RunFolder:
         return f"{torn}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
-        """Write a snapshot, point to it, and remove snapshots without a pointer; returns its name.
+        """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
+        name.
 
-        Args:
-            step: optimiser steps so far; it names the snapshot.
-            model: its state dict is stored, each shared tensor once.
-            trainer: a tree as ``flatten`` takes it.
-            best: whether it is the best so far, too.
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: it is the best
+        so far, too.
         """
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)

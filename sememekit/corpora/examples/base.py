@@ -89,15 +89,9 @@ class ExampleSet:
         return bool(self.beside) and name.startswith(self.beside[1:])
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """The examples of one plain file, or of several side by side.
+        """The examples of one plain file, or of several side by side; ``split`` is None for a file that will be divided.
 
-        Args:
-            files: plain files.
-            split: of the files; None for a file that will be divided.
-            faults: what to do about invalid bytes.
-            left_out: counts why examples are left out.
-
-        Raises:
-            DataError: for a row of another form, with file and line.
+        ``faults`` say what to do about invalid bytes, ``left_out`` counts why examples are left out. Raises DataError for a row
+        of another form, with file and line.
         """
         return iter(RowReader(files, self, faults))

@@ -28,15 +28,11 @@ class LabelledFile(NamedTuple):
 
 
 def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
-    """Read labelled texts.
+    """Read labelled texts of a set; by default one text, or premise and hypothesis, as the first line shows.
 
-    Args:
-        path: a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
-            and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are decompressed.
-        kind: the set. By default one text, or premise and hypothesis, as the first line shows.
-
-    Raises:
-        DataError: absent, not UTF-8, empty, or a line that is no example; names file and line.
+    ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
+    and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a
+    line that is no example; names file and line.
     """
     faults = FaultCounter("strict", can_choose=False)
     kind = kind or _likely_kind(path, faults)

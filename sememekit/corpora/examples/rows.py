@@ -149,20 +149,12 @@ def _unquote(field: str) -> str:
 
 @final
 class RowReader:
-    """The examples of one file, or of several side by side, in order.
+    """The examples of one file, or of as many as ``kind.columns`` side by side, in order.
 
     The first line of a table is a header when it names the columns, in any case; otherwise they are ``kind.columns``.
-
-    Args:
-        files: one, or as many as ``kind.columns``.
-        kind: names of the columns.
-        faults: what to do about invalid bytes.
-        labels: None where each row has its label. For texts without labels, the labels that a last column without a header
-            may hold: it is ignored.
-
-    Attributes:
-        header: the first line where it is a header, once it was read; otherwise None.
-        lines: how many lines were read so far.
+    ``labels`` is None where each row has its label; for texts without labels, it has the labels that a last column without a
+    header may hold, which is ignored. ``header`` is the first line where it is a header, once it was read; ``lines`` counts the
+    lines read so far.
     """
 
     def __init__(

@@ -20,15 +20,10 @@ def write_texts(
 ) -> None:
     """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
-    Args:
-        folder, split: the finished folder, and whose texts.
-        num_texts: N, texts of an example; the first is the source.
-        shards: the shards of the split, in order. Memory grows with the distinct words of one.
-        references: a JSON list a line, in the order of the examples.
-        digest: updated with the bytes of the texts.
-
-    Raises:
-        DataError: when there are more examples than references, or the other way round.
+    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` are those of the split, in order;
+    memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
+    is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
+    round.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)
