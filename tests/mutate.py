@@ -44,8 +44,8 @@ def main() -> int:
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(TESTS)}; all unless given")
     parser.add_argument("--sample", type=int, default=60, help="mutants of each room at most (default: 60)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--within", default="", metavar="TEXT", help="only mutants whose line of the report holds this text")
-    parser.add_argument("--tests", nargs="+", metavar="FILE", help="these tests instead of all of the room")
+    parser.add_argument("--within", nargs="+", metavar="TEXT", help="only mutants whose line of the report holds such a text")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="these tests instead of all: what they catch, all catch")
     given = parser.parse_args()
     unknown = set(given.rooms) - set(TESTS)
     if unknown:
@@ -57,7 +57,7 @@ def main() -> int:
     print("| room | mutants | tried | caught | share | 95 % interval |\n|---|---|---|---|---|---|", flush=True)
     left, good, stderr = [], True, os.dup(2)  # tests capture the standard streams
     for name in given.rooms or TESTS:
-        every = [mutant for mutant in of_room(name) if given.within in str(mutant)]
+        every = [mutant for mutant in of_room(name) if any(text in str(mutant) for text in given.within or [""])]
         sample = random.Random(given.seed).sample(every, min(given.sample, len(every)))
         try:
             alive = survivors(sample, given.tests or TESTS[name], lambda text: os.write(stderr, f"{text}\n".encode()))
