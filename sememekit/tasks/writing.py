@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -19,9 +19,6 @@ from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
 from sememekit.tasks.padding import Ids
 from sememekit.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
