@@ -56,7 +56,7 @@ FAMILIES = {
     "attack": 6,
     "lattice": 24,
     "mixture": 11,
-    "ours": 59,
+    "ours": 62,
     "quickstart": 2,
     "sdlm": 17,
     "self_organized": 4,
