@@ -66,8 +66,7 @@ def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None
 
 
 def _tell(tell: Callable[[str], None], sample: list[Mutant], lives: dict[int, bool], number: int) -> None:
-    if lives[number]:
-        tell(f"survived ({sum(lives.values())} of {len(lives)} tried): {sample[number]}")
+    tell(f"{len(lives)} of {len(sample)}: {'SURVIVED' if lives[number] else 'caught'}: {sample[number]}")
 
 
 @dataclass(eq=False)
