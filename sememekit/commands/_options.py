@@ -69,6 +69,7 @@ Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validati
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
+Overlay = Annotated[Path | None, option("--overlay", "Changed annotation, of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
@@ -103,7 +104,7 @@ Sources = Annotated[
     option(
         "--source",
         "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-        "dictionary (wordnet, cedict or a file) and random (another source) with a path. "
+        "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
         metavar="FORMAT:PATH",
     ),

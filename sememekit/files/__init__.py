@@ -5,7 +5,7 @@ Everything here stands on the ground floor, so that every room writes and checks
 
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
-from sememekit.files.outputs import CLUSTERS, FIGURE, GRAPH, PAGE, TEXTS, Kind, check_output, write_output
+from sememekit.files.outputs import CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TEXTS, Kind, check_output, write_output
 from sememekit.files.reading import decode, read_bytes, read_object, read_text
 from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_folder, to_json, write_bytes, write_folder
 
@@ -18,6 +18,7 @@ __all__ = [
     "CLUSTERS",
     "FIGURE",
     "GRAPH",
+    "OVERLAY",
     "PAGE",
     "TEXTS",
     "Kind",

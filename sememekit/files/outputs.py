@@ -45,6 +45,10 @@ def _is_clusters(head: bytes) -> bool:
     return b"".join(head[:80].split()).startswith(b'{"format":"sememekitwordclusters"')
 
 
+def _is_overlay(head: bytes) -> bool:
+    return head.startswith(b"# sememekit overlay ")
+
+
 def _is_figure(head: bytes) -> bool:
     return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
 
@@ -54,6 +58,7 @@ PAGE: Final = Kind("a page that sememekit wrote", _is_page)
 TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", _is_texts)
 GRAPH: Final = Kind("a sememe graph", _is_graph)
 CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_clusters)
+OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", _is_overlay)
 
 
 def check_output(path: Path | str, kind: Kind) -> None:

@@ -17,8 +17,10 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of, prepare_torch
+from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
 from sememekit.sememes import SememeGraph, words_of_lexicons
+from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
@@ -56,7 +58,14 @@ class Run:
     """
 
     def __init__(
-        self, folder: RunFolder, plan: Plan, vocabulary: Vocabulary, which: Which, settings: RunSettings, trust_code: bool
+        self,
+        folder: RunFolder,
+        plan: Plan,
+        vocabulary: Vocabulary,
+        which: Which,
+        settings: RunSettings,
+        trust_code: bool,
+        overlay: Path | None = None,
     ) -> None:
         self.folder = folder
         self.plan = plan
@@ -65,6 +74,7 @@ class Run:
         self.settings = settings
         self._which: Which = which
         self._trust_code = trust_code
+        self._overlay = overlay
 
     @classmethod
     def open(
@@ -75,6 +85,7 @@ class Run:
         device: str = "auto",
         dtype: str | None = None,
         trust_code: bool = False,
+        overlay: Path | str | None = None,
     ) -> Run:
         """Open the folder of a run.
 
@@ -84,6 +95,7 @@ class Run:
             device: ``auto``, ``cpu`` or ``cuda``.
             dtype: of matrix products; None for that of the training.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
+            overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
         Raises:
             CheckpointError: the folder is no run, is torn, or its files are not of one run.
@@ -91,7 +103,7 @@ class Run:
         """
         if isinstance(path, Run):
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
-            trust_code |= path._trust_code
+            trust_code, overlay = trust_code or path._trust_code, overlay or path._overlay
         else:
             folder = RunFolder.open(Path(path))
             with trusting_code(trust_code):
@@ -100,7 +112,8 @@ class Run:
             vocabulary = vocabulary_of_run(folder)
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
-        return cls(folder, plan, vocabulary, which, settings, trust_code)
+        changes = None if overlay is None else Path(overlay)
+        return cls(folder, plan, vocabulary, which, settings, trust_code, changes)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -121,9 +134,24 @@ class Run:
 
     @cached_property
     def graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None."""
+        """The sememe graph that it keeps, or None; with the changes of the overlay, where there is one."""
+        return self.stored_graph if self._overlay is None else self._overlaid[0]
+
+    @cached_property
+    def stored_graph(self) -> SememeGraph | None:
+        """The sememe graph that it keeps, or None, whatever an overlay says."""
         file = self.folder.file(GRAPH)
         return SememeGraph.load(file) if file.exists() else None
+
+    @property
+    def changed_senses(self) -> tuple[ChangedSense, ...]:
+        """The senses that the overlay changes; none without one."""
+        return () if self._overlay is None else self._overlaid[1]
+
+    @cached_property
+    def _overlaid(self) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
+        assert self._overlay is not None
+        return overlaid(self.path, self.stored_graph, self.vocabulary, self._overlay)
 
     @cached_property
     def clusters(self) -> NDArray[np.int64] | None:
@@ -144,6 +172,8 @@ class Run:
     def _loaded(self) -> tuple[Task, str]:
         with trusting_code(self._trust_code):
             task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks)
+            if self._overlay is not None:
+                check_reads_graph(self.plan, task, self.path)
         snapshot = self.folder.load(self._which, with_trainer=False)
         load_weights(task, snapshot.weights, self.path)
         if (name := first_bad_weight(task)) is not None:

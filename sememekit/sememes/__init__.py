@@ -43,6 +43,7 @@ LEXICON_FORMATS: dict[str, str] = {
     "dictionary": "sememekit.sememes.formats.dictionary:DictionaryReader",
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
     "random": "sememekit.sememes.formats.random_labels:RandomReader",
+    "single": "sememekit.sememes.formats.single:SingleReader",
 }
 """Format name of ``--source`` -> "module:Class"."""
 

@@ -79,8 +79,12 @@ class SememeGraph:
         vocabulary_fingerprint: str,
         lexicons: Sequence[LexiconSource] = (),
         history: Sequence[str] = (),
+        numbering: SememeGraph | None = None,
     ) -> None:
         """Number the senses, sets and sememes of ``entries``; one entry for each word, in the order of the vocabulary.
+
+        With ``numbering``, ``sememes`` and ``senses_per_sememe`` are those of that graph, which has all sememes of ``entries``:
+        what belongs to a sememe of the one belongs to it in the other.
 
         Raises:
             GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
@@ -91,7 +95,8 @@ class SememeGraph:
         self.vocabulary_fingerprint = vocabulary_fingerprint
         self.lexicons = tuple(lexicons)
         self.history = tuple(history)
-        self.sememes: tuple[str, ...] = tuple(sorted({name for entry in self._entries for name in entry.sememes()}))
+        own = sorted({name for entry in self._entries for name in entry.sememes()})
+        self.sememes: tuple[str, ...] = tuple(own) if numbering is None else numbering.sememes
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
         arrays = _number(self._entries, self.sememes)
@@ -100,7 +105,7 @@ class SememeGraph:
         self.set_offsets = arrays.set_offsets
         self.set_sememes = arrays.set_sememes
         self.word_of_sense = arrays.word_of_sense
-        self.senses_per_sememe = arrays.senses_per_sememe
+        self.senses_per_sememe: Integers = arrays.senses_per_sememe if numbering is None else numbering.senses_per_sememe
         self.annotated = arrays.annotated
         self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -163,6 +168,21 @@ class SememeGraph:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
         entries, record = drop_annotation_edges(self._entries, rate, seed)
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
+
+    def with_senses(self, entries: Iterable[WordEntry], record: str) -> SememeGraph:
+        """The same words with other sememes in some senses, out of those of this graph, whose numbers they keep.
+
+        A model that was trained with this graph reads the new one with the weights that it has: sememes and senses have the
+        same numbers, and |D(e)| is as it was trained with, so that other senses score as before.
+
+        Args:
+            entries: the V words, each with as many senses as here.
+            record: what was done, for the history.
+
+        Raises:
+            GraphError: as for a new graph.
+        """
+        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
 
     def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Make sure that ids of this graph and ids of the vocabulary mean the same words.
