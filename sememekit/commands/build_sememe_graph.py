@@ -13,7 +13,7 @@ from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
-    from sememekit.sememes.graph_report import GraphReport
+    from sememekit.sememes.statistics import GraphReport
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
 NUM_WORDS_SHOWN = 10
@@ -92,7 +92,7 @@ def build_sememe_graph(
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, check_output
     from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicons
-    from sememekit.sememes.graph_report import GraphReport, LexiconUse
+    from sememekit.sememes.statistics import GraphReport, LexiconUse
 
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")

@@ -14,8 +14,7 @@ from sememekit.commands._options import given, names_of, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 
 if TYPE_CHECKING:
-    from sememekit.prepare.report import PreprocessReport
-    from sememekit.prepare.settings import PreprocessSettings
+    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.progress import Progress
     from sememekit.text.reading import Span
     from sememekit.text.segmenters import Segmenter as SegmenterClass
@@ -149,9 +148,8 @@ def preprocess(
     from sememekit.corpora.plain import Plain
     from sememekit.data.segmenters import kept_words
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
-    from sememekit.prepare.report import PreprocessReport
     from sememekit.prepare.segmentation import choose_segmenter, read_lexicon, refuse_text_without_blanks, training_sentences
-    from sememekit.prepare.settings import PreprocessSettings
+    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
     from sememekit.text.segmenters import SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
 

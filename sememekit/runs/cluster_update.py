@@ -14,7 +14,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
-from sememekit.files import sync_folder
+from sememekit.files import sync_to_disk
 from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, predictions
@@ -160,7 +160,7 @@ def keep_clusters(
             copy.append_metrics(line)
     copy.append_metrics({**record, "step": step})
     name = copy.save(step, task, state, best=True)
-    sync_folder(hidden)
+    sync_to_disk(hidden)
     hidden.replace(out)
-    sync_folder(out.parent)
+    sync_to_disk(out.parent)
     return out, name

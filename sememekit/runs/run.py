@@ -103,7 +103,8 @@ class Run:
         """
         if isinstance(path, Run):
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
-            trust_code, overlay = trust_code or path._trust_code, overlay or path._overlay
+            trust_code |= path._trust_code
+            overlay = path._overlay if overlay is None else overlay
         else:
             folder = RunFolder.open(Path(path))
             with trusting_code(trust_code):
