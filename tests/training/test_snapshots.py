@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from sememekit.training.pointer import read_pointer, write_pointer
 from torch import nn
 
 from sememekit.errors import CheckpointError
-from sememekit.training.pointer import read_pointer, write_pointer
 from sememekit.training.snapshots import (
     free_name,
     read_json,
