@@ -13,11 +13,13 @@ from sememekit.errors import CheckpointError
 from sememekit.training.snapshots import (
     free_name,
     read_json,
+    read_pointer,
     read_snapshot,
     remove_snapshots,
     snapshots_in,
     step_of,
     whole_snapshots,
+    write_pointer,
     write_snapshot,
 )
 
