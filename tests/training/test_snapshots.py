@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from sememekit.training.pointer import read_pointer, write_pointer
 from torch import nn
 
 from sememekit.errors import CheckpointError
