@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,20 @@ from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
-from sememekit.text.vocabulary import Vocabulary
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
 Integers = NDArray[np.int64]
+
+
+class HasTokens(Protocol):
+    """The part of a vocabulary that a graph needs."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
 
 
 class SememeGraph:
@@ -76,14 +86,12 @@ class SememeGraph:
         self.sememes: tuple[str, ...] = tuple(own) if numbering is None else numbering.sememes
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
-        self._number()
-        if numbering is not None:
-            self.senses_per_sememe = numbering.senses_per_sememe
+        self._number(numbering)
         self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.num_sets = len(self.set_offsets) - 1
         self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _number(self) -> None:
+    def _number(self, numbering: SememeGraph | None) -> None:
         sememe_id = {name: number for number, name in enumerate(self.sememes)}
         set_id: dict[tuple[int, ...], int] = {}
         sense_set: list[int] = []
@@ -99,7 +107,7 @@ class SememeGraph:
         self.set_offsets: Integers = _frozen(_offsets([len(ids) for ids in set_id]))
         self.set_sememes: Integers = _frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64))
         self.word_of_sense: Integers = _frozen(np.repeat(np.arange(len(self.words), dtype=np.int64), senses_of_word))
-        self.senses_per_sememe: Integers = _frozen(senses_per_sememe)
+        self.senses_per_sememe: Integers = _frozen(senses_per_sememe) if numbering is None else numbering.senses_per_sememe
         self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
 
     def entries(self) -> Iterator[WordEntry]:
@@ -145,7 +153,7 @@ class SememeGraph:
         """
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
 
-    def check_vocabulary(self, vocabulary: Vocabulary) -> None:
+    def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
         the command that builds the graph again."""
         if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:
