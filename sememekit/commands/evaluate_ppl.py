@@ -106,7 +106,7 @@ def command(
     from sememekit.analysis.evaluate import evaluate_ppl
     from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
-    from sememekit.protocols.choices import read_adaptation
+    from sememekit.protocols.adaptation import read_adaptation
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     options: dict[str, Any] = {
