@@ -57,7 +57,7 @@ FAMILIES = {
     "lattice": 24,
     "mixture": 11,
     "ours": 59,
-    "quickstart": 2,
+    "quickstart": 3,
     "sdlm": 17,
     "self_organized": 4,
     "sememe_rnn": 48,
