@@ -16,6 +16,7 @@ from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation
 from sememekit.commands._side_by_side import Trained
 from sememekit.commands.build_sememe_graph import build_sememe_graph
+from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress
@@ -65,15 +66,17 @@ def prepare_graph(out: Path, data: PreparedData, sources: Sequence[str]) -> Seme
 def schedule_for(table: dict[str, Any], tokens: int, overrides: Sequence[str]) -> dict[str, Any]:
     """The table of a model with epochs for a text of ``tokens`` words, and the decay that ends them at the same rate.
 
-    What was given with ``--set`` stays.
+    It also waits longer for a model to leave the frequencies of words, whose epochs are short. What was given with ``--set``
+    stays as it is.
     """
-    schedule = dict(table["schedule"])
+    usual = load_recipe("quickstart/softmax")["schedule"]  # whatever --set makes of it
+    epochs = min(MOST_EPOCHS, round(usual["epochs"] * USUAL_WORDS / tokens))
+    if epochs <= usual["epochs"]:
+        return table
+    decay = round(usual["decay"] ** ((usual["epochs"] - 1) / (epochs - 1)), 4)
     given = {override.partition("=")[0].strip() for override in overrides}
-    if tokens < USUAL_WORDS and not {"schedule.epochs", "schedule.decay"} & given:
-        usual = schedule["epochs"]
-        schedule["epochs"] = min(MOST_EPOCHS, round(usual * USUAL_WORDS / tokens))
-        schedule["decay"] = round(schedule["decay"] ** ((usual - 1) / (schedule["epochs"] - 1)), 4)
-    return {**table, "schedule": schedule}
+    new = {"schedule.epochs": epochs, "schedule.decay": decay, "run.stall_epochs": max(4, epochs // 2)}
+    return apply_overrides(table, [f"{key}={value}" for key, value in new.items() if key not in given])
 
 
 def epochs_of(run: Path) -> list[EpochReport]:

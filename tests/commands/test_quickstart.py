@@ -33,7 +33,7 @@ TOY = (
     "encoder.hidden_size=6",
     "encoder.num_layers=1",
     "task.batch_size=4",
-    "optimizer.learning_rate=1.0",
+    "optimizer.learning_rate=0.01",
     "schedule.epochs=2",
     "run.stall_epochs=0",
 )

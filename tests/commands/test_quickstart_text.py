@@ -10,9 +10,10 @@ import pytest
 
 from sememekit.commands import _quickstart_text as texts
 from sememekit.commands._quickstart_folder import QuickstartSettings, command_of
-from sememekit.commands._quickstart_steps import contexts_of, prepare_graph, schedule_for
+from sememekit.commands._quickstart_steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for
 from sememekit.commands._side_by_side import Trained, train_all
 from sememekit.commands.quickstart import quickstart
+from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.train_report import TrainReport
 from sememekit.training import Report
@@ -139,13 +140,16 @@ def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_wo
     assert not {"".join(line.split()) for line in gold} & set(train)
 
 
-@pytest.mark.parametrize(("tokens", "epochs"), [(320_000, 5), (160_000, 10), (20_000, 15)])
-def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, epochs: int) -> None:
-    table = {"schedule": {"epochs": 5, "decay": 0.6}}
-    schedule = schedule_for(table, tokens, ())["schedule"]
-    assert schedule["epochs"] == epochs
-    assert schedule["decay"] ** (epochs - 1) == pytest.approx(0.6**4, rel=0.01)
-    assert schedule_for(table, tokens, ("schedule.epochs=5",)) == table
+@pytest.mark.parametrize(("tokens", "times"), [(640_000, 1), (320_000, 1), (160_000, 2), (2_000, None)])
+def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, times: int | None) -> None:
+    recipe = load_recipe("quickstart/sdlm")
+    usual, schedule = recipe["schedule"], schedule_for(recipe, tokens, ())["schedule"]
+    assert schedule["epochs"] == (MOST_EPOCHS if times is None else times * usual["epochs"])
+    last = usual["decay"] ** (usual["epochs"] - 1)
+    assert schedule["decay"] ** (schedule["epochs"] - 1) == pytest.approx(last, rel=0.01)
+    given = ("schedule.epochs=7", "schedule.decay=0.5", "run.stall_epochs=9")
+    table = apply_overrides(recipe, given)
+    assert schedule_for(table, tokens, given) == table
 
 
 def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
