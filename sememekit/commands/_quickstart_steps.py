@@ -13,7 +13,7 @@ import numpy as np
 from sememekit.analysis.evaluate import PerplexityReport
 from sememekit.analysis.explain import Explanation, explain
 from sememekit.analysis.explain_lattice import explain_lattice
-from sememekit.analysis.segmentation import evaluate_segmentation
+from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
 from sememekit.commands._side_by_side import Trained
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.config import apply_overrides, load_recipe
@@ -139,7 +139,7 @@ def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: st
     gold, run = out / "text" / "gold.txt", out / name
     lines = gold.read_text(encoding="utf-8").splitlines()
     known = any(" " in line for line in lines)
-    rows = ()
+    rows: tuple[SegmentationRow, ...] = ()
     if known:
         rows = evaluate_segmentation(run, gold, device=device, progress=lambda _, *done: progress(f"test {name}", *done)).rows
     raw = ["".join(line.split())[:_RAW_CHARACTERS] for line in lines]
