@@ -71,8 +71,8 @@ def train_all(
             while waiting and not told and len(workers) - len(done) < _at_once():
                 name = next(iter(waiting))
                 with held_signals():
+                    waiting[name].start()
                     workers[name] = waiting.pop(name)
-                    workers[name].start()
             try:
                 name, message = queue.get(timeout=0.2)
             except Empty:
