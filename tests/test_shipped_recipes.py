@@ -58,7 +58,7 @@ FAMILIES = {
     "mixture": 11,
     "ours": 64,
     "quickstart": 2,
-    "sdlm": 17,
+    "sdlm": 26,
     "self_organized": 4,
     "sememe_rnn": 48,
 }
