@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.analysis.explain import Explanation, explain
+from sememekit.analysis.explain_sememes import is_rare
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
@@ -125,6 +126,10 @@ def test_sememes_below_a_count_are_grey(place: Path) -> None:
         chips = [part.split(">", 1) for part in page.split("<li")[1:] if f">{name}<" in part.split("</li>")[0]]
         assert chips
         assert all(("faint" in head) is grey for head, _ in chips)
+        (item,) = {one for word in found.words for sense in word.senses for one in sense.sememes if one.name == name}
+        assert is_rare(item, 50) is grey
+        assert item.count is not None
+        assert not is_rare(item, item.count)
     with pytest.raises(ConfigError, match="--min-count must be 1"):
         explain(place / "sdlm", "我", min_count=0)
 
