@@ -71,7 +71,7 @@ class Explanation(SememeViews):
     """What a model expects after a context, and why; without sememes for models without senses.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
+        run, checkpoint: the run folder, with the overlay where there is one, and its snapshot.
         decoder: the output layer.
         context: the words as they were read.
         segmentation: how the context was cut into words.
@@ -109,6 +109,7 @@ def explain(
     data: Path | None = None,
     device: str = "auto",
     which: Which = "best",
+    overlay: Path | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes.
@@ -128,6 +129,7 @@ def explain(
         data: the folder that has the split; None for that of the training.
         device: ``auto``, ``cpu`` or ``cuda``.
         which: the best weights by validation, or the last.
+        overlay: changes of annotation that the model reads its graph with, see ``sememes.overlay``.
         progress: called with ("mean", done, total) while a split is read.
 
     Raises:
@@ -137,7 +139,7 @@ def explain(
             data of the split are absent.
     """
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run, which=which, device=device, overlay=overlay)
     task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
@@ -163,7 +165,7 @@ def explain(
         reason = None
     return Explanation(
         **dict(found),
-        run=str(run),
+        run=str(run) if overlay is None else f"{run} with {overlay}",
         checkpoint=loaded.snapshot,
         decoder=decoder,
         context=tuple(words),

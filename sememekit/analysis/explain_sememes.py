@@ -28,7 +28,7 @@ class ContextSememe(Record):
         mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
-        lift: m / n.
+        lift: m / n; 1 where both are 0, as of a sememe that an overlay took from its last sense.
         count: running words of the training text whose word has it.
     """
 
@@ -133,7 +133,8 @@ class SememeReader:
         if found is None or self._mean is None:
             return [ContextSememe(name=name, gate=q, at_rest=rest, count=count) for name, q, rest, count in gates]
         mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
-        columns = (column.tolist() for column in (mass_K, mean_K, mass_K - mean_K, mass_K / mean_K))
+        lift_K = (mass_K / mean_K).masked_fill((mass_K == 0) & (mean_K == 0), 1.0)
+        columns = (column.tolist() for column in (mass_K, mean_K, mass_K - mean_K, lift_K))
         return [
             ContextSememe(name=name, gate=q, at_rest=rest, mass=mass, mean=mean, rise=rise, lift=lift, count=count)
             for (name, q, rest, count), mass, mean, rise, lift in zip(gates, *columns, strict=True)

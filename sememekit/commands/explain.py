@@ -16,6 +16,7 @@ from sememekit.commands._options import (
     Figure,
     Html,
     Json,
+    Overlay,
     Quiet,
     Run,
     SplitIfGiven,
@@ -61,6 +62,7 @@ def command(
     ] = None,
     html: Html = None,
     figure: Figure = None,
+    overlay: Overlay = None,
     apart: Apart = False,
     lexicon: DataLexicon = None,
     embeddings: Annotated[
@@ -144,5 +146,5 @@ WAYS = (
         _text,
     ),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
-    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes"}, _words),
+    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes", "overlay"}, _words),
 )

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
+from sememekit.analysis.explain import explain
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
@@ -190,6 +191,21 @@ def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
     assert (refused.exit_code, "leave out further runs, --cache and --dynamic" in refused.stderr) == (1, True)
     for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "梨", "--graph", sdlm)):
         assert typed(*wrong).exit_code == 2
+
+
+def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
+    before, after = (explain(sdlm, "我 买", overlay=one, device="cpu") for one in (None, overlay))
+    assert (before.run, after.run) == (str(sdlm), f"{sdlm} with {overlay}")
+    sememes = [
+        {frozenset(item.name for item in sense.sememes) for word in one.words if word.word == "苹果" for sense in word.senses}
+        for one in (before, after)
+    ]
+    assert sememes[0] ^ sememes[1] == {frozenset(("品牌", "电脑")), frozenset(("机器", "电脑"))}
+    assert [word.probability for word in before.words] != [word.probability for word in after.words]
+    lost = next(item for item in after.sememes if item.name == "品牌")
+    assert (lost.mass, lost.mean, lost.lift) == (0, 0, 1), "no sense has it any more"
+    shown = CliRunner().invoke(app, ["explain", str(sdlm), "我 买", "--overlay", str(overlay), "--device", "cpu", "--json"])
+    assert json.loads(shown.stdout)["run"] == after.run
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
