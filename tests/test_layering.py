@@ -26,6 +26,7 @@ ROOMS = {
     "corpora": 5,
     "encoders": 5,
     "decoders": 5,
+    "claims": 5,
     "prepare": 6,
     "tasks": 6,
     "training": 7,

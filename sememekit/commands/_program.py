@@ -38,6 +38,7 @@ PANELS: Final = {
     "build-sememe-graph": "Data and lexicon",
     "train": "Train",
     "recipes": "Train",
+    "reproduce": "Measure",
     "cluster-update": "Train",
     "evaluate-ppl": "Measure",
     "eval": "Measure",
