@@ -110,7 +110,8 @@ def judge(
 
 def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
     """The difference of the mean logarithms; values are positive by nature (perplexities, rates, scores)."""
-    return seed_difference(*([math.log(max(value, 1e-12)) for value in side] for side in (baseline, other)))
+    first, second = ([math.log(max(value, 1e-12)) for value in side] for side in (baseline, other))
+    return seed_difference(first, second)
 
 
 def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Json, Quiet, example
+from sememekit.commands._options import Html, Json, Quiet, example, option
 from sememekit.commands._render import print_json, print_table, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
@@ -29,15 +29,10 @@ def complete_claim(incomplete: str) -> list[str]:
 
 _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
-Out = Annotated[Path, typer.Option("--out", help="Folder of prepared data, runs and results; it is gone on with.")]
-Root = Annotated[
-    Path | None,
-    typer.Option("--root", help="Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.", show_default=False),
-]
-Tiny = Annotated[
-    bool, typer.Option("--tiny", help="A tenth of the text and one epoch: tries the commands, shows nothing else.")
-]
-Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds of each model; as the claim says unless given.")]
+Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; it is gone on with.")]
+Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.")]
+Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
+Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1)]
 
 command = typer.Typer(
     help="Try the claims of the five papers, and say which hold.",
@@ -114,8 +109,8 @@ def run(
 @command.command("report", epilog=example("sememekit reproduce report --html ledger.html"))
 def report(
     out: Out = DEFAULT_OUT,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write the ledger as a page.")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Also write it as Markdown.")] = None,
+    html: Html = None,
+    markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
     tiny: Tiny = False,
     json: Json = False,
 ) -> None:
@@ -156,8 +151,8 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False) -> list[ClaimRes
             continue
         trials = steps_of(file, claim, out, Path("ROOT"), seeds=_MOST_SEEDS, tiny=tiny)
         results = read_results(trial.result for trial in trials)
-        sides = [[run for run in results.values() if run.arm == arm] for arm in claim.small]
-        found.append(judge(name, claim, *sides, higher=file.arm[claim.small[0]].higher))
+        baseline, other = ([run for run in results.values() if run.arm == arm] for arm in claim.small)
+        found.append(judge(name, claim, baseline, other, higher=file.arm[claim.small[0]].higher))
     return found
 
 
