@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
-from sememekit.config.resources import resources_folder
+from sememekit.config import resources_folder
 from sememekit.errors import DataError
 from sememekit.files import decode, read_bytes, read_text
 

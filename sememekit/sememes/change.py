@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sememekit.errors import ConfigError
 from sememekit.files import OVERLAY, check_output
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.overlay import ChangedSense, apply_changes, parse_change, read_overlay, write_overlay
+from sememekit.text.vocabulary import Vocabulary
 
 
 class ChangeReport(ChangedSense):
@@ -24,14 +24,6 @@ class ChangeReport(ChangedSense):
     overlay: str
     changes: int
     checked_with: str
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The words of lexicons in the place of a vocabulary."""
-
-    tokens: tuple[str, ...]
-    fingerprint: str = "words of lexicons"
 
 
 def add_change(
@@ -66,7 +58,7 @@ def add_change(
         base, checked = SememeGraph.load(file), str(graph)
     else:
         lexicons = open_lexicons(sources, side)
-        base = build_graph(_Words(tuple(dict.fromkeys(word for one in lexicons for word in one.words))), lexicons)
+        base = build_graph(Vocabulary.from_counts({word: 1 for one in lexicons for word in one.words}), lexicons)
         checked = ", ".join(one.name for one in lexicons)
     before, _, _ = apply_changes(base, earlier)
     _, (changed,), (spelled,) = apply_changes(before, [new])

@@ -76,14 +76,12 @@ class SememeGraph:
         self.sememes: tuple[str, ...] = tuple(own) if numbering is None else numbering.sememes
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
-        self._number()
-        if numbering is not None:
-            self.senses_per_sememe = numbering.senses_per_sememe
+        self._number(numbering)
         self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.num_sets = len(self.set_offsets) - 1
         self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _number(self) -> None:
+    def _number(self, numbering: SememeGraph | None) -> None:
         sememe_id = {name: number for number, name in enumerate(self.sememes)}
         set_id: dict[tuple[int, ...], int] = {}
         sense_set: list[int] = []
@@ -99,7 +97,7 @@ class SememeGraph:
         self.set_offsets: Integers = _frozen(_offsets([len(ids) for ids in set_id]))
         self.set_sememes: Integers = _frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64))
         self.word_of_sense: Integers = _frozen(np.repeat(np.arange(len(self.words), dtype=np.int64), senses_of_word))
-        self.senses_per_sememe: Integers = _frozen(senses_per_sememe)
+        self.senses_per_sememe: Integers = _frozen(senses_per_sememe) if numbering is None else numbering.senses_per_sememe
         self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
 
     def entries(self) -> Iterator[WordEntry]:
