@@ -23,7 +23,7 @@ from sememekit.attack.constraints import STANDARD
 from sememekit.attack.constraints.protected import is_number
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
-from sememekit.config.resources import resources_folder
+from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.sememes.wordnet import read_wordnet
 from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
