@@ -140,9 +140,9 @@ def _result(trial: Trial, times: Path) -> RunResult:
 
 
 def _comparable(measured: dict[str, Any]) -> str:
-    """The signature of what was measured, without what differs between arms by design: how the model adapts to the text."""
+    """The signature of what was measured, without what differs between arms by design: adaptation, and how paths are summed."""
     parts = str(measured.get("signature", "")).split("|")
-    return "|".join(part for part in parts if not part.startswith(("dynamic", "cache")))
+    return "|".join(part for part in parts if not part.startswith(("dynamic", "cache", "marginal")))
 
 
 def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
