@@ -26,6 +26,7 @@ ROOMS = {
     "corpora": 5,
     "encoders": 5,
     "decoders": 5,
+    "claims": 5,
     "prepare": 6,
     "tasks": 6,
     "training": 7,
@@ -38,7 +39,7 @@ ROOMS = {
 }
 """The table of docs/architecture.md, section "The rooms"."""
 
-WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"data", "corpora", "prepare", "word_classes"}
+WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"data", "corpora", "prepare", "word_classes", "claims"}
 """Rooms that read and write data alone."""
 
 ROOTS = {"__init__", "__main__"}

@@ -33,7 +33,7 @@ _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
     "Train": "train recipes cluster-update",
-    "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare",
+    "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
     "Use and look inside": "predict generate explain analyze clusters report",
     "Attack": "attack",
 }

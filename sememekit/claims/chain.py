@@ -1,0 +1,124 @@
+"""From a claim to command lines: what has to be run, in which order, and where each step leaves its result."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
+
+TINY_SHARE = 10
+"""With ``--tiny`` a text is cut to one line in so many, and to ``TINY_LINES`` where its length is not stated."""
+TINY_LINES = 400
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of sememekit, or a copy of texts.
+
+    Attributes:
+        kind: ``copy``, ``prepare``, ``graph``, ``train`` or ``evaluate``.
+        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``, where 0 lines are all.
+        made: what is there when the step is done; steps whose result is there already are not repeated.
+    """
+
+    kind: Literal["copy", "prepare", "graph", "train", "evaluate"]
+    words: tuple[str, ...]
+    made: Path
+
+    def shell(self) -> str:
+        """The step as a person would type it."""
+        if self.kind != "copy":
+            return shlex.join(["sememekit", *self.words])
+        parts = [self.words[index : index + 3] for index in range(0, len(self.words), 3)]
+        lines = [f"mkdir -p {shlex.quote(str(self.made))}"]
+        for source, target, count in parts:
+            head = f"head -n {count}" if int(count) else "cat"
+            lines.append(f"{head} {shlex.quote(source)} > {shlex.quote(target)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training of one arm with one seed, and where its parts lie below the folder of all results."""
+
+    name: str
+    arm: str
+    seed: int
+    tiny: bool
+    steps: tuple[Step, ...]
+    run: Path
+    result: Path
+
+
+def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
+    """The trials of a claim at small size: both arms with every seed; an arm that claims share is one trial for all.
+
+    Args:
+        file: the file of the claim.
+        claim: a claim with a small protocol.
+        out: the folder of data, runs and results.
+        root: the folder of corpora and lexicons, ``{root}`` in the file.
+        seeds: how many seeds; as the claim says for 0.
+        tiny: a tenth of the text, one epoch, tiny layers: tries the chain, and shows nothing else.
+    """
+    assert claim.small is not None
+    count = 1 if tiny else (seeds or claim.seeds)
+    return [_trial(file, arm, seed, out, root, tiny) for seed in range(1, count + 1) for arm in claim.small]
+
+
+def _trial(file: ClaimFile, arm_name: str, seed: int, out: Path, root: Path, tiny: bool) -> Trial:
+    arm = file.arm[arm_name]
+    data = file.data[arm.data]
+    size = "tiny" if tiny else "small"
+    folder = out / "data" / f"{arm.data}-{size}-{_digest(data.model_dump_json())}"
+    places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
+    name = f"{arm_name}-{size}-{seed}-{_digest(arm.model_dump_json(), data.model_dump_json(), *(file.tiny if tiny else ()))}"
+    run = out / "runs" / name
+    steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
+    measured = run.with_suffix(".json")
+    steps.append(Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
+    return Trial(name, arm_name, seed, tiny, tuple(steps), run, out / "results" / f"{name}.json")
+
+
+def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:
+    steps = []
+    if data.files:
+        words = []
+        for name, source in data.files.items():
+            lines = data.lines.get(name, 0)
+            if tiny:
+                lines = max(1, lines // TINY_SHARE) if lines else TINY_LINES
+            words += [str(places["root"] / source), str(places["text"] / name), str(lines)]
+        steps.append(Step("copy", tuple(words), places["text"]))
+    steps.append(Step("prepare", _filled(data.prepare, places), places["data"]))
+    if arm.graph:
+        steps.append(Step("graph", _filled(data.graph, places), places["graph"]))
+    return steps
+
+
+def _train_step(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], run: Path, tiny: bool) -> Step:
+    words = ["train", "--recipe", arm.recipe, "--data", str(places["data"])]
+    words += ["--graph", str(places["graph"])] if arm.graph else []
+    for override in (*arm.set, *(file.tiny if tiny else ())):
+        words += ["--set", override]
+    return Step("train", (*words, "--seed", str(seed), "--out", str(run)), run)
+
+
+def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
+    """The words of a template, each with its places put in; a path with blanks stays one word."""
+    return tuple(word.format(**places) for word in shlex.split(template))
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def shell_script(trials: Sequence[Trial]) -> str:
+    """All steps of the trials as a shell script, each once."""
+    lines = dict.fromkeys(step.shell() for trial in trials for step in trial.steps)
+    return "\n".join(["set -e", *lines]) + "\n"

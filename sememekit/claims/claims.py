@@ -1,0 +1,129 @@
+"""The files of claims, ``resources/claims/PAPER.toml``: read, and checked for names that do not exist."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from sememekit.config import Settings, nearest, read_settings, resources_folder
+from sememekit.errors import ConfigError
+from sememekit.files import read_text
+
+
+class DataSet(Settings):
+    """A text that runs are trained on, and the commands that prepare it."""
+
+    about: str
+    """Which text and how much of it, in one sentence."""
+    files: Mapping[str, str] = Field(default_factory=dict)
+    """Name in ``{text}`` -> path below ``{root}``; copied before ``prepare``."""
+    lines: Mapping[str, int] = Field(default_factory=dict)
+    """Name in ``{text}`` -> how many lines of the file are taken; all unless given."""
+    prepare: str
+    """The subcommand that prepares it, with ``{text}``, ``{root}`` and ``{data}``."""
+    graph: str = ""
+    """The subcommand that builds its sememe graph, with ``{root}``, ``{data}`` and ``{graph}``; empty for none."""
+
+
+class Arm(Settings):
+    """A model that is trained for one or more claims."""
+
+    data: str
+    """The data set, ``[data.NAME]``."""
+    recipe: str
+    """What ``train --recipe`` takes."""
+    set: tuple[str, ...] = ()
+    """``slot.key=value``, as ``train --set`` takes them."""
+    graph: bool = False
+    """Whether training and evaluation are given the graph of the data."""
+    evaluate: str = "evaluate-ppl {run}"
+    """The subcommand that measures the trained model, with ``{run}``, ``{data}`` and ``{graph}``; ``--json`` is added."""
+    higher: bool = False
+    """Whether the validation metric that the schedule watches is better when it is higher."""
+
+
+class PaperClaim(Settings):
+    """One sentence of a paper that a comparison of two models can support or contradict."""
+
+    statement: str
+    """What the paper says of ``other`` against ``baseline``."""
+    source: str
+    """The place in the paper."""
+    metric: str = "test perplexity"
+    value: str = "perplexity"
+    """Where the metric stands in what ``evaluate`` prints: keys with dots; in a list, the ``name`` of an entry."""
+    better: Literal["lower", "higher", "equal"] = "lower"
+    """What the paper says of the value of ``other`` against that of ``baseline``."""
+    margin: float = Field(default=0.01, gt=0.0)
+    """For ``equal``: the relative difference that still counts as equal."""
+    published: tuple[float, float] | None = None
+    """The printed values of (baseline, other)."""
+    paper: tuple[str, str] | None = None
+    """The recipes of (baseline, other) at the size of the paper."""
+    small: tuple[str, str] | None = None
+    """The arms of (baseline, other) at small size; None where there is no protocol that a CPU affords."""
+    seeds: int = Field(default=3, ge=1)
+    """Seeds of each arm at small size."""
+    why_not: str = ""
+    """Why there is no small protocol."""
+
+
+class ClaimFile(Settings):
+    """One file: a paper, its data sets and arms, and its claims.
+
+    Attributes:
+        paper: authors, year and title.
+        tiny: ``slot.key=value`` that make any arm of the file a matter of seconds, for ``--tiny``.
+    """
+
+    paper: str
+    tiny: tuple[str, ...] = ()
+    data: Mapping[str, DataSet] = Field(default_factory=dict)
+    arm: Mapping[str, Arm] = Field(default_factory=dict)
+    claim: Mapping[str, PaperClaim] = Field(default_factory=dict)
+
+
+def claims_folder() -> Path:
+    """Where the claims lie that ship with sememekit."""
+    return resources_folder() / "claims"
+
+
+def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperClaim]]:
+    """Every claim by its name, in the order of files and of the claims in them, with the file that it stands in.
+
+    Raises:
+        ConfigError: a file that is no TOML, has an unknown key, or names an arm or a data set that it does not have; or two
+            claims of one name.
+    """
+    claims: dict[str, tuple[ClaimFile, PaperClaim]] = {}
+    for path in sorted((folder or claims_folder()).glob("*.toml")):
+        try:
+            table = tomllib.loads(read_text(path, ConfigError))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{path}: not TOML: {error}") from None
+        file = read_settings(ClaimFile, table, str(path))
+        for problem in _problems(file):
+            raise ConfigError(f"{path}: {problem}")
+        for name, claim in file.claim.items():
+            if name in claims:
+                raise ConfigError(f"{path}: a second claim is called {name!r}; rename one of them")
+            claims[name] = (file, claim)
+    return claims
+
+
+def _problems(file: ClaimFile) -> Iterator[str]:
+    for name, arm in file.arm.items():
+        if arm.data not in file.data:
+            yield f"[arm.{name}]: no data set {arm.data!r}{nearest(arm.data, file.data)}; there are {', '.join(file.data)}"
+        elif arm.graph and not file.data[arm.data].graph:
+            yield f"[arm.{name}]: graph = true, but [data.{arm.data}] has no key 'graph'"
+    for name, claim in file.claim.items():
+        for arm_name in claim.small or ():
+            if arm_name not in file.arm:
+                yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
+        if claim.small is None and not claim.why_not:
+            yield f"[claim.{name}]: without 'small' it must say 'why_not'"

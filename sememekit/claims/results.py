@@ -1,0 +1,90 @@
+"""What one trial came to, one JSON file each: enough to compare it, and to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sememekit.config import Record
+from sememekit.errors import DataError
+from sememekit.files import read_bytes
+
+
+class Point(Record):
+    """One epoch of a learning curve.
+
+    Attributes:
+        epoch: from 1.
+        step: updates so far.
+        cpu_seconds: CPU time of training so far, the total divided among epochs as their wall time is.
+        valid: the metric on validation that the schedule watches.
+    """
+
+    epoch: int
+    step: int
+    cpu_seconds: float
+    valid: float
+
+
+class RunResult(Record):
+    """One trained and measured model.
+
+    Attributes:
+        trial, arm, seed, tiny: which of the trials it is.
+        commands: what was run for it, as typed.
+        plan: every setting of the training, resolved.
+        signature: of the data and the way of measuring; two results compare only where it is equal.
+        measured: what the evaluating command printed.
+        curve: validation by epoch.
+        finished: why training ended.
+        versions: of the software, the machine and the commit, as the run folder has them.
+    """
+
+    trial: str
+    arm: str
+    seed: int
+    tiny: bool
+    commands: tuple[str, ...]
+    plan: Mapping[str, Any]
+    signature: str
+    measured: Mapping[str, Any]
+    curve: tuple[Point, ...]
+    finished: str
+    versions: Mapping[str, Any]
+
+    def value(self, path: str) -> float:
+        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry.
+
+        Raises:
+            DataError: there is no such number.
+        """
+        found: Any = self.measured
+        for key in path.split("."):
+            if isinstance(found, list | tuple):
+                found = next((entry for entry in found if entry.get("name") == key), None)
+            else:
+                found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            raise DataError(f"result {self.trial}: its measurement has no number {path!r}; it has {', '.join(self.measured)}")
+        return float(found)
+
+
+def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
+    """The results that are there, by the names of their trials.
+
+    Raises:
+        DataError: a file that cannot be read, or is no result.
+    """
+    results = {}
+    for path in paths:
+        if path.is_file():
+            try:
+                results[path.stem] = RunResult.model_validate_json(read_bytes(path, DataError))
+            except ValidationError as error:
+                what = error.errors()[0]
+                where = ".".join(map(str, what["loc"]))
+                raise DataError(f"{path}: no result of a trial ({where}: {what['msg']}); delete it and run again") from None
+    return results

@@ -1,0 +1,156 @@
+"""The verdict on a claim, by a rule and not by a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from sememekit.claims.claims import PaperClaim
+from sememekit.claims.results import RunResult
+from sememekit.config import Record
+from sememekit.errors import DataError
+from sememekit.measure.intervals import Estimate
+from sememekit.measure.seed_interval import seed_difference
+
+Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
+
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    "holds": "the 95 % interval over seeds lies on the paper's side, and the effect is at least half of the published one",
+    "holds in direction": "the interval lies on the paper's side; the effect is less than half of the published one",
+    "not seen": "the interval includes no effect, or there is one seed a side and so no interval",
+    "contradicted": "the interval lies on the other side",
+    "not run": "not both models were trained, or there is no protocol of this size",
+}
+"""What each verdict means. Effects are logarithms of the ratio of the two means of a metric over seeds."""
+
+
+class ClaimResult(Record):
+    """A claim with its verdict.
+
+    Attributes:
+        name, statement, source, metric: of the claim.
+        verdict: one of ``VERDICTS``.
+        why: for "not run", the reason.
+        tiny: whether the trials were tiny, which show nothing.
+        seeds: of (baseline, other).
+        means: of the metric on test, (baseline, other).
+        effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
+        published: the relative difference in the paper.
+        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
+        verdict_at_equal_time: the verdict by that difference.
+        cpu_minutes: of the training of both arms with all seeds.
+    """
+
+    name: str
+    statement: str
+    source: str
+    metric: str
+    verdict: Verdict
+    why: str = ""
+    tiny: bool = False
+    seeds: tuple[int, int] = (0, 0)
+    means: tuple[float, float] | None = None
+    effect: tuple[float, float | None, float | None] | None = None
+    published: float | None = None
+    at_equal_time: tuple[float, float | None, float | None] | None = None
+    verdict_at_equal_time: Verdict = "not run"
+    cpu_minutes: float = 0.0
+
+
+def judge(
+    name: str,
+    claim: PaperClaim,
+    baseline: Sequence[RunResult],
+    other: Sequence[RunResult],
+    higher: bool = False,
+) -> ClaimResult:
+    """Compare what was measured with what the paper says.
+
+    Args:
+        name: of the claim.
+        claim: the claim.
+        baseline, other: the results of its two arms; either may be empty.
+        higher: whether the validation metric of the curves is better when it is higher.
+
+    Raises:
+        DataError: results of unlike data or measures, or without the value that the claim asks for.
+    """
+    published = claim.published and claim.published[1] / claim.published[0] - 1
+    result = ClaimResult(
+        name=name, statement=claim.statement, source=claim.source, metric=claim.metric, verdict="not run", published=published
+    )
+    if claim.small is None:
+        return result.model_copy(update={"why": claim.why_not})
+    if not baseline or not other:
+        missing = [arm for arm, results in zip(claim.small, (baseline, other), strict=True) if not results]
+        return result.model_copy(update={"why": f"no run of {' and '.join(missing)}"})
+    if len({run.signature for run in (*baseline, *other)}) > 1:
+        raise DataError(
+            f"claim {name}: its runs were measured on unlike data; remove those of {baseline[0].trial} and run again"
+        )
+    values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
+    effect = _log_ratio(*values)
+    timed = _at_equal_time(baseline, other, higher)
+    means = tuple(sum(side) / len(side) for side in values)
+    cpu = sum(run.curve[-1].cpu_seconds for run in (*baseline, *other) if run.curve)
+    return result.model_copy(
+        update={
+            "verdict": _verdict(effect, claim),
+            "tiny": any(run.tiny for run in (*baseline, *other)),
+            "seeds": (len(baseline), len(other)),
+            "means": means,
+            "effect": _relative(effect),
+            "at_equal_time": timed and _relative(timed),
+            "verdict_at_equal_time": _verdict(timed, claim) if timed else "not run",
+            "cpu_minutes": cpu / 60,
+        }
+    )
+
+
+def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
+    """The difference of the mean logarithms; values are positive by nature (perplexities, rates, scores)."""
+    first, second = ([math.log(max(value, 1e-12)) for value in side] for side in (baseline, other))
+    return seed_difference(first, second)
+
+
+def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
+    if math.isnan(effect.low):
+        return "not seen"
+    if claim.better == "equal":
+        margin = math.log1p(claim.margin)
+        if -margin <= effect.low and effect.high <= margin:
+            return "holds"
+        return "contradicted" if effect.low > margin or effect.high < -margin else "not seen"
+    sign = -1 if claim.better == "lower" else 1
+    least, most = sorted((sign * effect.low, sign * effect.high))
+    if most < 0:
+        return "contradicted"
+    if least <= 0:
+        return "not seen"
+    published = abs(math.log(claim.published[1] / claim.published[0])) if claim.published else 0.0
+    return "holds" if sign * effect.value >= published / 2 else "holds in direction"
+
+
+def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], higher: bool) -> Estimate | None:
+    """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
+    sides = (baseline, other)
+    if any(not run.curve for side in sides for run in side):
+        return None
+    budget = min(sum(run.curve[-1].cpu_seconds for run in side) / len(side) for side in sides)
+    best = max if higher else min
+    reached = [
+        [
+            best((point.valid for point in run.curve if point.cpu_seconds <= budget * 1.001), default=run.curve[0].valid)
+            for run in side
+        ]
+        for side in sides
+    ]
+    return _log_ratio(*reached)
+
+
+def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:
+    def share(value: float) -> float | None:
+        return None if math.isnan(value) else math.expm1(value)
+
+    return math.expm1(estimate.value), share(estimate.low), share(estimate.high)

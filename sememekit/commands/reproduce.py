@@ -1,0 +1,207 @@
+"""``sememekit reproduce``: the claims of the five papers, tried at a small size and judged by a rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sememekit.commands._exit import STOPPED
+from sememekit.commands._options import Html, Json, Quiet, example, option
+from sememekit.commands._render import print_json, print_table, remark, say
+from sememekit.config import nearest
+from sememekit.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from sememekit.claims import ClaimFile, ClaimResult, PaperClaim
+    from sememekit.claims.chain import Trial
+
+
+def complete_claim(incomplete: str) -> list[str]:
+    """Names of the claims."""
+    from sememekit.claims import load_claims
+
+    return [name for name in load_claims() if name.startswith(incomplete)]
+
+
+_CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
+Claims = Annotated[list[str] | None, _CLAIM]
+Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; it is gone on with.")]
+Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.")]
+Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
+Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1)]
+
+command = typer.Typer(
+    help="Try the claims of the five papers, and say which hold.",
+    epilog=example("sememekit reproduce list", "sememekit reproduce run sdlm-below-softmax --tiny --root CORPORA"),
+)
+DEFAULT_OUT = Path("reproduced")
+
+
+@command.command("list", epilog=example("sememekit reproduce list"))
+def list_all(json: Json = False) -> None:
+    """All claims, with what the paper printed and whether there is a small protocol."""
+    from sememekit.claims import judge, load_claims
+    from sememekit.reports.ledger import ledger
+
+    claims = load_claims()
+    if json:
+        print_json(ledger([judge(name, claim, [], []) for name, (_, claim) in claims.items()]))
+        return
+    rows = []
+    for name, (_, claim) in claims.items():
+        printed = f"{claim.published[0]:g} → {claim.published[1]:g}" if claim.published else ""
+        small = f"{claim.small[0]}, {claim.small[1]}" if claim.small else "none"
+        rows.append((name, claim.statement, claim.source, printed, small))
+    print_table("", ("claim", "what the paper says", "source", "printed", "small models"), rows, numeric=5)
+
+
+@command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
+def show(
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", autocompletion=complete_claim, show_default=False)],
+    out: Out = DEFAULT_OUT,
+    root: Root = None,
+    seeds: Seeds = None,
+    tiny: Tiny = False,
+) -> None:
+    """The commands of a claim as a shell script; nothing is run."""
+    from sememekit.claims.chain import shell_script
+
+    say(shell_script(_trials([claim], out, root, seeds, tiny, must_exist=False)), end="")
+
+
+@command.command("run", epilog=example("sememekit reproduce run sdlm-below-softmax --root CORPORA"))
+def run(
+    claims: Claims = None,
+    out: Out = DEFAULT_OUT,
+    root: Root = None,
+    seeds: Seeds = None,
+    tiny: Tiny = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
+    from sememekit.commands._reproduce_steps import run_trial
+    from sememekit.reports.ledger import ledger
+    from sememekit.signals import Stopped, stop_signals
+
+    names = claims or [name for name, (_, claim) in _claims().items() if claim.small]
+    trials = _trials(names, out, root, seeds, tiny)
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+        try:
+            for number, trial in enumerate(trials, start=1):
+                if not trial.result.is_file():
+                    remark(f"trial {number} of {len(trials)}: {trial.name}", quiet)
+                    run_trial(trial, lambda line: remark(f"  {line}", quiet), asked_to_stop)
+        except Stopped:
+            remark("stopped by a signal; type the same command to go on", quiet=False)
+            raise typer.Exit(STOPPED) from None
+    found = judged(out, names, tiny)
+    if json:
+        print_json(ledger(found))
+    else:
+        _print(found)
+
+
+@command.command("report", epilog=example("sememekit reproduce report --html ledger.html"))
+def report(
+    out: Out = DEFAULT_OUT,
+    html: Html = None,
+    markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
+    tiny: Tiny = False,
+    json: Json = False,
+) -> None:
+    """Every claim with its verdict, from the results that are there."""
+    from sememekit.files import PAGE, check_output, replace_file
+    from sememekit.reports import ledger as reports
+    from sememekit.reports.pages import write_page
+
+    if html is not None:
+        check_output(html, PAGE)
+    found = reports.ledger(judged(out, list(_claims()), tiny))
+    if html is not None:
+        write_page(html, reports.ledger_page(found))
+    if markdown is not None:
+        _check_markdown(markdown)
+        replace_file(markdown, reports.markdown(found).encode())
+    if json:
+        print_json(found)
+        return
+    _print(found.claims)
+    say(", ".join(f"{verdict}: {count}" for verdict, count in found.counts.items()))
+
+
+def judged(out: Path, names: Sequence[str], tiny: bool = False) -> list[ClaimResult]:
+    """The verdicts on claims by the results below ``out``.
+
+    Raises:
+        ConfigError: an unknown claim.
+        DataError: a result that cannot be read, or results of unlike data.
+    """
+    from sememekit.claims import judge, read_results, steps_of
+
+    found = []
+    for name in names:
+        file, claim = _claim(name)
+        if claim.small is None:
+            found.append(judge(name, claim, [], []))
+            continue
+        trials = steps_of(file, claim, out, Path("ROOT"), seeds=_MOST_SEEDS, tiny=tiny)
+        results = read_results(trial.result for trial in trials)
+        baseline, other = ([run for run in results.values() if run.arm == arm] for arm in claim.small)
+        found.append(judge(name, claim, baseline, other, higher=file.arm[claim.small[0]].higher))
+    return found
+
+
+_MOST_SEEDS = 20
+"""Results are looked for up to this seed."""
+
+
+def _trials(
+    names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
+) -> list[Trial]:
+    """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
+    from sememekit.claims import steps_of
+
+    folder = root or Path(os.environ.get("SEMEMEKIT_DATA", "") or "CORPORA")
+    chosen = [(name, *_claim(name)) for name in names]
+    for name, _, claim in chosen:
+        if claim.small is None:
+            raise ConfigError(f"claim {name} has no small protocol: {claim.why_not}")
+    if must_exist and not folder.is_dir():
+        raise DataError(f"no folder {str(folder)!r} of corpora; name it with --root, or in SEMEMEKIT_DATA")
+    found = {
+        trial.name: trial
+        for _, file, claim in chosen
+        for trial in steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny)
+    }
+    return sorted(found.values(), key=lambda trial: trial.seed)
+
+
+def _claims() -> dict[str, tuple[ClaimFile, PaperClaim]]:
+    from sememekit.claims import load_claims
+
+    return load_claims()
+
+
+def _claim(name: str) -> tuple[ClaimFile, PaperClaim]:
+    claims = _claims()
+    if name not in claims:
+        raise ConfigError(f"unknown claim {name!r}{nearest(name, claims)}; 'sememekit reproduce list' shows all {len(claims)}")
+    return claims[name]
+
+
+def _check_markdown(path: Path) -> None:
+    if path.suffix != ".md":
+        raise ConfigError(f"--markdown {path}: the name must end in .md")
+    if path.is_file() and not path.read_bytes().startswith(b"# Claims\n"):
+        raise ConfigError(f"{path} is there already and is no ledger of claims; choose another name")
+
+
+def _print(found: Sequence[ClaimResult]) -> None:
+    from sememekit.reports.ledger import COLUMNS, rows
+
+    print_table("", COLUMNS, rows(found), numeric=3)

@@ -1,0 +1,103 @@
+"""The ledger: every claim of the five papers with its verdict, as Markdown and as a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from sememekit.claims import VERDICTS, ClaimResult
+from sememekit.config import Record
+from sememekit.reports import pages
+
+Row = tuple[str, ...]
+
+COLUMNS: Final = (
+    "claim",
+    "verdict",
+    "at equal CPU time",
+    "seeds",
+    "baseline",
+    "other",
+    "difference",
+    "published",
+    "CPU minutes",
+)
+
+
+class Ledger(Record):
+    """All claims with what is known of them.
+
+    Attributes:
+        claims: in the order of their files.
+        counts: how many have each verdict.
+    """
+
+    claims: tuple[ClaimResult, ...]
+    counts: dict[str, int]
+
+
+def ledger(claims: Sequence[ClaimResult]) -> Ledger:
+    """The claims with how many have each verdict."""
+    counts = Counter(claim.verdict for claim in claims)
+    return Ledger(claims=tuple(claims), counts={verdict: counts[verdict] for verdict in VERDICTS})
+
+
+def rows(claims: Sequence[ClaimResult]) -> list[Row]:
+    """One row a claim; a claim that was not run says why in the place of its figures."""
+    return [_row(claim) for claim in claims]
+
+
+def _row(claim: ClaimResult) -> Row:
+    if claim.means is None or claim.effect is None:
+        return (claim.name, claim.verdict, "", "", "", "", claim.why, _percent(claim.published), "")
+    verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
+    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
+    seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
+    means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
+    return (
+        claim.name,
+        verdict,
+        timed,
+        seeds,
+        *means,
+        _interval(claim.effect),
+        _percent(claim.published),
+        f"{claim.cpu_minutes:.1f}",
+    )
+
+
+def _interval(effect: tuple[float, float | None, float | None]) -> str:
+    value, low, high = effect
+    if low is None or high is None:
+        return _percent(value)
+    return f"{_percent(value)} ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:+.1f} %"
+
+
+def markdown(found: Ledger) -> str:
+    """The ledger as a page of docs; rendered from results alone."""
+    lines = ["# Claims", "", _SUMMARY, ""]
+    lines += [f"- **{verdict}** ({found.counts[verdict]}): {VERDICTS[verdict]}." for verdict in VERDICTS]
+    lines += ["", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows(found.claims)]
+    lines += ["", "## What each claim says", ""]
+    lines += [f"- `{claim.name}`: {claim.statement} ({claim.source}; {claim.metric})" for claim in found.claims]
+    return "\n".join(lines) + "\n"
+
+
+_SUMMARY: Final = """\
+Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
+`baseline`, at a size that a CPU affords: the mean of the metric on test over seeds, and the relative difference with its 95 %
+interval (Student, pooled variance, of logarithms). At equal CPU time the best validation values within the time of the faster
+model are compared."""
+
+
+def ledger_page(found: Ledger) -> str:
+    """The ledger as one HTML page."""
+    said = [(claim.name, claim.statement, f"{claim.source}; {claim.metric}") for claim in found.claims]
+    counts = [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
+    return pages.render("ledger", columns=COLUMNS, rows=rows(found.claims), counts=counts, said=said)

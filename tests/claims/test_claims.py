@@ -1,0 +1,133 @@
+"""The files of claims, and the commands that are made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sememekit.claims import load_claims, steps_of
+from sememekit.claims.chain import shell_script
+from sememekit.config import apply_overrides, load_recipe
+from sememekit.errors import ConfigError
+from sememekit.runs.plan import read_plan
+
+CLAIMS = load_claims()
+
+FILE = """
+paper = "P"
+tiny = ["schedule.epochs=1"]
+[data.text]
+about = "a text"
+files = { "train.txt" = "corpus/train.txt", "test.txt" = "corpus/test.txt" }
+lines = { "train.txt" = 100 }
+prepare = "preprocess plain {text} --out {data}"
+graph = "build-sememe-graph --source open --data {data} --out {graph}"
+[arm.one]
+data = "text"
+recipe = "ours/ptb-lstm"
+[arm.two]
+data = "text"
+recipe = "ours/ptb-lstm"
+set = ["encoder.injection=cell"]
+graph = true
+[claim.better]
+statement = "two is better"
+source = "Table 1"
+small = ["one", "two"]
+"""
+
+
+def test_every_shipped_claim_names_recipes_that_its_settings_fit() -> None:
+    seen = set()
+    for file, claim in CLAIMS.values():
+        for recipe in claim.paper or ():
+            load_recipe(recipe)
+        for name in claim.small or ():
+            arm = file.arm[name]
+            if (arm.recipe, arm.set) not in seen:
+                seen.add((arm.recipe, arm.set))
+                read_plan(apply_overrides(load_recipe(arm.recipe), (*arm.set, *file.tiny)), arm.recipe)
+    assert len(seen) > 20
+
+
+def test_a_published_direction_is_that_of_the_claim() -> None:
+    for name, (_, claim) in CLAIMS.items():
+        if claim.published and claim.better != "equal":
+            baseline, other = claim.published
+            assert (other < baseline) == (claim.better == "lower"), name
+
+
+def test_values_of_claims_are_those_of_their_recipes() -> None:
+    """Where a claim names the recipe of a row, both state the same number."""
+    for name, (_, claim) in CLAIMS.items():
+        if claim.published and claim.paper and claim.metric in {"test perplexity", "accuracy", "ROUGE-1"}:
+            for printed, recipe in zip(claim.published, claim.paper, strict=True):
+                stated = load_recipe(recipe).get("claim", {}).get("value")
+                assert stated in {None, printed}, (name, recipe)
+
+
+def test_every_claim_says_how_it_is_tried_or_why_not() -> None:
+    assert len(CLAIMS) > 40
+    assert sum(claim.small is not None for _, claim in CLAIMS.values()) > 30
+    assert all(claim.small or claim.why_not for _, claim in CLAIMS.values())
+
+
+def write(tmp_path: Path, text: str) -> dict[str, object]:
+    (tmp_path / "p.toml").write_text(text, encoding="utf-8")
+    return dict(load_claims(tmp_path))
+
+
+def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
+    write(tmp_path, FILE)
+    file, claim = load_claims(tmp_path)["better"]
+    trials = steps_of(file, claim, Path("out"), Path("/corpora"), seeds=2)
+    assert [(trial.arm, trial.seed) for trial in trials] == [("one", 1), ("two", 1), ("one", 2), ("two", 2)]
+    assert [step.kind for step in trials[0].steps] == ["copy", "prepare", "train", "evaluate"]
+    assert [step.kind for step in trials[1].steps] == ["copy", "prepare", "graph", "train", "evaluate"]
+    assert trials[0].steps[1] == trials[1].steps[1]  # one data folder for both
+    assert "--seed" in trials[2].steps[2].words
+    script = shell_script(trials)
+    assert script.count("preprocess plain") == 1
+    assert "head -n 100 /corpora/corpus/train.txt > " in script
+    assert "cat /corpora/corpus/test.txt > " in script
+
+
+def test_tiny_trials_have_places_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, FILE)
+    file, claim = load_claims(tmp_path)["better"]
+    small, tiny = (steps_of(file, claim, Path("out"), Path("/c"), tiny=each) for each in (False, True))
+    assert (len(small), len(tiny)) == (6, 2)
+    assert {trial.result for trial in small}.isdisjoint(trial.result for trial in tiny)
+    assert {step.made for trial in small for step in trial.steps}.isdisjoint(
+        step.made for trial in tiny for step in trial.steps
+    )
+    assert "schedule.epochs=1" in tiny[0].steps[2].words
+    assert tiny[0].steps[0].words[2] == "10"
+
+
+def test_a_changed_arm_has_another_place(tmp_path: Path) -> None:
+    write(tmp_path, FILE)
+    file, claim = load_claims(tmp_path)["better"]
+    before = steps_of(file, claim, Path("out"), Path("/c"))
+    write(tmp_path, FILE.replace("injection=cell", "injection=gate"))
+    file, claim = load_claims(tmp_path)["better"]
+    after = steps_of(file, claim, Path("out"), Path("/c"))
+    assert before[0].result == after[0].result
+    assert before[1].result != after[1].result
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('data = "text"', 'data = "txt"', r"\[arm\.one\]: no data set 'txt' \(did you mean 'text'\?\)"),
+        ('small = ["one", "two"]', 'small = ["one", "too"]', r"\[claim\.better\]: no arm 'too' \(did you mean 'two'\?\)"),
+        ('small = ["one", "two"]', "", "without 'small' it must say 'why_not'"),
+        ("graph = true", "grph = true", r"unknown key '.*grph'"),
+        ('graph = "build', 'gaph = "build', r"unknown key '.*gaph'"),
+        ('paper = "P"', "paper = P", "not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        write(tmp_path, FILE.replace(old, new, 1))

@@ -1,0 +1,115 @@
+"""The rule of verdicts, on figures made for each of them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sememekit.claims import PaperClaim, Point, RunResult, judge
+from sememekit.errors import DataError
+
+
+def run(arm: str, seed: int, value: float, cpu: float = 60.0, signature: str = "text:a", tiny: bool = False) -> RunResult:
+    curve = [
+        Point(epoch=epoch, step=10 * epoch, cpu_seconds=cpu * epoch / 4, valid=value + 8.0 / 2**epoch) for epoch in (1, 2, 3, 4)
+    ]
+    measured = {"perplexity": value, "groups": {"senses": [{"name": "one sense", "perplexity": value / 2}]}}
+    return RunResult(
+        trial=f"{arm}-{seed}",
+        arm=arm,
+        seed=seed,
+        tiny=tiny,
+        commands=(),
+        plan={},
+        signature=signature,
+        measured=measured,
+        curve=tuple(curve),
+        finished="",
+        versions={},
+    )
+
+
+def claim(**keys: object) -> PaperClaim:
+    table = {"statement": "s", "source": "t", "published": (100.0, 90.0), "small": ("a", "b")}
+    return PaperClaim.model_validate(table | keys)
+
+
+def three(arm: str, *values: float, cpu: float = 60.0) -> list[RunResult]:
+    return [run(arm, seed, value, cpu) for seed, value in enumerate(values, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [
+        ((90.0, 91.0, 92.0), "holds"),
+        ((97.0, 97.5, 98.0), "holds in direction"),
+        ((92.0, 100.0, 107.0), "not seen"),
+        ((110.0, 111.0, 112.0), "contradicted"),
+    ],
+)
+def test_the_four_verdicts_of_a_lower_value(other: tuple[float, ...], verdict: str) -> None:
+    found = judge("x", claim(), three("a", 99.5, 100.0, 100.5), three("b", *other))
+    assert found.verdict == verdict
+    assert found.means == pytest.approx((100.0, sum(other) / 3))
+    assert found.published == pytest.approx(-0.1)
+
+
+def test_a_claim_of_a_higher_value_is_judged_the_other_way_round() -> None:
+    higher = claim(better="higher", published=(100.0, 110.0))
+    assert judge("x", higher, three("a", 99.5, 100.0, 100.5), three("b", 110.0, 111.0, 112.0)).verdict == "holds"
+    assert judge("x", higher, three("a", 99.5, 100.0, 100.5), three("b", 90.0, 91.0, 92.0)).verdict == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [((100.1, 100.2, 99.9), "holds"), ((103.0, 103.1, 102.9), "contradicted"), ((99.0, 101.5, 101.0), "not seen")],
+)
+def test_equal_is_a_margin_around_no_difference(other: tuple[float, ...], verdict: str) -> None:
+    assert judge("x", claim(better="equal", margin=0.01), three("a", 100.0, 100.1, 99.9), three("b", *other)).verdict == verdict
+
+
+def test_one_seed_a_side_shows_nothing() -> None:
+    found = judge("x", claim(), three("a", 100.0), three("b", 50.0))
+    assert found.verdict == "not seen"
+    assert found.effect is not None
+    assert found.effect[1:] == (None, None)
+
+
+def test_without_runs_it_says_of_which_arm() -> None:
+    found = judge("x", claim(), three("a", 100.0), [])
+    assert (found.verdict, found.why) == ("not run", "no run of b")
+    none = judge("x", claim(small=None, why_not="too large"), [], [])
+    assert (none.verdict, none.why) == ("not run", "too large")
+
+
+def test_the_effect_is_a_ratio_of_means_of_logarithms() -> None:
+    found = judge("x", claim(), three("a", 100.0, 200.0), three("b", 50.0, 100.0))
+    assert found.effect is not None
+    assert found.effect[0] == pytest.approx(-0.5)
+
+
+def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> None:
+    slow = three("b", 90.0, 90.5, 91.0, cpu=240.0)  # after a quarter of its time, epoch 1: 4 above its value
+    found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), slow)
+    assert found.at_equal_time is not None
+    expected = [math.log((value + 4.0) / (base + 0.5)) for value, base in ((90.0, 95.0), (90.5, 95.5), (91.0, 96.0))]
+    assert found.at_equal_time[0] == pytest.approx(math.expm1(sum(expected) / 3))
+    assert (found.verdict, found.verdict_at_equal_time) == ("holds", "holds in direction")
+
+
+def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:
+    grouped = claim(value="groups.senses.one sense.perplexity")
+    found = judge("x", grouped, three("a", 100.0, 101.0), three("b", 90.0, 91.0))
+    assert found.means == pytest.approx((50.25, 45.25))
+    with pytest.raises(DataError, match=r"no number 'groups\.senses\.two\.perplexity'"):
+        judge("x", claim(value="groups.senses.two.perplexity"), three("a", 1.0), three("b", 1.0))
+
+
+def test_results_of_unlike_data_are_refused() -> None:
+    with pytest.raises(DataError, match="unlike data"):
+        judge("x", claim(), [run("a", 1, 100.0)], [run("b", 1, 100.0, signature="text:b")])
+
+
+def test_a_tiny_run_marks_the_claim() -> None:
+    assert judge("x", claim(), [run("a", 1, 100.0, tiny=True)], three("b", 100.0)).tiny

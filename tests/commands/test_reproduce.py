@@ -1,0 +1,173 @@
+"""reproduce: from text to verdict on text of our own, resumed, stopped, and what it says of wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.claims import claims
+from sememekit.commands._program import app
+
+runner = CliRunner()
+
+FILE = """
+paper = "A paper"
+tiny = ["schedule.epochs=1"]
+[data.text]
+about = "a text"
+files = { "train.txt" = "made/train.txt", "valid.txt" = "made/valid.txt", "test.txt" = "made/test.txt" }
+lines = { "train.txt" = 300 }
+prepare = "preprocess plain {text} --segmenter none --out {data}"
+[arm.narrow]
+data = "text"
+recipe = "ours/ptb-lstm"
+set = ["decoder.name=softmax", "task.embedding_size=4", "encoder.hidden_size=4", "schedule.epochs=1", "task.batch_size=4"]
+[arm.wide]
+data = "text"
+recipe = "ours/ptb-lstm"
+set = ["decoder.name=softmax", "task.embedding_size=24", "encoder.hidden_size=24", "schedule.epochs=4", "task.batch_size=4"]
+[claim.wide-below-narrow]
+statement = "A wide model that is trained longer has a lower perplexity."
+source = "Table 1"
+published = [10.0, 9.9]
+small = ["narrow", "wide"]
+seeds = 2
+[claim.too-large]
+statement = "Larger still."
+source = "Table 2"
+why_not = "too large for a test"
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of texts in which each word says much about the next one, and a file of claims about it."""
+    (tmp_path / "made").mkdir()
+    drawn = random.Random(1)
+    words = [f"w{index}" for index in range(40)]
+    for name, lines in (("train", 400), ("valid", 60), ("test", 60)):
+        text = []
+        for _ in range(lines):
+            place, line = drawn.randrange(40), []
+            for _ in range(8):
+                line.append(words[place])
+                place = (3 * place + drawn.choice((1, 2))) % 40
+            text.append(" ".join(line))
+        (tmp_path / "made" / f"{name}.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / "p.toml").write_text(FILE, encoding="utf-8")
+    monkeypatch.setattr(claims, "claims_folder", lambda: folder)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def reproduce(*words: str) -> tuple[int, str, str]:
+    result = runner.invoke(app, ["reproduce", *words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.slow
+def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) -> None:
+    code, out, err = reproduce("run", "--root", ".", "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    (found,) = report["claims"]
+    assert found["verdict"] == "holds"
+    assert found["seeds"] == [2, 2]
+    assert found["cpu_minutes"] > 0
+    assert found["means"][1] < found["means"][0]
+    assert sorted(path.name[:5] for path in Path("reproduced/results").iterdir()) == ["narro", "narro", "wide-", "wide-"]
+    result = json.loads(next(Path("reproduced/results").glob("wide-*")).read_text(encoding="utf-8"))
+    assert [point["epoch"] for point in result["curve"]] == [1, 2, 3, 4]
+    assert result["plan"]["encoder"]["hidden_size"] == 24
+    assert result["versions"]["commit"]
+    before = {path: path.stat().st_mtime_ns for path in Path("reproduced").rglob("*") if path.is_file()}
+    code, again, err = reproduce("run", "--root", ".", "--json")
+    assert (code, json.loads(again)) == (0, report)
+    assert "trial" not in err
+    assert {path: path.stat().st_mtime_ns for path in Path("reproduced").rglob("*") if path.is_file()} == before
+
+    code, out, _ = reproduce("report", "--html", "ledger.html", "--markdown", "ledger.md")
+    assert code == 0
+    assert "holds: 1" in out
+    assert "not run: 1" in out
+    written = Path("ledger.md").read_text(encoding="utf-8")
+    assert "| wide-below-narrow | holds |" in written
+    assert "too large for a test" in written
+    assert "wide-below-narrow" in Path("ledger.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_signal_stops_it_and_the_same_command_goes_on(corpus: Path) -> None:
+    script = (
+        "from pathlib import Path; from sememekit.claims import claims; claims.claims_folder = lambda: Path('claims');"
+        "from sememekit.commands._program import main; main()"
+    )
+    command = [sys.executable, "-c", script, "reproduce", "run", "--root", ".", "--tiny", "--json"]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
+    deadline = time.monotonic() + 120
+    while not any(Path("reproduced/runs").glob("*/plan.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=120)
+    assert child.returncode == 75, err
+    assert "type the same command" in err
+    assert "Traceback" not in err
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["claims"][0]["tiny"] is True
+
+
+def test_what_it_says_of_wrong_input(corpus: Path) -> None:
+    for words, message in (
+        (("run", "wide-below-narow", "--root", "."), "did you mean 'wide-below-narrow'?"),
+        (("run", "too-large", "--root", "."), "has no small protocol: too large for a test"),
+        (("run", "--root", "nowhere"), "no folder 'nowhere' of corpora; name it with --root"),
+        (("report", "--markdown", "ledger.txt"), "must end in .md"),
+    ):
+        code, _, err = reproduce(*words)
+        assert code == 1
+        assert message in err
+    Path("mine.md").write_text("# Mine\n", encoding="utf-8")
+    code, _, err = reproduce("report", "--markdown", "mine.md")
+    assert (code, Path("mine.md").read_text(encoding="utf-8")) == (1, "# Mine\n")
+    assert "is no ledger of claims" in err
+
+
+def test_a_missing_text_is_named(corpus: Path) -> None:
+    Path("made/valid.txt").unlink()
+    code, _, err = reproduce("run", "--root", ".")
+    assert code == 1
+    assert "made/valid.txt is missing" in err
+    assert not Path("reproduced/data").exists() or not any(Path("reproduced/data").rglob("text"))
+
+
+def test_a_command_that_fails_is_shown_with_its_last_words(corpus: Path) -> None:
+    Path("claims/p.toml").write_text(FILE.replace("--segmenter none", "--segmenter nonne"), encoding="utf-8")
+    code, _, err = reproduce("run", "--root", ".")
+    assert code == 1
+    assert "exit code" in err
+    assert "preprocess plain" in err
+
+
+def test_the_list_and_the_script(corpus: Path) -> None:
+    code, out, _ = reproduce("list")
+    assert code == 0
+    assert "wide-below-narrow" in out
+    assert json.loads(reproduce("list", "--json")[1])["counts"]["not run"] == 2
+    code, out, _ = reproduce("show", "wide-below-narrow", "--root", ".", "--seeds", "1")
+    assert code == 0
+    assert out.count("sememekit train") == 2
+    assert out.startswith("set -e\nmkdir -p")
