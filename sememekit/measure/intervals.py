@@ -1,7 +1,7 @@
 """Bootstrap intervals of ratios of sums, and of paired differences between two such ratios.
 
-Examples are drawn with replacement; numerator and denominator of an example travel together, and so do both sides of a pair. A
-draw whose denominator is zero has no ratio and is left out.
+Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
+pair. A draw whose denominator is zero has no ratio and is left out.
 """
 
 from __future__ import annotations
@@ -31,12 +31,7 @@ class Estimate:
 
 
 def ratio_interval(
-    numerator: ArrayLike,
-    denominator: ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    confidence: float = 0.95,
+    numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0, confidence: float = 0.95
 ) -> Estimate:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
     top, bottom = _column(numerator), _column(denominator)
@@ -54,8 +49,7 @@ def ratio_difference_interval(
 ) -> Estimate:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
-    Args:
-        first, second: numerator and denominator, (n,) each; an example that a side does not count has zeros there.
+    Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
     """
     return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed, confidence=confidence)[0]
 
@@ -72,6 +66,29 @@ def ratio_difference_intervals(
         difference = _ratio(total[k], total[k + 1]) - _ratio(total[k + 2], total[k + 3])
         found.append(_estimate(difference, draws, confidence))
     return found
+
+
+def resampled_ratios(
+    numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling.
+
+    Differences of columns of the draws are paired. ``interval`` makes an ``Estimate`` of a value and its draws.
+
+    Args:
+        numerators, denominators: (n, c).
+        resamples, seed: as ``ratio_interval``.
+    """
+    tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
+    both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
+    ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
+    return ratios[-1], ratios[:-1]
+
+
+def interval(value: float, draws: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
+    """A value with the percentile interval of its draws."""
+    return _estimate(value, draws, confidence)
 
 
 def _column(values: ArrayLike) -> NDArray[np.float64]:

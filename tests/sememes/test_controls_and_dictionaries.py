@@ -10,8 +10,7 @@ import pytest
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexicons
-from sememekit.sememes.content_words import ContentWords, stop_words
-from sememekit.sememes.defining import Definition, choose_defining_words
+from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, stop_words
 from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
 from sememekit.text.vocabulary import Vocabulary
 from tests.sememes.test_wordnet import write
@@ -117,7 +116,7 @@ def test_labels_say_nothing_about_sememes_or_lemmas_and_repeat_with_the_seed(tab
 def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
     with pytest.raises(ConfigError, match="give a path"):
         open_lexicon("random")
-    with pytest.raises(ConfigError, match="labels follow a lexicon"):
+    with pytest.raises(ConfigError, match="random follows a lexicon"):
         open_lexicon(f"random:random:table:{table}")
 
 

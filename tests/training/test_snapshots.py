@@ -11,15 +11,16 @@ from torch import nn
 from sememekit.errors import CheckpointError
 from sememekit.training.checkpoint import RunFolder, write_run_manifest
 from sememekit.training.manifest import read_manifest, write_manifest
-from sememekit.training.pointer import read_pointer, write_pointer
 from sememekit.training.snapshots import (
     free_name,
     read_json,
+    read_pointer,
     read_snapshot,
     remove_snapshots,
     snapshots_in,
     step_of,
     whole_snapshots,
+    write_pointer,
     write_snapshot,
 )
 

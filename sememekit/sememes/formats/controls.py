@@ -1,0 +1,95 @@
+"""Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+
+from sememekit.errors import ConfigError
+from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
+
+
+class RandomLabels(Lexicon):
+    """The words and senses of another lexicon; each word's sememes are replaced one to one by labels of its own.
+
+    A word keeps its number of sememes in all and in each sense; its labels depend on the word and the seed alone, and every
+    label is equally likely. An inflected form that has the senses of its lemma gets labels of its own, which do not tell the
+    lemma.
+    """
+
+    def __init__(self, reference: Lexicon, seed: int) -> None:
+        self._seed = seed
+        inventory = {name for word in reference.words for sense in reference.senses(word) for name in sense.sememes}
+        self._labels = tuple(f"label-{number}" for number in range(len(inventory)))
+        senses = {word: self.lend(reference.senses(word), word) for word in reference.words}
+        name = f"random:{reference.name}"
+        digest = hashlib.sha256(f"{reference.sha256} {seed}".encode()).hexdigest()
+        super().__init__(name, digest, senses, reference.report, self._labels)
+
+    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+        names = sorted({name for sense in senses for name in sense.sememes})
+        key = hashlib.sha256(f"{self._seed} {word}".encode("utf-8", "surrogatepass")).digest()
+        drawn = np.random.default_rng(int.from_bytes(key)).choice(len(self._labels), len(names), replace=False)
+        label = {name: self._labels[number] for name, number in zip(names, drawn, strict=True)}
+        return tuple(
+            replace(sense, word=word, sememes=tuple(label[name] for name in sense.sememes), definition="") for sense in senses
+        )
+
+
+class SingleSememes(Lexicon):
+    """The words of another lexicon that have sememes there, each with one sense that has one sememe, the word itself.
+
+    An inflected form that has the senses of its lemma gets a sememe of its own, too.
+    """
+
+    def __init__(self, reference: Lexicon) -> None:
+        words = [word for word in reference.words if any(sense.sememes for sense in reference.senses(word))]
+        digest = hashlib.sha256(f"single {reference.sha256}".encode()).hexdigest()
+        senses = {word: (Sense(word, (word,)),) for word in words}
+        super().__init__(f"single:{reference.name}", digest, senses, reference.report)
+
+    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+        return (Sense(word, (word,)),)
+
+
+class RandomReader(LexiconReader):
+    """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
+
+    There are as many different labels as the lexicon has sememes. (The released code gave 1 to 4 to every word.)
+    """
+
+    format_name = "random"
+
+    class Settings(LexiconReader.Settings):
+        """``seed`` of the labels; the other settings are of the lexicon that is copied."""
+
+        seed: int = 0
+        side: Side = "chinese"
+        yes_download: bool = False
+        lemmas: str | None = None
+        defining_words: int = 2000
+
+    settings: Settings
+
+    def reference(self) -> Lexicon:
+        """The lexicon that is copied."""
+        from sememekit.sememes import open_lexicons
+
+        name, own = str(self.path), self.format_name
+        if name.partition(":")[0] == own:
+            raise ConfigError(f"{own}:{name}: {own} follows a lexicon, as in {own}:table:PATH")
+        return open_lexicons([name], **self.settings.model_dump())[0]
+
+    def read(self) -> Lexicon:
+        return RandomLabels(self.reference(), self.settings.seed)
+
+
+class SingleReader(RandomReader):
+    """``single:FORMAT:PATH``: for each word that the other lexicon knows, one sememe that no other word has."""
+
+    format_name = "single"
+
+    def read(self) -> Lexicon:
+        return SingleSememes(self.reference())
