@@ -132,10 +132,10 @@ def quickstart(
     """Prepare a text, build its sememe graph, train two models on words and one on characters, measure and explain them.
 
     The models that are compared are the recipes ``quickstart/softmax`` and ``quickstart/sdlm``: equal in data, size, dropout,
-    optimiser, schedule and seed, but for the rate, which was chosen for each. A text of fewer words than the usual part of the
-    month is read more often. ``quickstart/lattice`` finds words in the characters of a Chinese text. Each is trained in a
-    process and a thread of its own, the lattice when one of the others is done, so a script that calls this needs
-    ``if __name__ == "__main__"``. A folder that is finished is shown again; one that was interrupted is gone on with.
+    optimiser, rate, schedule and seed. A text of fewer words than the usual part of the month is read more often.
+    ``quickstart/lattice`` finds words in the characters of a Chinese text. Each is trained in a process and a thread of its
+    own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
+    that is finished is shown again; one that was interrupted is gone on with.
 
     Args:
         out: the folder to write.

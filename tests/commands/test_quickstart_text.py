@@ -10,13 +10,17 @@ import pytest
 
 from sememekit.commands import _quickstart_text as texts
 from sememekit.commands._quickstart_folder import QuickstartSettings, command_of
-from sememekit.commands._quickstart_steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for
+from sememekit.commands._quickstart_steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
 from sememekit.commands._side_by_side import Trained, train_all
 from sememekit.commands.quickstart import quickstart
+from sememekit.commands.train import train
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
+from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
 from sememekit.runs.train_report import TrainReport
 from sememekit.training import Report
+from tests.commands.test_quickstart import row
+from tests.pages import check_page
 
 WORDS = (
     "去年",
@@ -138,6 +142,35 @@ def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_wo
     gold = (out / "text" / "gold.txt").read_text(encoding="utf-8").splitlines()
     assert all(len(line.split()) == 12 for line in gold)
     assert not {"".join(line.split()) for line in gold} & set(train)
+
+
+def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipe at toy size, from the text to the page."""
+    monkeypatch.setattr(texts, "LEAST_CHARACTERS", 2000)
+    out, text = own(tmp_path, lines(200, " "))
+    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    characters, why = texts.prepare_characters(out, text, data)
+    assert characters is not None, why
+    sizes = ("embedding_size=6", "sub_size=4", "batch_size=8", "num_chunks=40")
+    table = load_recipe("quickstart/lattice")
+    table["data"] = {**table["data"], "path": str(out / "characters")}
+    table = apply_overrides(table, [*(f"task.{size}" for size in sizes), "encoder.hidden_size=6", "run.device=cpu"])
+    trained = Trained(train(table, out / "lattice"), 1.0)
+    stages: list[str] = []
+    found = words_found(out, "lattice", trained, own=True, device="cpu", progress=lambda stage, *rest: stages.append(stage))
+    gold = [line.replace(" ", "") for line in (out / "text" / "gold.txt").read_text(encoding="utf-8").splitlines()]
+    cut = ["".join(sentence.viterbi) for sentence in found.sentences]
+    assert len(cut) == 3
+    assert all(any(line.startswith(words) for line in gold) for words in cut)
+    assert found.rows[0].sentences == len(gold)
+    assert set(stages) == {"test lattice"}
+    assert found.characters == characters.signature.splits["train"].characters
+    said = words_of_lattice(found)
+    assert said[:3] == [" ".join(sentence.viterbi) for sentence in found.sentences]
+    assert f"in {len(gold)} held-out sentences; " in said[3]
+    report = QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", 90.0)), seconds=1.0, lattice=found)
+    page = check_page(report_page(report))
+    assert all(part in page.text for part in ("Words found in raw characters", said[3], found.sentences[0].viterbi[0]))
 
 
 @pytest.mark.parametrize(("tokens", "times"), [(640_000, 1), (320_000, 1), (160_000, 2), (2_000, None)])
