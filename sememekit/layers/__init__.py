@@ -20,7 +20,7 @@ from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
-from sememekit.layers.precision import at_least_single, product_dtype
+from sememekit.layers.precision import add_product, at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
@@ -29,6 +29,7 @@ __all__ = [
     "Groups",
     "Incidence",
     "WeightDropped",
+    "add_product",
     "at_least_single",
     "backward_scores",
     "best_path",
