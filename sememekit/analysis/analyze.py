@@ -14,7 +14,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
-from sememekit.analysis.evaluate import PAIRS, perplexity_signature
+from sememekit.analysis.signatures import PAIRS, perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError

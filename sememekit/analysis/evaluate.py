@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ import numpy as np
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
+from sememekit.analysis.signatures import PAIRS, perplexity_signature
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
-from sememekit.measure import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of
+from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.classes import Accuracy
 from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
@@ -148,30 +149,47 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
+    given = None if graph is None else given_graph(graph, loaded)
+    return measure_ppl(loaded, split, by, data, given, batch_size, adaptation, progress)
+
+
+def measure_ppl(
+    loaded: Run,
+    split: str,
+    by: Sequence[Grouping] = (),
+    data: Path | None = None,
+    graph: SememeGraph | None = None,
+    batch_size: int | None = None,
+    adaptation: Adaptation | None = None,
+    progress: Progress | None = None,
+    found: WordNats | None = None,
+) -> PerplexityReport:
+    """``evaluate_ppl`` of an opened run; ``graph`` goes before its own, and ``found`` is given what was scored."""
+    run = loaded.path
     if declares(loaded.task, SentencePredictor):
-        if by or adaptation is not None or batch_size is not None:
+        if by or adaptation is not None or batch_size is not None or found is not None:
             raise ConfigError(
                 f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
-                "from and no columns; leave out --by, --cache, --dynamic and --batch-size"
+                "from and no columns; leave out --by, --cache, --dynamic and --batch-size, and give one run"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, progress)
+    used_graph, found = graph or loaded.graph, found or WordNats(len(loaded.vocabulary))
+    if by and used_graph is None:
+        raise GraphError(f"--by {by[0]} needs a sememe graph, and {run} has none; give one with --graph FILE")
     if declares(loaded.task, TextWriter):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
                 "--batch-size"
             )
-        used_graph = _graph_for(loaded, graph, by)
-        return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, progress)
+        return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, found, progress)
     task = require(loaded.task, WordPredictor, "evaluate-ppl")
     prepared = loaded.data(data)
     tokens = prepared.tokens(split)
-    used_graph, found = _graph_for(loaded, graph, by), WordNats(len(loaded.vocabulary))
-    usual = task.evaluation_batch_size if adaptation is None else 1
-    columns = min(batch_size or usual, max(len(tokens) - 1, 1))
+    columns = columns_of(task, len(tokens), batch_size, adaptation)
     show = progress or (lambda stage, done, total: None)
     with loaded.autocast():
-        reader = make_scorer(task, prepared, loaded.path, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
+        reader = make_scorer(task, prepared, run, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
         for scored in reader.segments(tokens, columns, partial(show, "tokens")):
             found.add(scored)
         adapted = None if adaptation is None else reader.report(tokens, columns, show)
@@ -191,6 +209,12 @@ def evaluate_ppl(
         parts=found.parts() if adaptation is None else None,
         adaptation=adapted,
     )
+
+
+def columns_of(task: WordPredictor, num_tokens: int, batch_size: int | None, adaptation: Adaptation | None) -> int:
+    """The columns that a text of so many tokens is read in; never more than predictions."""
+    usual = task.evaluation_batch_size if adaptation is None else 1
+    return min(batch_size or usual, max(num_tokens - 1, 1))
 
 
 def _report(
@@ -234,10 +258,6 @@ def _sentence_perplexity(
     return _report(loaded, prepared, split, total, signature, graph=loaded.graph, marginal=task.marginal)
 
 
-PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
-"""In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
-
-
 def _pair_perplexity(
     loaded: Run,
     task: TextWriter,
@@ -245,10 +265,11 @@ def _pair_perplexity(
     data: Path | None,
     by: Sequence[Grouping],
     graph: SememeGraph | None,
+    found: WordNats,
     progress: Progress | None,
 ) -> PerplexityReport:
     """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
-    prepared, found = loaded.data(data), WordNats(len(loaded.vocabulary))
+    prepared = loaded.data(data)
     with loaded.autocast():
         for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
             found.add(scored)
@@ -298,42 +319,12 @@ def evaluate(
         return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))
 
 
-def perplexity_signature(
-    data: PreparedData, split: str, tokens: int, columns: int, adaptation: Mapping[str, str] | None = None
-) -> str:
-    """One line of all that must agree before two perplexities can be compared, as ``name:value|name:value``.
+def given_graph(path: Path, loaded: Run) -> SememeGraph:
+    """The graph of a file, which must be of the vocabulary of the run.
 
-    The text is named by the start of the SHA-256 of its ids, the vocabulary by its fingerprint. ``chunk:any`` says that the
-    value does not depend on how many tokens are read at once, ``log_shift:none`` that nothing is added to a probability.
-    ``adaptation`` has what a cache or dynamic evaluation adds or puts in the place of another part; a model that stays as it
-    was trained has none of it.
+    Raises:
+        GraphError: it is not, or cannot be used.
     """
-    signature, size = data.signature, data.signature.splits[split]
-    parts = {
-        "protocol": PROTOCOL_VERSION,
-        "data": signature.dataset,
-        "split": split,
-        "text": size.sha256[:12],
-        "tokens": tokens,
-        "vocabulary": f"{signature.vocabulary}/{signature.vocabulary_size}",
-        "unk": f"{size.unknown_rate:.4f}",
-        "segmenter": signature.segmenter,
-        "lexicon": signature.lexicon[:12] if signature.lexicon else "none",
-        "eos": "predicted" if signature.end_of_sentence else "none",
-        "columns": columns,
-        "state": "carried",
-        "chunk": "any",
-        "log_shift": "none",
-        **(adaptation or {}),
-    }
-    return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
-
-
-def _graph_for(loaded: Run, given: Path | None, by: Sequence[Grouping]) -> SememeGraph | None:
-    graph = loaded.graph
-    if given is not None:
-        graph = SememeGraph.load(given)
-        graph.check_vocabulary(loaded.vocabulary)
-    if by and graph is None:
-        raise GraphError(f"--by {by[0]} needs a sememe graph, and {loaded.path} has none; give one with --graph FILE")
+    graph = SememeGraph.load(path)
+    graph.check_vocabulary(loaded.vocabulary)
     return graph

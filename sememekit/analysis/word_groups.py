@@ -72,29 +72,38 @@ class WordNats:
 def word_groups(
     graph: SememeGraph, by: Grouping, nats_of: npt.NDArray[np.float64], count_of: npt.NDArray[np.int64]
 ) -> Iterator[GroupPerplexity]:
-    """The rows of Table 2 or 3: annotated words by bin, words without annotation, and how much of the bins rules gave."""
+    """The rows of Table 2 or 3: see ``word_kinds``."""
     total = int(count_of.sum())
-
-    def row(name: str, chosen: npt.NDArray[np.bool_], of_which: bool = False) -> GroupPerplexity:
+    for name, chosen, of_which in word_kinds(graph, by):
         tally = Tally(float(nats_of[chosen].sum()), int(count_of[chosen].sum()))
-        perplexity = tally.perplexity if tally.count else None
-        share = tally.count / total
-        return GroupPerplexity(
-            name=name, perplexity=perplexity, nats=tally.nats, tokens=tally.count, share=share, of_which=of_which
+        yield GroupPerplexity(
+            name=name,
+            perplexity=tally.perplexity if tally.count else None,
+            nats=tally.nats,
+            tokens=tally.count,
+            share=tally.count / total,
+            of_which=of_which,
         )
 
+
+def word_kinds(graph: SememeGraph, by: Grouping) -> Iterator[tuple[str, npt.NDArray[np.bool_], bool]]:
+    """The kinds of words of Table 2 or 3: annotated words by bin, those without annotation, and which of the bins rules gave.
+
+    Yields:
+        the name of a kind, (V,) which words are of it, and whether other kinds hold them, too.
+    """
     annotated, num_senses = graph.annotated, np.diff(graph.sense_offsets)
     if by == "senses":
-        yield row("one sense", annotated & (num_senses == 1))
-        yield row("several senses", annotated & (num_senses > 1))
+        yield "one sense", annotated & (num_senses == 1), False
+        yield "several senses", annotated & (num_senses > 1), False
     else:
         sizes = np.diff(graph.set_offsets)[graph.sense_set]
         mean_sememes = np.add.reduceat(sizes, graph.sense_offsets[:-1]) / num_senses
         for low, high in SEMEME_BINS:
-            yield row(f"[{low}, {high}) sememes", annotated & (mean_sememes >= low) & (mean_sememes < high))
+            yield f"[{low}, {high}) sememes", annotated & (mean_sememes >= low) & (mean_sememes < high), False
         beyond = annotated & (mean_sememes >= SEMEME_BINS[-1][1])
         if beyond.any():
-            yield row(f"{SEMEME_BINS[-1][1]} sememes or more", beyond)
-    yield row("no annotation", ~annotated)
+            yield f"{SEMEME_BINS[-1][1]} sememes or more", beyond, False
+    yield "no annotation", ~annotated, False
     by_rule = np.array([entry.is_annotated and not entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
-    yield row("special tokens and punctuation by rule (counted above)", by_rule, of_which=True)
+    yield "special tokens and punctuation by rule (counted above)", by_rule, True

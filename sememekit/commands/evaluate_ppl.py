@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.commands._comparison import print_comparison
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 
 if TYPE_CHECKING:
+    from sememekit.analysis.evaluate import PerplexityReport
     from sememekit.protocols.adaptation import AdaptationReport
 
 EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --by senses",
+    "sememekit evaluate-ppl runs/softmax runs/sdlm --by senses --by sememes",
     "sememekit evaluate-ppl runs/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
@@ -50,6 +53,12 @@ SHOWN_POINTS = 10
 
 def command(
     run: Run,
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN2]...", help="Further runs: one table of all, with differences from RUN.", show_default=False
+        ),
+    ] = None,
     split: Split = "test",
     by: Annotated[
         list[Grouping] | None,
@@ -86,31 +95,43 @@ def command(
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 
+    With several runs: one table, differences from the first run with paired 95 % intervals over the sentences of the text.
+
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
     from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
     from sememekit.protocols.choices import read_adaptation
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
+    options: dict[str, Any] = {
+        "split": split,
+        "by": list(dict.fromkeys(one.value for one in by or ())),
+        "data": data,
+        "graph": graph,
+        "batch_size": batch_size,
+        "which": which,
+        "device": device,
+        "dtype": dtype,
+        "adaptation": adaptation,
+    }
     with progress_bars(quiet) as show:
-        report = evaluate_ppl(
-            run,
-            split=split,
-            by=list(dict.fromkeys(one.value for one in by or ())),
-            data=data,
-            graph=graph,
-            batch_size=batch_size,
-            which=which,
-            device=device,
-            dtype=dtype,
-            adaptation=adaptation,
-            progress=show,
-        )
+        if others:
+            report: PerplexityReport | PerplexityComparison = compare_ppl([run, *others], **options, progress=show)
+        else:
+            report = evaluate_ppl(run, **options, progress=show)
     if json:
         print_json(report)
-        return
+    elif isinstance(report, PerplexityComparison):
+        print_comparison(report)
+    else:
+        _print_report(report)
+
+
+def _print_report(report: PerplexityReport) -> None:
+    """One run: its fields, what it learned while reading, and its groups."""
     skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
-    print_fields(f"Perplexity of {run} on {report.split}", report, skip=skipped)
+    print_fields(f"Perplexity of {report.run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
         _print_adaptation(report.adaptation)
     for grouping, groups in (report.groups or {}).items():

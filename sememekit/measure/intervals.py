@@ -7,6 +7,7 @@ draw whose denominator is zero has no ratio and is left out.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 RESAMPLES: Final = 2000
 _CELLS_AT_ONCE: Final = 2_000_000
+
+Ratio = tuple[ArrayLike, ArrayLike]
+"""Numerator and denominator of each of n examples, (n,) each."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ def ratio_interval(
 
 
 def ratio_difference_interval(
-    first: tuple[ArrayLike, ArrayLike],
-    second: tuple[ArrayLike, ArrayLike],
+    first: Ratio,
+    second: Ratio,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -53,10 +57,21 @@ def ratio_difference_interval(
     Args:
         first, second: numerator and denominator, (n,) each; an example that a side does not count has zeros there.
     """
-    columns = np.stack([_column(part) for side in (first, second) for part in side], axis=1)
+    return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed, confidence=confidence)[0]
+
+
+def ratio_difference_intervals(
+    pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0, confidence: float = 0.95
+) -> list[Estimate]:
+    """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
+    columns = np.stack([_column(part) for pair in pairs for side in pair for part in side], axis=1)
     sums, total = _resampled_sums(columns, resamples, seed), columns.sum(axis=0)
-    draws = _ratios(sums[:, 0], sums[:, 1]) - _ratios(sums[:, 2], sums[:, 3])
-    return _estimate(_ratio(total[0], total[1]) - _ratio(total[2], total[3]), draws, confidence)
+    found = []
+    for k in range(0, columns.shape[1], 4):
+        draws = _ratios(sums[:, k], sums[:, k + 1]) - _ratios(sums[:, k + 2], sums[:, k + 3])
+        difference = _ratio(total[k], total[k + 1]) - _ratio(total[k + 2], total[k + 3])
+        found.append(_estimate(difference, draws, confidence))
+    return found
 
 
 def _column(values: ArrayLike) -> NDArray[np.float64]:

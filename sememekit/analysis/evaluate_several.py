@@ -1,0 +1,245 @@
+"""``sememekit evaluate-ppl RUN RUN2``: the perplexities of several models on one text, with paired intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.analysis.evaluate import PerplexityReport, columns_of, given_graph, measure_ppl
+from sememekit.analysis.signatures import PAIRS, perplexity_signature
+from sememekit.analysis.text_nats import TextNats
+from sememekit.analysis.word_groups import Grouping, word_kinds
+from sememekit.config import Record
+from sememekit.errors import ConfigError
+from sememekit.measure import Tally
+from sememekit.measure.attack_rates import Interval, interval
+from sememekit.measure.intervals import RESAMPLES, ratio_difference_intervals
+from sememekit.progress import Progress
+from sememekit.protocols.adaptation import Adaptation
+from sememekit.runs.run import Run, Which
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import WordPredictor, declares, require
+from sememekit.tasks.writing import TextWriter
+
+Kind = tuple[str, str, npt.NDArray[np.bool_], bool]
+"""Grouping, name, (V,) words of this kind, and whether other rows count them, too."""
+
+
+class PerplexityChange(Record):
+    """A model against the first one of a comparison, on the same predictions.
+
+    Attributes:
+        perplexity: its perplexity minus that of the first; None where there is nothing to compare.
+        nats: the difference of the mean nats with its 95 % paired bootstrap interval over sentences.
+        relative: the same as a change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
+        excludes_zero: whether the interval leaves zero out.
+    """
+
+    perplexity: float | None
+    nats: Interval
+    relative: Interval
+    excludes_zero: bool | None
+
+
+class ComparedWords(Record):
+    """The predictions of one kind of words under every model.
+
+    Attributes:
+        grouping: "all", "senses", "sememes" or "change".
+        name: which words.
+        tokens: predictions of them.
+        share: of all predictions, 0 to 1.
+        perplexities: of each model; None where no target is of this kind.
+        changes: of each model but the first, against the first.
+        of_which: whether these targets are counted in another row of the grouping, too.
+    """
+
+    grouping: str
+    name: str
+    tokens: int
+    share: float
+    perplexities: tuple[float | None, ...]
+    changes: tuple[PerplexityChange, ...]
+    of_which: bool
+
+
+class PerplexityComparison(Record):
+    """What ``evaluate-ppl`` found of several runs.
+
+    Attributes:
+        reports: what it finds of each run by itself, in the order given.
+        split: of the data.
+        signature: that all of them have.
+        graph: fingerprint of the sememe graph that words are grouped by, or None.
+        unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.
+        rows: the whole text first, then the groups that were asked for.
+    """
+
+    reports: tuple[PerplexityReport, ...]
+    split: str
+    signature: str
+    graph: str | None
+    unit: str
+    units: int
+    resamples: int
+    rows: tuple[ComparedWords, ...]
+
+
+def compare_ppl(
+    runs: Sequence[Path],
+    *,
+    split: str = "test",
+    by: Sequence[Grouping] = (),
+    data: Path | None = None,
+    graph: Path | None = None,
+    batch_size: int | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    which: Which = "best",
+    adaptation: Adaptation | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> PerplexityComparison:
+    """Perplexities of several models on one text, and by how much each differs from the first.
+
+    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none.
+
+    Args:
+        runs: two run folders or more.
+        seed: of the bootstrap.
+        split, by, data, graph, batch_size, device, dtype, which, adaptation, progress: as ``evaluate_ppl`` takes them.
+
+    Raises:
+        ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped.
+        CheckpointError, DataError, GraphError: as ``evaluate_ppl``.
+    """
+    if len(runs) < 2:
+        raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
+    opened = [Run.open(run, which=which, device=device, dtype=dtype) for run in runs]
+    first, *others = (_signed(loaded, split, data, batch_size, adaptation) for loaded in opened)
+    for other in others:
+        _check_comparable(first, other)
+    used = _common_graph(opened, graph) if by else None
+    reports, texts = [], []
+    for loaded in opened:
+        texts.append(TextNats(loaded.data(data), split))
+        reports.append(measure_ppl(loaded, split, by, data, used, batch_size, adaptation, progress, texts[-1]))
+        _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
+    kinds = [kind for one in by if used is not None for kind in _kinds(used, one)]
+    return comparison(reports, texts, kinds, used, seed)
+
+
+def _signed(
+    loaded: Run, split: str, data: Path | None, batch_size: int | None, adaptation: Adaptation | None
+) -> tuple[str, str]:
+    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype.
+
+    Raises:
+        ConfigError: a task that gives words no probability.
+    """
+    prepared, task = loaded.data(data), loaded.task
+    num_tokens, reading = len(prepared.tokens(split)), None
+    if declares(task, TextWriter):
+        columns, reading = 1, PAIRS
+    else:
+        columns = columns_of(require(task, WordPredictor, "evaluate-ppl RUN RUN2"), num_tokens, batch_size, adaptation)
+    signature = perplexity_signature(prepared, split, num_tokens, columns, reading)
+    return str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"
+
+
+def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse two runs whose figures are not of the same text by the same rule.
+
+    Args:
+        first, other: folder and signature with dtype.
+
+    Raises:
+        ConfigError: naming all that differs, and for columns and dtype the option that makes them agree.
+    """
+    sides = [dict(part.split(":", 1) for part in signature.split("|")) for _, signature in (first, other)]
+    names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
+    if not names:
+        return
+    differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
+    options = {"columns": f"--batch-size {sides[0]['columns']}", "dtype": f"--dtype {sides[0]['dtype']}"}
+    advice = "evaluate each by itself: sememekit evaluate-ppl RUN"
+    if options.keys() >= set(names):
+        advice = f"add {' '.join(options[name] for name in names)}"
+    raise ConfigError(f"{first[0]} and {other[0]} cannot stand in one table: {differing}; {advice}")
+
+
+def comparison(
+    reports: Sequence[PerplexityReport],
+    texts: Sequence[TextNats],
+    kinds: Iterable[Kind],
+    graph: SememeGraph | None,
+    seed: int,
+) -> PerplexityComparison:
+    """The table of what was scored: the whole text, then each kind of words; sentences are drawn once for all rows."""
+    whole: Kind = ("all", "all words", np.ones(len(texts[0].nats), dtype=np.bool_), False)
+    listed = [whole, *kinds]
+    sums = [[text.sums(words) for text in texts] for _, _, words, _ in listed]
+    pairs = [(side, sides[0]) for sides in sums for side in sides[1:]]
+    estimates = iter(ratio_difference_intervals(pairs, seed=seed))
+    total, rows = reports[0].tokens, []
+    for (grouping, name, _, of_which), sides in zip(listed, sums, strict=True):
+        tallies = [Tally(float(nats.sum()), int(counts.sum())) for nats, counts in sides]
+        perplexities = tuple(tally.perplexity if tally.count else None for tally in tallies)
+        changes = []
+        for value in perplexities[1:]:
+            nats = interval(next(estimates))
+            between = None if value is None or perplexities[0] is None else value - perplexities[0]
+            apart = None if nats.low is None or nats.high is None else nats.low > 0 or nats.high < 0
+            changes.append(PerplexityChange(perplexity=between, nats=nats, relative=_relative(nats), excludes_zero=apart))
+        rows.append(
+            ComparedWords(
+                grouping=grouping,
+                name=name,
+                tokens=tallies[0].count,
+                share=tallies[0].count / total,
+                perplexities=perplexities,
+                changes=tuple(changes),
+                of_which=of_which,
+            )
+        )
+    return PerplexityComparison(
+        reports=tuple(reports),
+        split=reports[0].split,
+        signature=reports[0].signature,
+        graph=None if graph is None else graph.fingerprint,
+        unit=texts[0].unit,
+        units=len(sums[0][0][0]),
+        resamples=RESAMPLES,
+        rows=tuple(rows),
+    )
+
+
+def _relative(nats: Interval) -> Interval:
+    """A change of mean nats as a change of the perplexity; no value stays none."""
+    values = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
+    return Interval(**values)
+
+
+def _kinds(graph: SememeGraph, by: Grouping) -> list[Kind]:
+    return [(by, name, words, of_which) for name, words, of_which in word_kinds(graph, by)]
+
+
+def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:
+    """The graph that words of all runs are grouped by.
+
+    Raises:
+        ConfigError: none is given, and the runs have different ones.
+    """
+    if given is not None:
+        return given_graph(given, opened[0])
+    own = {str(loaded.path): loaded.graph for loaded in opened if loaded.graph is not None}
+    if len({graph.fingerprint for graph in own.values()}) > 1:
+        raise ConfigError(
+            f"--by: {' and '.join(own)} have different sememe graphs, so that their groups are not the same words; give the "
+            f"one to group by: --graph {next(iter(own))}/graph.json"
+        )
+    return next(iter(own.values()), None)

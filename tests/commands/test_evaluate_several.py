@@ -1,0 +1,180 @@
+"""evaluate-ppl of several runs: one table, differences from the first, and intervals over the sentences of the text."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
+from sememekit.analysis.text_nats import BLOCK, TextNats, sentences_of
+from sememekit.commands._program import app
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError
+from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
+from sememekit.protocols.adaptation import Adaptation
+from sememekit.protocols.cache import CacheSettings
+from sememekit.runs.run import Run
+from sememekit.sememes import Sense, build_graph
+from sememekit.sememes.lexicon import LexiconBuilder
+from tests.small_pairs import PairPlace
+from tests.small_run import Place
+
+
+def test_both_models_are_as_they_are_alone(softmax: Path, sdlm: Path, place: Place) -> None:
+    report = compare_ppl([softmax, sdlm], by=["senses", "sememes"], device="cpu")
+    alone = [evaluate_ppl(run, by=["senses", "sememes"], graph=place.graph, device="cpu") for run in (softmax, sdlm)]
+    assert list(report.reports) == alone
+    assert report.signature == alone[0].signature
+    assert report.graph == alone[1].graph, "the graph of the one that has one groups both"
+    whole, *rows = report.rows
+    assert whole.perplexities == pytest.approx((alone[0].perplexity, alone[1].perplexity), rel=1e-12)
+    groups = [[group for groups in (one.groups or {}).values() for group in groups] for one in alone]
+    assert [(row.name, row.tokens, row.of_which) for row in rows] == [(one.name, one.tokens, one.of_which) for one in groups[0]]
+    for row, *pair in zip(rows, *groups, strict=True):
+        assert row.perplexities == tuple(
+            None if one.perplexity is None else pytest.approx(one.perplexity, rel=1e-12) for one in pair
+        )
+    assert PerplexityComparison.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_difference_is_that_of_the_figures_with_its_interval(softmax: Path, sdlm: Path, ending: Path) -> None:
+    report = compare_ppl([softmax, sdlm, softmax], device="cpu")
+    (whole,) = report.rows
+    first, second, _ = whole.perplexities
+    change, itself = whole.changes
+    assert first is not None
+    assert second is not None
+    assert change.perplexity == pytest.approx(second - first)
+    assert change.nats.value == pytest.approx(math.log(second / first))
+    assert change.relative.value == pytest.approx(second / first - 1)
+    assert change.relative.low is not None
+    assert change.relative.high is not None
+    assert change.relative.low < second / first - 1 < change.relative.high
+    assert change.excludes_zero == (change.relative.low > 0 or change.relative.high < 0)
+    assert (itself.nats.value, itself.nats.low, itself.nats.high, itself.excludes_zero) == (0, 0, 0, False)
+
+
+def test_the_interval_is_over_sentences(softmax: Path, sdlm: Path, place: Place) -> None:
+    """The same sums by hand: the text of tests/small_run.py has one 。 at the end of each sentence."""
+    report = compare_ppl([softmax, sdlm], device="cpu")
+    tokens = np.asarray(place.data.tokens("test"))
+    stop = place.data.vocabulary.id("。")
+    assert report.units == int((tokens == stop).sum())
+    assert report.unit == "sentences, which end with 。"
+    sums = []
+    for run in (sdlm, softmax):
+        nats = np.zeros((2, report.units))
+        position = -np.ones(len(tokens) - 1)
+        (chunks,) = [list(Run.open(run, device="cpu").task.score(tokens, batch_size=3, chunk_length=len(tokens)))]
+        for column in range(3):
+            length = -(-(len(tokens) - 1) // 3)
+            own = chunks[0].nats[:, column][chunks[0].mask[:, column]].double().numpy()
+            position[column * length : column * length + len(own)] = own
+        sentence = 0
+        for token, value in zip(tokens[1:], position, strict=True):
+            nats[:, sentence] += (value, 1)
+            sentence += token == stop
+        sums.append((nats[0], nats[1]))
+    expected = ratio_difference_interval(*sums, seed=0)
+    found = report.rows[0].changes[0].nats
+    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high), rel=1e-9)
+
+
+def test_what_a_sentence_is(place: Place, sentences: Place, tmp_path: Path) -> None:
+    number, unit = sentences_of(sentences.data, "test")
+    stream = np.asarray(sentences.data.tokens("test"))
+    assert unit == "sentences, each with its <eos>"
+    ends = np.flatnonzero(stream == sentences.data.vocabulary.end_id)
+    assert [int((number == sentence).sum()) for sentence in range(3)] == [ends[0], ends[1] - ends[0], ends[2] - ends[1]]
+    (tmp_path / "text").mkdir()
+    for split in ("train", "valid", "test"):
+        (tmp_path / "text" / f"{split}.txt").write_text("甲 乙 丙 丁 戊\n" * 20, encoding="utf-8")
+    from sememekit.commands.preprocess import preprocess
+    from sememekit.data.prepared import PreparedData
+    from sememekit.prepare.settings import PreprocessSettings
+
+    settings = PreprocessSettings(min_count=1, end_of_sentence=False, segmenter="none")
+    preprocess("plain", tmp_path / "text", tmp_path / "data", settings)
+    number, unit = sentences_of(PreparedData.open(tmp_path / "data"), "test")
+    assert "no ends of sentences" in unit
+    assert np.bincount(number).tolist() == [BLOCK, BLOCK, 99 - 2 * BLOCK]
+
+
+def test_the_order_of_the_columns_does_not_matter(softmax: Path, place: Place) -> None:
+    """The nats of a word belong to its sentence, in however many columns the text is read."""
+    every = np.ones(len(place.data.vocabulary), dtype=np.bool_)
+    counts = []
+    for columns in (1, 3, 7):
+        found = TextNats(place.data, "test")
+        for scored in Run.open(softmax, device="cpu").task.score(place.data.tokens("test"), batch_size=columns):
+            found.add(scored)
+        nats, number = found.sums(every)
+        assert nats.sum() == pytest.approx(found.total.nats)
+        counts.append(number.tolist())
+    assert counts[0] == counts[1] == counts[2]
+    assert sorted(set(counts[0][1:])) == [4], "four words a sentence; of the first one the first word is not predicted"
+
+
+def test_several_ratios_are_drawn_as_one_is() -> None:
+    numbers = np.random.default_rng(3)
+    sides = [(numbers.random(50), numbers.integers(0, 3, 50)) for _ in range(4)]
+    pairs = [(sides[0], sides[1]), (sides[2], sides[3])]
+    for one, pair in zip(ratio_difference_intervals(pairs, seed=5), pairs, strict=True):
+        alone = ratio_difference_interval(*pair, seed=5)
+        assert (one.value, one.low, one.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
+
+
+def test_runs_that_cannot_stand_in_one_table_are_refused(
+    softmax: Path, sdlm: Path, ending: Path, place: Place, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="two runs or more"):
+        compare_ppl([softmax], device="cpu")
+    with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
+        compare_ppl([softmax, ending], device="cpu")
+    train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
+    with pytest.raises(
+        ConfigError, match=r"columns is 3 and 4; dtype is float32 and bfloat16; add --batch-size 3 --dtype float32"
+    ):
+        compare_ppl([softmax, tmp_path / "other"], device="cpu")
+    assert compare_ppl([softmax, tmp_path / "other"], batch_size=3, dtype="float32", device="cpu").rows[0].tokens > 0
+    builder = LexiconBuilder(Path("tiny"))
+    builder.add(Sense("吃", ("吃",)))
+    build_graph(place.data.vocabulary, [builder.finish("list:tiny", "0" * 64)]).save(tmp_path / "tiny.graph")
+    train(place.table("sdlm", graph__path=str(tmp_path / "tiny.graph"), schedule__epochs=1), tmp_path / "tiny")
+    with pytest.raises(ConfigError, match=r"have different sememe graphs.*--graph .*sdlm/graph.json"):
+        compare_ppl([sdlm, tmp_path / "tiny"], by=["senses"], device="cpu")
+    assert len(compare_ppl([sdlm, tmp_path / "tiny"], by=["senses"], graph=place.graph, device="cpu").rows) == 5
+
+
+def test_a_cache_is_compared_by_the_same_rule(softmax: Path, sdlm: Path) -> None:
+    report = compare_ppl([softmax, sdlm], adaptation=Adaptation(cache=CacheSettings(window=20)), device="cpu")
+    assert "|cache:" in report.signature
+    assert report.rows[0].perplexities == pytest.approx(tuple(one.perplexity for one in report.reports), rel=1e-12)
+
+
+def test_pairs_are_resampled_whole(tmp_path: Path) -> None:
+    pairs = PairPlace(tmp_path)
+    for number, decoder in enumerate(("softmax", "sdlm")):
+        train(pairs.table(decoder, schedule__epochs=1), tmp_path / str(number))
+    report = compare_ppl([tmp_path / "0", tmp_path / "1"], by=["senses"], device="cpu")
+    assert report.unit == "pairs"
+    assert report.units == len(Run.open(tmp_path / "0").data().examples("test"))
+    assert report.rows[0].perplexities == pytest.approx(tuple(one.perplexity for one in report.reports), rel=1e-12)
+
+
+def test_one_table_is_printed(softmax: Path, sdlm: Path) -> None:
+    typed = ["evaluate-ppl", str(softmax), str(sdlm), "--by", "senses", "--by", "sememes", "--device", "cpu", "-q"]
+    shown = CliRunner().invoke(app, typed)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.count("no annotation") == 1, "rows that both groupings have are shown once"
+    assert f"2: {sdlm}" in shown.stdout
+    report = PerplexityComparison.model_validate(json.loads(CliRunner().invoke(app, [*typed, "--json"]).stdout))
+    change = report.rows[0].changes[0].relative
+    assert change.value is not None
+    assert f"{100 * change.value:+.2f}" in shown.stdout
