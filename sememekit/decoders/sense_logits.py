@@ -5,7 +5,7 @@ Cost for each token, forward: R V E multiply-adds for the products of contexts a
 then R edges multiply-adds for the gates of all senses and R S for their products. One exact saving over the paper's
 formulation: the product with the word vector is the same for all senses of a word (V rows, not S).
 Rows are vocabulary-major, (rows, N): a gather is then a copy of contiguous rows. What is done for each sense and basis is done
-for some two thousand words and 64 tokens at a time, so that the numbers in between stay in the cache.
+for some four thousand words and 64 tokens at a time, so that the numbers in between stay in the cache.
 """
 
 from __future__ import annotations
@@ -110,10 +110,9 @@ class _SenseNLL(torch.autograd.Function):
             gates_Kn = gates_KN[:, part].contiguous()
             logits_Sn = start_S[:, None].repeat(1, size)
             for each, weight in zip(blocks, weights, strict=True):
-                logits_sn, scores_vRn = logits_Sn[each.places], scores_VRn[each.words]
-                for r in range(num_bases):
-                    strength_sn = each.sememes_of_sense(gates_Kn, weight[r])
-                    each.add_products(logits_sn, scores_vRn[:, r].to(words_VE.dtype), strength_sn)
+                logits_sn = logits_Sn[each.places]
+                for score_vn, weight_of_edge in zip(scores_VRn[each.words].unbind(1), weight, strict=True):
+                    each.add_products(logits_sn, score_vn.to(words_VE.dtype), each.sememes_of_sense(gates_Kn, weight_of_edge))
             sense_Mn, real_Mn = structure.senses_of(target_N[part])
             place_Mn = place_of[sense_Mn]
             own_Mn = logits_Sn.gather(0, place_Mn)
@@ -142,6 +141,11 @@ class _SenseNLL(torch.autograd.Function):
         grad_words_VE, grad_gates_KN = torch.zeros_like(words_VE), torch.empty_like(gates_KN)
         grad_mixing_RK, grad_contexts_REN = torch.zeros_like(mixing_RK), torch.empty_like(contexts_REN)
         grad_bias_S = words_VE.new_zeros(structure.num_senses)
+        # One buffer for all blocks of tokens: fresh memory costs more than what is written to it.
+        buffer = torch.empty(
+            structure.num_words * num_bases * min(ctx.block, num_tokens), dtype=ctx.lowered, device=words_VE.device
+        )
+        scratch = words_VE.new_empty(structure.num_senses * min(ctx.block, num_tokens))
         for number, begin in enumerate(range(0, num_tokens, ctx.block)):
             part = slice(begin, min(begin + ctx.block, num_tokens))
             size = part.stop - begin
@@ -150,15 +154,17 @@ class _SenseNLL(torch.autograd.Function):
             grad_logits_Sn = raised_Sn * (grad_nll_N[part] / total_n)
             grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * -grad_nll_N[part])
             grad_bias_S += grad_logits_Sn.sum(dim=1)
-            grad_scores_VRn = torch.empty_like(scores_VRn)
-            of_sememe_RKn = words_VE.new_zeros(num_bases, *gates_Kn.shape)
+            grad_scores_VRn = buffer[: scores_VRn.numel()].view(scores_VRn.shape)
+            of_sense_Sn = scratch[: raised_Sn.numel()].view(raised_Sn.shape)
+            of_sememe_RKn = gates_Kn.new_zeros(num_bases, *gates_Kn.shape)
             for each, weight in zip(blocks, weights, strict=True):
-                grad_logits_sn = grad_logits_Sn[each.places]
+                grad_logits_sn, of_sense_sn = grad_logits_Sn[each.places], of_sense_Sn[each.places]
+                scores_of, grads_of = scores_VRn[each.words].unbind(1), grad_scores_VRn[each.words].unbind(1)
                 for r in range(num_bases):
-                    of_sense_sn = each.products(scores_VRn[each.words, r].to(words_VE.dtype), grad_logits_sn)
-                    of_sememe_RKn[r] += each.sememes_of_sense.back(of_sense_sn, each.constant)
+                    each.products(scores_of[r].to(words_VE.dtype), grad_logits_sn, out=of_sense_sn)
+                    of_sememe_RKn[r] += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     strength_sn = each.sememes_of_sense(gates_Kn, weight[r]).mul_(grad_logits_sn)
-                    grad_scores_VRn[each.words, r] = each.senses_of_word(strength_sn)
+                    grads_of[r].copy_(each.senses_of_word(strength_sn))
             grad_mixing_RK += (of_sememe_RKn * gates_Kn).sum(dim=2)
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
             flat = grad_scores_VRn.flatten(1)  # (V, R n)

@@ -13,8 +13,8 @@ from torch.nn import functional
 from sememekit.layers import Incidence
 from sememekit.sememes import SememeGraph
 
-WORDS_PER_BLOCK = 2048
-"""On CPU: the senses of so many words times 64 tokens, in three arrays, stay in a cache of 2 MB."""
+WORDS_PER_BLOCK = 4096
+"""On CPU: the senses of so many words times 64 tokens are an array of some 1.5 MB."""
 
 
 @final
@@ -30,7 +30,7 @@ class SenseBlock(NamedTuple):
         word_of_further: (s - v,) the word, counted in the block, of each sense that is not the first of its word.
         senses_of_word: Incidence (v x s).
         sememes_of_sense: Incidence (s x K).
-        constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``.
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in that of ``back``.
     """
 
     words: slice
@@ -39,6 +39,7 @@ class SenseBlock(NamedTuple):
     senses_of_word: Incidence
     sememes_of_sense: Incidence
     constant: Tensor
+    back_constant: Tensor
 
     @property
     def num_words(self) -> int:
@@ -50,9 +51,9 @@ class SenseBlock(NamedTuple):
         logits_sn[:first].addcmul_(scores_vn, strength_sn[:first])
         logits_sn[first:].addcmul_(scores_vn.index_select(0, self.word_of_further), strength_sn[first:])
 
-    def products(self, scores_vn: Tensor, factor_sn: Tensor) -> Tensor:
-        """(s, n) the score of the word of each sense times ``factor_sn``."""
-        first, out = self.num_words, torch.empty_like(factor_sn)
+    def products(self, scores_vn: Tensor, factor_sn: Tensor, out: Tensor) -> Tensor:
+        """The score of the word of each sense times ``factor_sn``, written to ``out`` (s, n)."""
+        first = self.num_words
         torch.mul(scores_vn, factor_sn[:first], out=out[:first])
         torch.mul(scores_vn.index_select(0, self.word_of_further), factor_sn[first:], out=out[first:])
         return out
@@ -156,7 +157,7 @@ class SenseStructure(nn.Module):
         return first + torch.minimum(rank, count - 1), rank < count
 
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
-        """The senses in blocks, with C[k, s] in ``dtype``: of some two thousand words on CPU, elsewhere in one.
+        """The senses in blocks, with C[k, s] in ``dtype``: of some four thousand words on CPU, elsewhere in one.
 
         Made when they are first asked for on a device.
         """
@@ -178,6 +179,8 @@ class SenseStructure(nn.Module):
             local = torch.cat([senses[is_first[senses]], senses[~is_first[senses]]])
             word = self.word_of_sense[local] - begin
             offsets, edges = _ranges(self.set_offsets, self.set_of_sense[local])
+            sememes_of_sense = Incidence(offsets, self.set_sememes[edges], self.num_sememes)
+            constant = self.squared_degree[edges].to(dtype).rsqrt()
             blocks.append(
                 SenseBlock(
                     words=slice(begin, end),
@@ -186,8 +189,9 @@ class SenseStructure(nn.Module):
                     senses_of_word=Incidence(
                         self.sense_offsets[begin : end + 1] - first_sense, word.argsort(stable=True), len(local)
                     ),
-                    sememes_of_sense=Incidence(offsets, self.set_sememes[edges], self.num_sememes),
-                    constant=self.squared_degree[edges].to(dtype).rsqrt(),
+                    sememes_of_sense=sememes_of_sense,
+                    constant=constant,
+                    back_constant=constant[sememes_of_sense.back_edges],
                 )
             )
             order.append(local)

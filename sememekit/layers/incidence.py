@@ -54,9 +54,11 @@ class Incidence(nn.Module):
             self.members, x, self.offsets, mode="sum", per_sample_weights=edge_weight, include_last_offset=True
         )
 
-    def back(self, y: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Sum over the rows that a member belongs to. ``y``: (rows, N); ``edge_weight``: (edges,). Returns (columns, N)."""
-        weight = None if edge_weight is None else edge_weight[self.back_edges]
+    def back(self, y: Tensor, back_weight: Tensor | None = None) -> Tensor:
+        """Sum over the rows that a member belongs to. ``y``: (rows, N). Returns (columns, N).
+
+        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order in which they are used here.
+        """
         return functional.embedding_bag(
-            self.back_rows, y, self.back_offsets, mode="sum", per_sample_weights=weight, include_last_offset=True
+            self.back_rows, y, self.back_offsets, mode="sum", per_sample_weights=back_weight, include_last_offset=True
         )
