@@ -8,7 +8,7 @@
     └── TrainingError     a run that ended early: non-finite loss, stall
 
 A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
-one line and exits with 1; ``--debug`` shows the traceback. Anything else that escapes is a bug of ours.
+one line and exits with 1; ``--debug`` shows the traceback. Any other exception is a bug.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How long work says how far it is."""
+"""The type of callbacks that report progress."""
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the stage, how much of it is done, and how much there is; None where nobody knows."""
+"""Called as (stage, done, total); total is None where it is not known."""

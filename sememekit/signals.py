@@ -1,6 +1,6 @@
-"""Signals that ask a long command to stop: it ends with a checkpoint and exit code 75, and the next call goes on.
+"""Signals that ask a long command to stop: it writes a checkpoint and exits with code 75, and ``--resume`` continues it.
 
-Nothing heavy is imported here, so that a command can listen before it loads torch.
+No heavy import here, so that a command can listen before it loads torch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from types import FrameType
 from typing import Final
 
 STOPPING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
-"""Ended by a scheduler, by Ctrl-C, by a terminal that was closed, and Slurm's early warning."""
+"""Sent by a scheduler, by Ctrl-C, by a terminal that was closed, and as Slurm's early warning."""
 
 SAME_SIGNAL: Final = 2.0
-"""Seconds in which a further signal is the same request: ``timeout`` and Slurm send theirs to a process and to its group."""
+"""Seconds in which a further signal counts as the same request: ``timeout`` and Slurm signal a process and its group."""
 
 
 class Stopped(BaseException):
-    """A signal came where there is no step to finish first. No ``Exception``, so that nothing takes it for a failure."""
+    """A signal arrived where there is no step to finish first. Not an ``Exception``, so that no handler takes it for a
+    failure."""
 
 
 class StopRequest:
-    """Whether a signal has asked to stop: call it. Inside ``at_once`` the first signal raises ``Stopped``."""
+    """Call it: whether a signal has asked to stop. Inside ``at_once`` the first signal raises ``Stopped``."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -36,11 +37,8 @@ class StopRequest:
         return self._asked.is_set()
 
     def note(self) -> bool:
-        """Take a signal into account; whether it is a second one, given after the first had time to be obeyed.
-
-        Raises:
-            Stopped: inside ``at_once``, for the first.
-        """
+        """Record a signal; True for a second one that came after the first had time to act. Raises Stopped for the first,
+        inside ``at_once``."""
         now = time.monotonic()
         if self._asked.is_set():
             return now - self._first > SAME_SIGNAL
@@ -53,7 +51,7 @@ class StopRequest:
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """Inside, signals only set what is told, for work that asks; afterwards as before."""
+        """Inside, signals are only recorded, for work that polls; afterwards as before."""
         before, self._raises = self._raises, False
         try:
             yield
@@ -62,11 +60,7 @@ class StopRequest:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Inside, a signal ends the work by an exception, and one that came before does so now.
-
-        Raises:
-            Stopped: on a signal.
-        """
+        """Inside, a signal (also one that came before) ends the work. Raises Stopped."""
         self._raises = True
         try:
             if self._asked.is_set():
@@ -78,11 +72,11 @@ class StopRequest:
 
 @contextmanager
 def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[StopRequest]:
-    """Inside, SIGTERM, SIGINT, SIGHUP and SIGUSR1 set what the given object tells; outside of the main thread nothing does.
+    """Inside, SIGTERM, SIGINT, SIGHUP and SIGUSR1 set the yielded ``StopRequest``; no effect outside of the main thread.
 
     Args:
-        patient: take any number of signals for one. Otherwise a second one, some seconds after the first, acts as usual.
-        lasting: once asked, ignore further signals for good, for what a process does last.
+        patient: treat any number of signals as one. Otherwise a second one, some seconds after the first, acts as usual.
+        lasting: after a stop request, ignore further signals for good.
     """
     asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -107,7 +101,7 @@ def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[St
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Inside, these signals wait, and processes that are begun inherit that: see ``release_signals``."""
+    """Inside, these signals are blocked, also in processes that are started here: see ``release_signals``."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -119,6 +113,6 @@ def held_signals() -> Iterator[None]:
 
 
 def release_signals() -> None:
-    """For a process begun inside ``held_signals``: from now on signals arrive, those that waited at once."""
+    """Unblock the signals in a process that was started inside ``held_signals``; pending ones arrive at once."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
+from sememekit.encoders import ENCODERS
 from sememekit.training import Report, StepReport
 from tests.small_examples import ExamplePlace
 from tests.small_pairs import PairPlace
@@ -21,6 +22,11 @@ from tests.small_run import SMALL_DECODERS, Place
 
 FILE = Path(__file__).parent / "golden.json"
 STEPS = 10
+SMALL_ENCODERS: dict[str, dict[str, Any]] = {
+    "mogrifier": {"hidden_size": 6, "num_layers": 2, "rank": 2},
+    "transformer": {"hidden_size": 6, "num_layers": 2, "num_heads": 3, "context": 4},
+}
+"""Encoders that no other case has, with the softmax."""
 LATTICE = ("adaptive", "mos", "softmax")
 """Output layers that a lattice is tried with: one of each kind that it takes."""
 
@@ -54,6 +60,9 @@ class Places:
     def table(self, case: str) -> dict[str, Any]:
         """The plan of a case, "task decoder" or "task encoder"."""
         task, part = case.split()
+        if task == "language_model" and part in ENCODERS:
+            own = {"encoder": {"name": part, **SMALL_ENCODERS[part]}, "optimizer": {"name": "adam", "learning_rate": 0.02}}
+            return {**self.words.table(), **own}
         if task == "language_model":
             return self.words.table(part)
         if task == "headline":
@@ -86,6 +95,7 @@ def cases() -> Iterator[str]:
     for decoder in sorted(DECODERS):
         yield f"language_model {decoder}"
         yield f"headline {decoder}"
+    yield from (f"language_model {encoder}" for encoder in SMALL_ENCODERS)
     yield from (f"lattice {decoder}" for decoder in LATTICE)
     yield from ("nli bilstm", "nli bigru", "classification lstm", "classification bilstm")
 

@@ -21,12 +21,22 @@ from sememekit.text.vocabulary import Vocabulary
 MODULES = (
     "decoders.base",
     "decoders.sdlm",
+    "encoders.awd_lstm",
     "encoders.base",
+    "encoders.bidirectional",
+    "encoders.gru",
+    "encoders.lattice_lstm",
+    "encoders.lstm",
     "layers.attention",
     "layers.grouped_cross_entropy",
     "layers.incidence",
     "measure.tally",
+    "sememes.graph",
     "tasks.language_model",
+    "text.chunks",
+    "text.english",
+    "text.segmenters",
+    "text.vocabulary",
     "training.averaging",
 )
 
@@ -49,6 +59,9 @@ def test_the_uses_in_docstrings(name: str) -> None:
         "np": np,
         "torch": torch,
         "tallies": tallies,
+        "build_graph": build_graph,
+        "open_lexicon": open_lexicon,
+        "EncoderResources": EncoderResources,
     }
     found = doctest.testmod(import_module(f"sememekit.{name}"), extraglobs={**given, "Softmax": Softmax, "LSTM": LSTM})
     assert found.attempted > 0

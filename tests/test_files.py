@@ -24,7 +24,7 @@ from sememekit.files import (
     remove_leftovers,
     replace_file,
     sole_writer,
-    sync_folder,
+    sync_to_disk,
     write_output,
 )
 from sememekit.reports import pages
@@ -115,7 +115,7 @@ def test_a_system_that_opens_no_folders_can_write(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "open", as_windows)
     replace_file(tmp_path / "a", b"1")
-    sync_folder(tmp_path)
+    sync_to_disk(tmp_path)
     assert (tmp_path / "a").read_bytes() == b"1"
 
 

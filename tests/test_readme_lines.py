@@ -111,6 +111,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
         ),
     ),
     ("docs/lexicons.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
+    ("docs/lexicons.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/output-layers.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/output-layers.md", "sememekit train --decoder adaptive"): Adapted(f"{SMALL} {RATE} --set decoder.cutoffs=[9]"),
     ("docs/output-layers.md", "sememekit train --decoder sdlm"): Adapted(

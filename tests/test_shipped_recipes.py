@@ -56,9 +56,9 @@ FAMILIES = {
     "attack": 6,
     "lattice": 24,
     "mixture": 11,
-    "ours": 62,
+    "ours": 64,
     "quickstart": 2,
-    "sdlm": 17,
+    "sdlm": 26,
     "self_organized": 4,
     "sememe_rnn": 48,
 }

@@ -1,4 +1,4 @@
-"""``sememekit analyze``: in how many directions predictions vary, and where two models differ."""
+"""``sememekit analyze``: the rank of the matrix of log-probabilities, and where two models differ."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ CANDIDATES: Final = 40
 
 
 class RunAnalysis(Record):
-    """What the predictions of one run look like.
+    """The predictions of one run.
 
     Attributes:
-        run, checkpoint, decoder: which model.
         perplexity: of the whole split.
         rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
         full_rank: the most it could be, min(N, V).
@@ -59,7 +58,7 @@ class RunAnalysis(Record):
 
 
 class Prediction(Record):
-    """What one run expected: its most probable words with their probabilities, and that of the target word."""
+    """The most probable words of one run with their probabilities, and the probability of the target word."""
 
     words: tuple[tuple[str, float], ...]
     reference: float
@@ -85,7 +84,7 @@ class Case(Record):
 
 
 class RunComparison(Record):
-    """Where two runs differ most about the target word, in the manner of Table 6, Yang et al. 2018.
+    """Where two runs differ most about the target word, as in Table 6, Yang et al. 2018.
 
     Attributes:
         better: cases in which the first run did better, then those in which the second did.
@@ -97,19 +96,14 @@ class RunComparison(Record):
 
 
 class Analysis(Record):
-    """What ``analyze`` found.
+    """Rank, divergence and differences of the predictions of one or two runs.
 
     Attributes:
-        split, words: text and vocabulary.
         contexts: N, rows of the matrix.
         predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
-        sampled: whether the rows are a sample, and not the whole split.
-        why_sampled: in words, or None.
+        sampled: whether the rows are a sample of the predictions, and ``why_sampled`` in words.
         decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
-        seed: of the sample.
         signature: of the perplexities.
-        runs: one or two.
-        comparison: of two.
     """
 
     split: str
@@ -127,15 +121,12 @@ class Analysis(Record):
 
 @dataclass(frozen=True)
 class _Model:
-    """A loaded run that predicts words."""
-
     loaded: Run
     task: Predictor
-    path: Path
 
 
 def analyze(
-    run: Path,
+    run: Path | Run,
     other: Path | None = None,
     *,
     split: str = "test",
@@ -149,28 +140,13 @@ def analyze(
     which: Which = "best",
     progress: Progress | None = None,
 ) -> Analysis:
-    """Rank and spread of a model's predictions, and the predictions in which two models differ most.
+    """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
 
-    The matrix has a row of log-probabilities over the vocabulary for each context. Its rows are computed in float64 from
-    contexts that are computed as in evaluation. Where the matrix does not fit into ``memory`` it is decomposed by blocks of
-    rows (``measure.rank.TriangularFactor``), which takes memory for V x V numbers, however many rows there are. Where
-    not even these fit, the rows are a sample drawn without replacement, the same for both runs.
-
-    Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
-
-    Args:
-        run: a run folder.
-        other: another one, of the same vocabulary, to compare with.
-        split: of the prepared data.
-        data: prepared data in place of that of the first run's training.
-        contexts: how many rows; None for all, or for as many as fit where not even V x V numbers do.
-        memory: GiB that the matrix and its decomposition may take, or their blocks.
-        cases: predictions that are shown for each of two runs.
-        top: most probable words that are shown of each.
-        seed: of the sample.
-        device: ``auto``, ``cpu`` or ``cuda``; the decomposition is on the CPU.
-        which: the best weights by validation, or the last.
-        progress: called with (stage, done, total).
+    The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. Where it does not fit
+    into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
+    numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
+    for both runs. Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
+    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -178,11 +154,12 @@ def analyze(
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
     show = progress or (lambda stage, done, total: None)
-    models = [_load(path, which, device) for path in (run, *([] if other is None else [other]))]
+    opened = [Run.open(one, which=which, device=device) for one in (run, *([] if other is None else [other]))]
+    models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)
-    _check_vocabularies(models)
+    _check_vocabularies(opened)
     if len({declares(model.task, TextWriter) for model in models}) > 1:
-        raise ConfigError(f"{models[0].path} and {models[1].path}: one predicts a stream of words and one the targets of pairs")
+        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a stream of words and one the targets of pairs")
     text = PredictedText(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
@@ -193,9 +170,7 @@ def analyze(
         each, hidden = read_contexts(model.task, text, chosen, partial(show, f"reading with run {number}"))
         analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(show, f"decomposing run {number}")))
         nats.append(each)
-    comparison = None
-    if len(models) == 2:
-        comparison = _comparison(models, nats, text, cases, top, show)
+    comparison = _comparison(models, nats, text, cases, top, show) if len(models) == 2 else None
     return Analysis(
         split=split,
         words=num_words,
@@ -211,16 +186,11 @@ def analyze(
     )
 
 
-def _load(path: Path, which: Which, device: str) -> _Model:
-    loaded = Run.open(path, which=which, device=device)
-    return _Model(loaded, predictor(loaded.task, "analyze"), path)
-
-
-def _check_vocabularies(models: list[_Model]) -> None:
-    prints = [model.loaded.vocabulary.fingerprint for model in models]
+def _check_vocabularies(runs: list[Run]) -> None:
+    prints = [run.vocabulary.fingerprint for run in runs]
     if len(set(prints)) > 1:
         raise DataError(
-            f"{models[0].path} has the vocabulary {prints[0]} and {models[1].path} has {prints[1]}; "
+            f"{runs[0]} has the vocabulary {prints[0]} and {runs[1]} has {prints[1]}; "
             f"two runs can be compared word by word only where both were trained on the same prepared data"
         )
 
@@ -262,7 +232,7 @@ def _analysis(
     thresholds = np.logspace(-12, 0, CURVE_POINTS)
     slot = model.loaded.plan.decoder
     return RunAnalysis(
-        run=str(model.path),
+        run=str(model.loaded),
         checkpoint=model.loaded.snapshot,
         decoder=type(model.task.decoder).__name__.lower() if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
@@ -277,12 +247,7 @@ def _analysis(
 
 
 def _comparison(
-    models: list[_Model],
-    nats: list[npt.NDArray[np.float64]],
-    text: PredictedText,
-    cases: int,
-    top: int,
-    show: Progress,
+    models: list[_Model], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, show: Progress
 ) -> RunComparison:
     """The predictions that differ most, both ways round.
 
@@ -292,10 +257,8 @@ def _comparison(
     gain, data = nats[1] - nats[0], text.data
     unknown = data.vocabulary.unknown_id
     known = text.words != unknown if unknown is not None else np.ones(len(gain), dtype=bool)
-    candidates = []
-    for order in (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable")):
-        order = order[known[order]]
-        candidates.append(order[: cases * CANDIDATES])
+    orders = (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable"))
+    candidates = [order[known[order]][: cases * CANDIDATES] for order in orders]
     looked_at = np.unique(np.concatenate(candidates))
     distributions = []
     for number, model in enumerate(models, start=1):

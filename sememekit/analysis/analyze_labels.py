@@ -1,4 +1,4 @@
-"""``sememekit analyze`` for classifiers: where they err, and which words and sememes move their decisions on average."""
+"""``sememekit analyze`` for classifiers: accuracy by groups, and the mean influence of words and sememes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,12 @@ class Group(Record):
 
 
 class Moved(Record):
-    """A word or a sememe, and what taking it away does on average.
+    """A word or a sememe, and the mean effect of taking it away.
 
     Attributes:
-        name: the word or the sememe.
         times: how often it stands in the examples that were looked into.
         effect: mean nats that the log-probability of the label falls by; above 0 it speaks for the label that was chosen.
-        size: mean of its size, whichever way it points.
+        size: mean absolute effect.
     """
 
     name: str
@@ -60,10 +59,9 @@ class Moved(Record):
 
 
 class LabelRun(Record):
-    """What one run does.
+    """Accuracy of one run, and what moves its decisions.
 
     Attributes:
-        run, checkpoint, encoder: which model.
         accuracy: on the whole split, with the confusion matrix.
         by_sememes: by the share of running words that have sememes in the run's graph; empty for runs without a graph.
         by_length: by the running words of an example.
@@ -90,7 +88,7 @@ class LabelComparison(Record):
 
     Attributes:
         both, first, second, neither: how many examples both, only one or none labels correctly.
-        p: of McNemar's exact test, two-sided: how likely so uneven a split of those that one alone has right is by chance.
+        p: of McNemar's exact test, two-sided, on those that one alone labels correctly.
     """
 
     both: int
@@ -101,16 +99,13 @@ class LabelComparison(Record):
 
 
 class LabelAnalysis(Record):
-    """What ``analyze`` found about one or two classifiers.
+    """The analysis of one or two classifiers.
 
     Attributes:
-        split, labels: of the data; ``labels`` name the rows and columns of the confusion matrix.
+        labels: names of the rows and columns of the confusion matrix.
         examples: of the split.
-        looked_into: examples in which words and sememes were taken away.
-        seed: of the choice of them.
+        looked_into: examples in which words and sememes were taken away, drawn by ``seed``.
         at_least: see ``AT_LEAST``.
-        runs: one or two.
-        comparison: of two.
     """
 
     split: str
@@ -125,11 +120,10 @@ class LabelAnalysis(Record):
 
 @dataclass(frozen=True)
 class _Read:
-    """A run and what it says of every example: (n, C) probabilities."""
+    """A run and its probabilities (n, C) for every example."""
 
     loaded: Run
     task: TextClassifier
-    path: Path
     probabilities: npt.NDArray[np.float64]
 
     def right(self, labels: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
@@ -138,7 +132,7 @@ class _Read:
 
 
 def analyze_labels(
-    run: Path,
+    run: Path | Run,
     other: Path | None = None,
     *,
     split: str = "test",
@@ -152,17 +146,8 @@ def analyze_labels(
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
-    Args:
-        run: the run folder.
-        other: another one of the same vocabulary and labels.
-        split: of the prepared data.
-        data: prepared data in place of that of the first run's training.
-        contexts: how many examples are looked into, drawn without replacement, the same for both runs.
-        top: how many words and sememes are shown.
-        seed: of the sample.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        progress: called with (stage, done, total).
+    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as
+    ``sememekit analyze --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -172,31 +157,27 @@ def analyze_labels(
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
     show = progress or (lambda stage, done, total: None)
-    classifiers = [
-        (path, load_classifier(path, which=which, device=device, command="analyze"))
-        for path in (run, *([] if other is None else [other]))
-    ]
-    prepared = classifiers[0][1].run.data(data)
+    chosen_runs = (run, *([] if other is None else [other]))
+    classifiers = [load_classifier(one, which=which, device=device, command="analyze") for one in chosen_runs]
+    prepared = classifiers[0].run.data(data)
     summary = prepared.signature.examples
     models = []
-    for number, (path, classifier) in enumerate(classifiers, start=1):
+    for number, classifier in enumerate(classifiers, start=1):
         task = require(classifier.task, TextClassifier, "analyze")
         if classifier.run.vocabulary.fingerprint != prepared.vocabulary.fingerprint or summary is None:
             raise DataError(
-                f"{path} has the vocabulary {classifier.run.vocabulary.fingerprint} and {prepared.folder} has "
+                f"{classifier.run} has the vocabulary {classifier.run.vocabulary.fingerprint} and {prepared.folder} has "
                 f"{prepared.vocabulary.fingerprint}; two runs can be compared only where both were trained on the same data"
             )
         examples = task.examples(prepared, split)
         with autocast(classifier.run.device, classifier.run.plan.run.dtype):
             show(f"reading with run {number}", 0, None)
             probabilities = task.probabilities(_texts(examples, range(len(examples))))
-        models.append(_Read(classifier.run, task, path, probabilities))
+        models.append(_Read(classifier.run, task, probabilities))
     labels = np.asarray(examples.labels, dtype=np.int64)
     looked_into = min(contexts, len(examples))
     chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False))
-    comparison = None
-    if len(models) == 2:
-        comparison = _comparison(models[0].right(labels), models[1].right(labels))
+    comparison = _comparison(*(model.right(labels) for model in models)) if len(models) == 2 else None
     return LabelAnalysis(
         split=split,
         labels=models[0].task.labels,
@@ -238,13 +219,13 @@ def _analysis(
                 for item in place.sememes:
                     assert graph is not None, "sememes come from a graph"
                     of_sememes[graph.sememes[item.sememe]].append(item.effect)
-        show(f"taking words from {model.path.name}", done, len(chosen))
+        show(f"taking words from {model.loaded.path.name}", done, len(chosen))
     words, rare_words = _largest(of_words, top)
     sememes, rare_sememes = _largest(of_sememes, top)
     encoder = model.loaded.plan.encoder.name
     reads = reads_sememes(model.task)
     return LabelRun(
-        run=str(model.path),
+        run=str(model.loaded),
         checkpoint=model.loaded.snapshot,
         encoder=encoder,
         accuracy=accuracy_of(confusion, model.task.labels),

@@ -1,4 +1,4 @@
-"""``sememekit clusters``: which words a model keeps together, as Table 3 of Shen et al. 2017 shows them."""
+"""``sememekit clusters``: the word clusters of a model, as in Table 3 of Shen et al. 2017."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ class WordCluster(Record):
     """A cluster.
 
     Attributes:
-        number: of the cluster.
         asked_for: the words of the question that are in it.
-        words: its words by falling frequency, ``size`` in all.
-        size: how many words it has.
+        words: its most frequent words, of ``size`` in all.
         frequency: the share of the text that its words are, 0 to 1.
     """
 
@@ -33,12 +31,10 @@ class WordCluster(Record):
 
 
 class ClustersReport(Record):
-    """The clusters of a run.
+    """The clusters of a run: those that were asked for, or those with most of the text.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
-        num_words, num_clusters: of the model; ``empty_clusters`` of these have no word.
-        clusters: those that were asked for, or those with most of the text.
+        num_clusters: of the model; ``empty_clusters`` of these have no word.
         saved: the file that has them all, or an empty string.
     """
 
@@ -54,23 +50,9 @@ class ClustersReport(Record):
 
 
 def clusters(
-    run: Path,
-    *,
-    words: Sequence[str] = (),
-    top: int = 10,
-    members: int = 15,
-    save: Path | None = None,
-    which: Which = "best",
+    run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
-    """Show word clusters, and save them for other models (``train --clusters FILE``).
-
-    Args:
-        run: the run folder.
-        words: show the clusters of these; without any, those with most of the text.
-        top: how many clusters to show where no words are given.
-        members: how many words of each to show, the most frequent first.
-        save: a file to write all clusters to.
-        which: the best weights by validation, or the last.
+    """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.

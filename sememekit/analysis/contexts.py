@@ -1,4 +1,4 @@
-"""What a model predicts in a split, stream or pairs: the words, their nats, and the contexts that they are predicted from."""
+"""The predictions of a model in a split, stream or pairs: words, nats, and the hidden states that they are predicted from."""
 
 from __future__ import annotations
 

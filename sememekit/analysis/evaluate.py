@@ -279,7 +279,7 @@ def _pair_perplexity(
 
 
 def evaluate(
-    run: Path,
+    run: Path | Run,
     *,
     split: str = "test",
     data: Path | None = None,

@@ -129,7 +129,7 @@ def compare_ppl(
         texts.append(TextNats(loaded.data(data), split))
         reports.append(measure_ppl(loaded, split, by, data, used, batch_size, adaptation, progress, texts[-1]))
         _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
-    kinds = [kind for one in by if used is not None for kind in _kinds(used, one)]
+    kinds = [kind for one in by if used is not None for kind in kinds_by(used, one)]
     return comparison(reports, texts, kinds, used, seed)
 
 
@@ -224,7 +224,8 @@ def _relative(nats: Interval) -> Interval:
     return Interval(**values)
 
 
-def _kinds(graph: SememeGraph, by: Grouping) -> list[Kind]:
+def kinds_by(graph: SememeGraph, by: Grouping) -> list[Kind]:
+    """The kinds of words of a grouping."""
     return [(by, name, words, of_which) for name, words, of_which in word_kinds(graph, by)]
 
 

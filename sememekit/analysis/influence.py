@@ -1,4 +1,4 @@
-"""What moved the decision of a classifier: its words and their sememes, taken away one at a time, and by the gradient."""
+"""The influence of words and sememes on a label: by leaving each out, and by gradient times input."""
 
 from __future__ import annotations
 
@@ -166,7 +166,6 @@ def _place(found: dict[str, Any], gradient: float) -> PlaceInfluence:
 
 
 def _reading(task: TextClassifier, text: Ids) -> Ids:
-    """The ids that the model reads of a text."""
     return np.array([task.word_read(int(text[place])) for place in task.places_read(text)], dtype=np.int64)
 
 

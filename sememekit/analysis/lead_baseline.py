@@ -1,4 +1,4 @@
-"""The beginning of a source as a headline, and how it is scored."""
+"""The lead baseline of headline generation: the beginning of a source, and its ROUGE."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ _RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
 
 
 class TextScores(Record):
-    """ROUGE by one preset.
-
-    Attributes:
-        name: of the preset.
-        rouge1, rouge2, rougeL: 0 to 1, with 95 % bootstrap intervals.
-        signature: scores with equal signatures can be compared.
-    """
+    """ROUGE by one preset, 0 to 1 with 95 % bootstrap intervals; scores with equal signatures can be compared."""
 
     name: str
     rouge1: Interval
@@ -34,15 +28,7 @@ class TextScores(Record):
 
 
 class BaselineReport(Record):
-    """What ``baseline`` found.
-
-    Attributes:
-        data: the prepared data.
-        split: which part.
-        lead: what was taken of each source.
-        examples: how many.
-        scores: by each preset.
-    """
+    """The scores of the beginnings (``lead``) of the sources of a split."""
 
     data: str
     split: str
@@ -52,11 +38,7 @@ class BaselineReport(Record):
 
 
 def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of the ROUGE presets to score by: those given, or those of the data set.
-
-    Raises:
-        ConfigError: for an unknown one, or when there are none.
-    """
+    """Names of the ROUGE presets to score by: those given, or those of the data set; ConfigError where there are none."""
     for name in given:
         if name not in PRESETS:
             raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
@@ -78,11 +60,7 @@ def text_scores(name: str, report: RougeReport) -> TextScores:
 
 
 def lead_of(source: Sequence[str], rule: str) -> str:
-    """The beginning of a source, as words between blanks.
-
-    Raises:
-        ConfigError: for a rule of another form.
-    """
+    """The beginning of a source, as words between blanks; ConfigError for a rule of another form."""
     found = _RULE.fullmatch(rule)
     if found is None:
         raise ConfigError(f"--lead {rule!r}: give N-words, N-bytes or N-characters, such as 8-words")

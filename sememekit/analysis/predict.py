@@ -1,4 +1,4 @@
-"""``sememekit predict``: the labels of texts, and what every user of a trained classifier starts from."""
+"""``sememekit predict``: the labels of texts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ _LINES_AT_ONCE = 1024
 
 
 class LabelPrediction(Record):
-    """What a model makes of an example.
-
-    Attributes:
-        line: of the input, from 1.
-        label: the most probable.
-        probabilities: label -> probability.
-    """
+    """The most probable label of an example (``line`` of the input, from 1), and the probability of each label."""
 
     line: int
     label: str
@@ -46,7 +40,6 @@ class Predictions:
     """Predictions in the order of a file, which is read as they are asked for.
 
     Attributes:
-        classifier: the model.
         header: whether the first line of the file names its columns; known once a prediction was asked for.
         lines: how many lines were read so far.
     """
@@ -86,24 +79,7 @@ class Predictions:
 
 
 def predict(
-    run: Path,
-    file: Path | None = None,
-    *,
-    errors: str = "strict",
-    which: Which = "best",
-    device: str = "auto",
+    run: Path, file: Path | None = None, *, errors: str = "strict", which: Which = "best", device: str = "auto"
 ) -> Predictions:
-    """Labels of texts.
-
-    Args:
-        run: the run folder.
-        file: a text a line, the texts of a pair with TAB between; or a file as ``preprocess`` reads them for the data of the
-            run, whose labels are read over. None for standard input.
-        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
-        which: the best weights by validation, or the last.
-        device: ``auto``, ``cpu`` or ``cuda``.
-
-    Raises:
-        CheckpointError, ConfigError, DataError: as :func:`load_classifier`.
-    """
+    """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``."""
     return Predictions(load_classifier(run, which=which, device=device), file, errors)

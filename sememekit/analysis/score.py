@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
-from sememekit.runs.streams import _one_stream, stream_nats, with_context
+from sememekit.runs.streams import stream_nats, with_context
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text.form import TextForm
@@ -17,15 +17,13 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
 _LINES_AT_ONCE = 32
-_AS_IT_IS = TextForm()
 
 
 class ScoredToken(NamedTuple):
     """One word of a text under a model.
 
     Attributes:
-        sentence: line of the input, from 1.
-        position: word of the line, from 1; an ``<eos>`` that was added comes after the last.
+        sentence, position: line of the input and word of the line, from 1; an ``<eos>`` that was added comes after the last.
         token: the word as given.
         read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
         nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
@@ -54,26 +52,13 @@ def score(
     device: str = "auto",
     which: Which = "best",
 ) -> Iterator[ScoredToken]:
-    """Score text word by word.
+    """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None. Where the data of the run are in lower case, or have one word in the place of
-    numbers, words are read so.
-
-    Args:
-        run: the run folder.
-        lines: one sentence each, words apart; empty lines give no rows and are counted. For a model of headlines or dialogue a
-            source, a tab and a target: the rows are the words of the target, given the source, and its end.
-        carry: read the lines as one text: the state goes on from line to line, and only the very first word lacks a context.
-            The nats then add up to those of ``evaluate-ppl --batch-size 1`` on the same text.
-        segment: cut each line with the segmenter that the data of the run were cut with, instead of at white space.
-        lexicon: ``FORMAT:PATH`` or ``open``: the lexicon of that segmenter, where it has one.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-
-    Yields:
-        a row for each word, in order. Without ``carry``, 32 lines are read before the first row comes.
+    word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers). Empty lines
+    give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of
+    ``evaluate-ppl --batch-size 1``. Other arguments as ``sememekit score --help``.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -94,7 +79,7 @@ def score(
 
 
 def _read(
-    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm = _AS_IT_IS
+    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm
 ) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         if segmenter is not None:
@@ -142,7 +127,7 @@ def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -
     while group := list(islice(lines, _LINES_AT_ONCE)):
         order = sorted(range(len(group)), key=lambda index: -len(group[index].ids))
         streams = [with_context(group[index].ids, end) for index in order]
-        nats = dict(zip(order, stream_nats(task, streams), strict=True))
+        nats = dict(zip(order, stream_nats(task, streams)[0], strict=True))
         for index, line in enumerate(group):
             yield from _rows(task.vocabulary, line, nats[index])
 
@@ -152,7 +137,7 @@ def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None
     state, before = task.encoder.start(1), end
     for line in lines:
         stream = [before, *line.ids] if before is not None else line.ids
-        nats, state = _one_stream(task, stream, state)
+        (nats,), state = stream_nats(task, [stream], state)
         before = line.ids[-1]
         yield from _rows(task.vocabulary, line, nats)
 

@@ -1,4 +1,4 @@
-"""``sememekit eval RUN --segmentation GOLD``: the words that a lattice model finds by itself, against a gold segmentation."""
+"""``sememekit eval RUN --segmentation GOLD``: word segmentation by a lattice model, against a gold segmentation."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ import numpy as np
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.segmentation import (
-    SegmentationScores,
-    Words,
-    boundary_rate,
-    count_words,
-    f1_difference,
-    random_words,
-)
+from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
-from sememekit.runs.run import Which
+from sememekit.runs.run import Run, Which
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import MaximumMatcher
 
@@ -27,10 +20,9 @@ MODEL: Final = "model"
 
 
 class SegmentationRow(SegmentationScores):
-    """One way of cutting the text.
+    """Scores of the model, or of a baseline.
 
     Attributes:
-        name: ``model``, or the baseline.
         difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
             95% interval of a paired bootstrap; None for the model itself.
     """
@@ -42,14 +34,10 @@ class SegmentationRow(SegmentationScores):
 
 
 class SegmentationReport(Record):
-    """What ``eval --segmentation`` found.
+    """The model, then the baselines, against a gold segmentation.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
-        gold: the file.
-        decoding: ``viterbi`` or ``posterior``.
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
-        rows: the model, then the baselines.
     """
 
     run: str
@@ -61,7 +49,7 @@ class SegmentationReport(Record):
 
 
 def evaluate_segmentation(
-    run: Path,
+    run: Path | Run,
     gold: Path,
     *,
     words: Path | None = None,
@@ -75,22 +63,9 @@ def evaluate_segmentation(
 ) -> SegmentationReport:
     """Precision, recall and F1 of words, beside those of segmentations that need no model.
 
-    The model is given each line without its blanks and never sees the gold words. Beside it stand: forward maximum matching
-    with the n-grams of the run's own chunk vocabulary, with the words of ``words`` and with those of ``lexicon``; cuts at
-    random, at the rate at which the gold words end; and every character for itself. ``words`` also says which gold words are
-    new.
-
-    Args:
-        run: the run folder of a lattice model whose data are cut into characters or pieces.
-        gold: a text with one sentence a line and its words between blanks.
-        words: a text whose words, between white space, are a list for maximum matching, such as a training text.
-        lexicon: ``FORMAT:PATH`` or ``open``: a lexicon for maximum matching.
-        decoding: ``viterbi`` for the most probable segmentation, ``posterior`` for the most probable answer at each place.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        seed: of the cuts at random and of the bootstrap.
-        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8.
-        progress: called with ("sentences", done, total).
+    The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
+    the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the
+    rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -137,11 +112,7 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """The lines of a segmented text that have words.
-
-    Raises:
-        DataError: the file cannot be read or has no words.
-    """
+    """The lines of a segmented text that have words; DataError where it cannot be read or has none."""
     try:
         with path.open("rb") as file:
             pieces = read_stream(file, lambda offset: str(path), FaultCounter(errors))

@@ -23,8 +23,7 @@ class GroupPerplexity(Record):
     """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
 
     Attributes:
-        name: which words.
-        perplexity, nats, tokens: as in the whole report; the perplexity is None where no target is of this kind.
+        perplexity: None where no target is of this kind.
         share: tokens of all predicted tokens, 0 to 1.
         of_which: whether these targets are counted in another row, too; the other rows together are the whole text.
     """
@@ -55,7 +54,6 @@ class WordNats:
 
     @property
     def total(self) -> Tally:
-        """All words together."""
         return Tally(float(self.nats.sum()), int(self.counts.sum()))
 
     def parts(self) -> dict[str, float] | None:

@@ -17,14 +17,11 @@ from sememekit.measure.score_differences import score_differences
 
 
 class ComparisonReport(Record):
-    """What ``compare`` found.
+    """What ``compare`` found: by metric, the first minus the second.
 
     Attributes:
-        first, second: the files.
         by: how texts were scored.
         examples: sources that both have.
-        signature: of the scores.
-        differences: first minus second, by metric.
     """
 
     first: str
@@ -46,11 +43,7 @@ class Texts(NamedTuple):
 def write_texts_file(
     path: Path, sources: Sequence[str], texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> None:
-    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``.
-
-    Raises:
-        DataError: when it cannot be written.
-    """
+    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``."""
     try:
         lines = (
             json.dumps({"source": source, "texts": [*best], "references": [*own]}, ensure_ascii=False) + "\n"
@@ -62,12 +55,9 @@ def write_texts_file(
 
 
 def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[Difference, ...]]:
-    """The signature of the scores, and for each metric the first minus the second, resampled in pairs.
+    """The signature of the scores, and for each metric the first minus the second, resampled in pairs by ``seed``.
 
-    Args:
-        one, two: of the same sources.
-        by: a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
-        seed: of the bootstrap.
+    ``by`` is a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
     """
     if by == "bleu":
         bleus = [dialogue_bleu(side.texts, side.references, seed=seed) for side in (one, two)]
@@ -77,25 +67,16 @@ def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, t
         rouges = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in (one, two)]
         means = [{name: float(report.per_example[name].mean()) for name in METRICS} for report in rouges]
         signature, found = rouges[0].signature, score_differences(*rouges, seed=seed)
-    rows = tuple(
-        Difference(
-            name=name,
-            first=mean,
-            second=means[1][name],
-            difference=interval(found[name]),
-            excludes_zero=found[name].low > 0 or found[name].high < 0,
-        )
-        for name, mean in means[0].items()
-    )
-    return signature, rows
+    rows = []
+    for name, mean in means[0].items():
+        away = found[name].low > 0 or found[name].high < 0
+        difference = interval(found[name])
+        rows.append(Difference(name=name, first=mean, second=means[1][name], difference=difference, excludes_zero=away))
+    return signature, tuple(rows)
 
 
 def read_texts_file(path: Path) -> Texts:
-    """Read what ``write_texts_file`` wrote.
-
-    Raises:
-        DataError: with the line, for anything else.
-    """
+    """Read what ``write_texts_file`` wrote; DataError, with the line, for anything else."""
     table = Texts([], [], [])
     try:
         with path.open(encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""A text as an attack sees it: words that may be replaced, and everything between them left as it is."""
+"""The text of an example: words that may be replaced, and everything between them left as it is."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ class Word:
 class Document:
     """The fields of an example cut into words; marks of punctuation count as words, as in tokenised corpora.
 
-    Attributes:
-        fields: as given.
-        words: in order, field by field.
+    >>> document = Document.read(("a good film.",))
+    >>> [word.text for word in document.words]
+    ['a', 'good', 'film', '.']
+    >>> document.replace({1: "bad"})
+    ('a bad film.',)
     """
 
     fields: Fields
@@ -50,26 +52,18 @@ class Document:
     def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
         """Cut the fields into words; the fields themselves stay as they are.
 
-        Args:
-            fields: texts.
-            cut: cuts text without blanks between its words (Chinese); None cuts at white space and marks.
-
-        Raises:
-            DataError: the words of ``cut`` are not the text from left to right, so that none can be replaced in it.
+        ``cut`` cuts text without blanks between its words (Chinese); None cuts at white space and marks. DataError where its
+        words are not the text from left to right, so that none can be replaced in it.
         """
         words = (
             Word(number, begin, end, field[begin:end])
             for number, field in enumerate(fields)
-            for begin, end in (_spans(field, cut(field)) if cut is not None else _pieces(field))
+            for begin, end in (_spans(field, cut(field)) if cut is not None else (m.span() for m in _PIECE.finditer(field)))
         )
         return cls(fields, tuple(words))
 
     def replace(self, changes: Mapping[int, str]) -> Fields:
-        """The fields with other words in some places; blanks and all else stay.
-
-        Args:
-            changes: number of a word -> what stands there instead.
-        """
+        """The fields with other words at the places (numbers of words) of ``changes``; blanks and all else stay."""
         fields = list(self.fields)
         for number in sorted(changes, reverse=True):
             word = self.words[number]
@@ -82,10 +76,6 @@ def long_run(fields: Fields) -> str:
     """The first stretch of Chinese, Japanese or Korean that is too long for one word, or an empty string."""
     found = next((match for match in map(_RUN.search, fields) if match is not None), None)
     return found.group() if found is not None else ""
-
-
-def _pieces(field: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _PIECE.finditer(field))
 
 
 def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:

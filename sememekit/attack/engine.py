@@ -1,9 +1,9 @@
-"""Many examples advance together: each is a coroutine that yields texts and is sent answers; each round asks the victim once.
+"""Runs attacks: each example is a coroutine that yields texts and is sent answers; each round asks the victim once.
 
-What is counted. Every text that a search asks for is one query of its example, the example itself included. With the rule
-``distinct`` a text that the same example asked before is answered from memory and not counted again; with ``every`` it is
-counted each time. All texts of one step are asked, and counted, even if the first of them succeeds. A step that goes over the
-query budget is cut: its first texts are asked as far as the budget allows, and then the search ends.
+Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
+a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
+All texts of one step are asked, and counted, even if the first of them succeeds. A step that goes over the query budget is cut:
+its first texts are asked as far as the budget allows, and then the search ends.
 
 An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``.
 """
@@ -34,11 +34,15 @@ _Asking = Generator[list[Fields], list[Answer], ExampleResult]
 @final
 @dataclass(frozen=True)
 class Attack:
-    """Everything that decides what happens to an example, apart from the example.
+    """A victim, a goal, a search, constraints and substitutes, ready to run on examples.
+
+    >>> goal, search = Untargeted(Untargeted.Settings(), victim.labels), Greedy(Greedy.Settings())
+    >>> attack = Attack(victim, goal, search, [], {"good": ("fine",)}, RunningSettings())
+    >>> [result] = attack.run([Example(0, ("a good film",), "positive")])
+    >>> result.outcome, result.queries
+    ('failed', 2)
 
     Attributes:
-        victim: who is asked.
-        goal, search, constraints: the parts.
         table: substitutes by word.
         settings: how it is run.
         cut: cuts texts without blanks between their words; None for white space and marks.
@@ -83,9 +87,7 @@ class Attack:
     def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
         """One example, as a coroutine that yields texts to ask and returns the result.
 
-        Args:
-            example: to attack.
-            generator: the source of everything random in it; by default from the seed and the number of the example.
+        ``generator`` is the source of everything random in it; by default from the seed and the number of the example.
         """
         generator = np.random.default_rng([self.settings.seed, example.index]) if generator is None else generator
         labels = self.victim.labels
@@ -105,11 +107,7 @@ class Attack:
         if isinstance(answer, str):
             return result("error", answer)
         predicted = int(answer.argmax())
-        known |= {
-            "prediction": labels[predicted],
-            "probabilities": tuple(answer.tolist()),
-            "correct": predicted == label,
-        }
+        known |= {"prediction": labels[predicted], "probabilities": tuple(answer.tolist()), "correct": predicted == label}
         if predicted != label:
             return result("skipped", "classified wrongly without an attack")
         try:
@@ -175,7 +173,6 @@ class _Run:
         self._queries = 1
 
     def drive(self, start: float) -> Generator[list[Fields], list[Answer], _Outcome]:
-        """Run the search to its end or to the first success."""
         best = start
         search = self._attack.search.run(self._space, start, self._generator)
         try:

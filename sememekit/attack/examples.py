@@ -1,4 +1,4 @@
-"""What an attack works on: labelled texts from a file, and what became of each."""
+"""Labelled texts out of a file, and the result of an attack on each."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class Change(Record):
     """One replaced word.
 
     Attributes:
-        field: number of the field it is in.
-        place: number of the word in that field, from 0.
+        place: number of the word in its field, from 0.
         begin: where the word begins in the field, in characters; None in files of earlier versions.
         old, new: before and after.
     """
@@ -56,15 +55,11 @@ class ExampleResult(ExampleOutcome):
     """Result of one example; a line of ``examples.jsonl``.
 
     Attributes:
-        index, fields, label: the example.
         reason: why it was skipped, failed, had nothing to try or ended in an error.
         space: how much there was to try; None where it did not come to that.
-        prediction: label that the victim gave before the attack; None where it could not be asked.
-        probabilities: of each label, before.
+        prediction, probabilities: of the victim before the attack; None where it could not be asked.
         target: label that the attack was after; None for any other.
         adversarial: the fields that fooled the victim; None unless it succeeded.
-        adversarial_prediction, adversarial_probabilities: what the victim said to them.
-        changes: replaced words.
         best_score: the highest score that the search saw, 0 to 1.
     """
 
@@ -84,14 +79,7 @@ class ExampleResult(ExampleOutcome):
 
 
 def read_examples(path: Path, kind: ExampleSet | None = None) -> tuple[list[Example], LabelledFile]:
-    """Labelled texts, and the file that they are of.
-
-    Args:
-        path, kind: as for ``read_labelled``; labels get the spelling of the set.
-
-    Raises:
-        DataError: as ``read_labelled``.
-    """
+    """Labelled texts, and the file that they are of: see ``read_labelled``. Labels get the spelling of the set."""
     file = read_labelled(path, kind)
     spelled = kind.spelled if kind is not None else {}
     rows = enumerate(file.rows)

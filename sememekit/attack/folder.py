@@ -6,7 +6,7 @@
       report.json      the numbers
       report.html      the same for people, with every change marked
 
-A line that was cut off by a kill is dropped when the attack goes on; its example is attacked again and comes out the same.
+A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sememekit.files import replace_file, to_json
 
 FORMAT: Final = 2
 _READABLE: Final = (1, FORMAT)
-"""Formats that a comparison reads. In 1, examples without anything to try were failures; they are told by their reasons."""
+"""Formats that a comparison reads. In 1, examples without anything to try were failures; their reasons tell them apart."""
 _NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
@@ -38,11 +38,7 @@ class AttackFolder:
 
     @classmethod
     def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
-        """Start a folder.
-
-        Raises:
-            CheckpointError: something is there already.
-        """
+        """Start a folder; CheckpointError where something is there already."""
         leftovers = {".attack.json.writing"}
         if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
             raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
@@ -53,11 +49,7 @@ class AttackFolder:
 
     @classmethod
     def open(cls, path: Path) -> AttackFolder:
-        """Open the folder of an attack.
-
-        Raises:
-            CheckpointError: it is none, or another version wrote it.
-        """
+        """Open the folder of an attack; CheckpointError where it is none, or another version wrote it."""
         try:
             identity = json.loads((path / "attack.json").read_bytes())
         except OSError:
@@ -71,11 +63,7 @@ class AttackFolder:
         return cls(path, identity)
 
     def check_format(self) -> None:
-        """Make sure that this version can go on with the attack.
-
-        Raises:
-            CheckpointError: an earlier version began it.
-        """
+        """Refuse, with CheckpointError, to resume an attack that an earlier version began."""
         if self.identity["format"] != FORMAT:
             victim, data = self.identity["victim"]["name"], self.identity["data"]["path"]
             raise CheckpointError(
@@ -85,20 +73,15 @@ class AttackFolder:
 
     @property
     def resume_command(self) -> str:
-        """What to type to go on: code is named once more, or trusted."""
+        """The command that resumes it: code is named again, or trusted."""
         code = code_names(self.identity)
         victim = f"{code.pop('victim')} " if "victim" in code else ""
         return f"sememekit attack {victim}--out {self.path} --resume{' --trust-code' if code else ''}"
 
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
-        """Make sure that nothing is imported because this folder says so.
+        """Raise CheckpointError where attack.json names code that the command line does not name.
 
-        Args:
-            given: names that the command line repeats.
-            trust: whether the folder is trusted (--trust-code).
-
-        Raises:
-            CheckpointError: attack.json names code that the command line does not name.
+        ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code).
         """
         if trust:
             return
@@ -111,11 +94,7 @@ class AttackFolder:
                 )
 
     def check(self, identity: Mapping[str, Any]) -> None:
-        """Make sure that going on means going on with the same.
-
-        Raises:
-            CheckpointError: names the first thing that differs.
-        """
+        """Refuse, with CheckpointError, to resume with other settings or files; names the first that differs."""
         stored, given = _flat(self.identity), _flat(identity)
         for name in sorted({*stored, *given} - {"format"}):
             if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
@@ -143,18 +122,14 @@ class AttackFolder:
 
     @property
     def query_budget(self) -> int:
-        """Queries of an example at most; 0 for no limit."""
+        """Of each example; 0 for no limit."""
         try:
             return int(self.identity["plan"]["attack"]["query_budget"])
         except (KeyError, TypeError, ValueError):
             raise CheckpointError(f"{self.path}/attack.json has no query budget; it was changed after writing") from None
 
     def results(self) -> dict[int, ExampleResult]:
-        """Every finished example by its number.
-
-        Raises:
-            DataError: a line in the middle is no result.
-        """
+        """Every finished example by its number; DataError for a line in the middle that is no result."""
         path = self.path / "examples.jsonl"
         if not path.exists():
             return {}
@@ -179,7 +154,6 @@ class AttackFolder:
                 replace_file(path, data[:whole])
 
     def append(self, result: ExampleResult) -> None:
-        """Add one finished example."""
         with (self.path / "examples.jsonl").open("ab") as stream:
             stream.write(result.model_dump_json().encode() + b"\n")
 
@@ -190,7 +164,7 @@ class AttackFolder:
         replace_file(self.path / "examples.jsonl", lines)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write one of the reports, atomically."""
+        """Write a report, atomically."""
         replace_file(self.path / name, content)
 
 
@@ -208,7 +182,6 @@ def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
-    """Refuse what no version has written."""
     plan = identity.get("plan")
     right = (
         all(isinstance(identity.get(key), Mapping) for key in ("plan", "victim", "data", "candidates", "language_model"))

@@ -1,4 +1,4 @@
-"""What counts as success: any wrong label, or one that is chosen beforehand."""
+"""Goals: any wrong label (untargeted), or one that is chosen beforehand (targeted)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from sememekit.errors import ConfigError
 
 @dataclass(frozen=True)
 class Aim:
-    """The goal for one example.
-
-    Attributes:
-        label: number of its true label.
-        target: number of the label that the victim is to give, or None for any other than ``label``.
-    """
+    """The goal for one example: the number of its true label, and of the ``target`` label, None for any other."""
 
     label: int
     target: int | None
@@ -32,14 +27,18 @@ class Aim:
         return probabilities[:, self.target] if self.target is not None else 1.0 - probabilities[:, self.label]
 
     def reached(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """(N,) whether the most probable label is the target, or is not the true one. The first of equals is the most
-        probable."""
-        topk_words = probabilities.argmax(axis=1)
-        return topk_words == self.target if self.target is not None else topk_words != self.label
+        """(N,) whether the most probable label, the first of equals, is the target, or is not the true one."""
+        predicted = probabilities.argmax(axis=1)
+        return predicted == self.target if self.target is not None else predicted != self.label
 
 
 class Goal(ABC):
-    """Chooses an ``Aim`` for each example."""
+    """Chooses an ``Aim`` for each example.
+
+    >>> aim = Untargeted(Untargeted.Settings(), ("negative", "positive")).aim(1, np.random.default_rng(1))
+    >>> aim.scores(np.array([[0.75, 0.25]])), aim.reached(np.array([[0.75, 0.25]]))
+    (array([0.75]), array([ True]))
+    """
 
     class Settings(config.Settings):
         """Settings of a goal; most have none."""
@@ -69,8 +68,6 @@ class Targeted(Goal):
     """
 
     class Settings(Goal.Settings):
-        """Settings of the targeted goal."""
-
         targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
         """Label -> the labels that it is to become, one of them at random; a label that is not here may become any other."""
 
@@ -79,11 +76,9 @@ class Targeted(Goal):
     def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
         super().__init__(settings, labels)
         named = {*settings.targets, *(name for names in settings.targets.values() for name in names)}
-        strangers = sorted(named - set(labels))
-        if strangers:
+        if strangers := sorted(named - set(labels)):
             raise ConfigError(f"[goal] targets: the victim has no label {strangers[0]!r}; its labels: {', '.join(labels)}")
-        loops = [name for name, others in settings.targets.items() if name in others or not others]
-        if loops:
+        if loops := [name for name, others in settings.targets.items() if name in others or not others]:
             raise ConfigError(f"[goal] targets: label {loops[0]!r} needs at least one other label, and not itself")
 
     def aim(self, label: int, generator: np.random.Generator) -> Aim:

@@ -1,4 +1,4 @@
-"""An attack as plain tables: goal, search, candidates, constraints, and how it is run. Recipes and flags end here."""
+"""The plan of an attack: goal, search, candidates, constraints, and how it is run, out of a recipe and flags."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, near
 from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
 
-GOALS: dict[str, str] = {
-    "untargeted": "sememekit.attack.goals:Untargeted",
-    "targeted": "sememekit.attack.goals:Targeted",
-}
+GOALS: dict[str, str] = {"untargeted": "sememekit.attack.goals:Untargeted", "targeted": "sememekit.attack.goals:Targeted"}
 """Name of ``--goal`` -> "module:Class"."""
 
 
@@ -30,7 +27,7 @@ class RunningSettings(Settings):
     """How an attack is run."""
 
     preset: str = ""
-    """What these settings stand for, shown in the report."""
+    """The published setup that these settings follow, shown in the report."""
     limit: int = Field(default=0, ge=0)
     """Examples at most; 0 for all."""
     sample: Literal["first", "random"] = "first"
@@ -48,7 +45,7 @@ class RunningSettings(Settings):
     lexicon: str = ""
     """``FORMAT:PATH`` of the words that this segmenter knows."""
     known_words: bool = True
-    """Take substitutes from the words that the victim knows, where it tells which."""
+    """Only substitutes that the victim knows, where it has ``words``."""
     together: int = Field(default=256, ge=1)
     """Examples that advance together. It decides speed and memory, never a result."""
     batch_size: int = Field(default=512, ge=1)
@@ -99,11 +96,7 @@ def is_attack(table: Mapping[str, Any]) -> bool:
 
 
 def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
-    """Read the table of a recipe, overrides included, into a plan.
-
-    Raises:
-        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
-    """
+    """Read the table of a recipe, overrides included, into a plan; ConfigError for unknown slots, variants, keys and values."""
     for slot in table:
         if slot not in _TABLES:
             raise ConfigError(f"{where}: [{slot}] has no place in an attack{nearest(slot, _TABLES)}; allowed: {_list(_TABLES)}")

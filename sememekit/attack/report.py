@@ -13,24 +13,15 @@ class AttackReport(Record):
     """Results of an attack.
 
     Attributes:
-        folder: where everything lies.
-        victim, data: as given.
         preset: what the settings stand for, as the recipe says.
         segmentation: how texts were cut into words that may be replaced.
-        notes: what was left alone, and what was not checked.
-        warnings: what makes the figures say less than they seem to.
-        coverage: how much there was to try.
-        goal, search, candidates: names of the parts.
-        counting: the rule by which queries are counted.
-        query_budget: of each example; 0 for none.
-        rates: the numbers, with intervals.
+        notes: constraints in force, and filters that were off.
+        warnings: what limits what the figures say.
+        counting: the rule by which queries are counted; ``query_budget`` of each example, 0 for none.
         perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
-        queries: counted over all examples.
-        texts_asked, calls: what the victim really saw in this call of the command.
-        seconds: of this call.
-        stopped: whether a signal ended it.
-        resume_command: what goes on with it then.
+        queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
+        stopped: whether a signal ended it; ``resume_command`` goes on with it.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -64,10 +55,9 @@ class AttackComparison(Record):
     """Two attacks on the same examples.
 
     Attributes:
-        first, second: their folders.
         common: examples that both finished without an error.
         only_one: examples that one side alone has, or that ended in an error on a side; they are left out.
-        unlike: what differs between the two, setting by setting: a difference of rates speaks of all of it.
+        unlike: settings that differ between the two, which a difference of rates may come from.
         rows: the differences, the first minus the second.
     """
 

@@ -1,4 +1,4 @@
-"""What the parts of an attack may ask for, made once before it starts."""
+"""What candidates and constraints have in common: what they may ask for, and the hashes of their files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sememekit import config
+
 SentenceNats = Callable[[Sequence[Sequence[str]]], NDArray[np.float64]]
 """(N,) negative log-likelihoods in nats of N sentences, words apart, under a language model."""
 
 
 @dataclass(frozen=True)
 class AttackResources:
-    """Everything that candidates and constraints may need besides their settings.
+    """What candidates and constraints may need besides their settings.
 
     Attributes:
         known_words: the words that substitutes are taken from, or None for no limit: a substitute that the victim does not know
@@ -28,3 +30,20 @@ class AttackResources:
     frequent_words: tuple[str, ...]
     field_names: tuple[str, ...]
     sentence_nats: SentenceNats | None = None
+
+
+class AttackPart:
+    """Settings, resources, and the files that decide what a part does."""
+
+    class Settings(config.Settings):
+        """Settings of one part."""
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        self.settings = settings
+        self.resources = resources
+        self.hashes: dict[str, str] = {}
+        """What ``sources`` gives."""
+
+    def sources(self) -> dict[str, str]:
+        """Name -> SHA-256 of every file that was used."""
+        return dict(self.hashes)

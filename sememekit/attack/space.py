@@ -1,11 +1,11 @@
-"""The space that a search moves in: for each word that may change what may stand there, and how many may change at once.
+"""The space of texts that a search moves in: which words may change, into what, and how many at once.
 
 A point of the space is a row of P small integers, one for each changeable word: 0 is the word as it was, k its k-th substitute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,8 +25,11 @@ _CLOSE = 1e-6
 class Space:
     """All texts that an attack may try on one example.
 
+    >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
+    >>> [space.text(row) for row in space.single_changes(space.origin()[0])]
+    [('a fine film',), ('a great film',)]
+
     Attributes:
-        document: the example.
         substitutes: for each word of the document, what may replace it, best first; empty where it may not change.
         scope: numbers of the words that count for length and for the share of changes.
         max_changes: words that may differ from the example at once.
@@ -41,19 +44,30 @@ class Space:
 
     @classmethod
     def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:
-        """Every word with its substitutes and no limit.
+        """Every word with its substitutes out of ``table`` and no limit.
 
-        Args:
-            document: the example.
-            table: substitutes by word. A word that is not there is looked up in lower case, and its substitutes get its case.
+        A word that is not in it is looked up in lower case, and its substitutes get its case.
         """
         found = tuple(_substitutes(word.text, table) for word in document.words)
         everything = tuple(range(len(found)))
         return cls(document, found, everything, len(found))
 
     def narrowed(self, **changes: object) -> Space:
-        """A copy with other attributes."""
         return replace(self, **changes)  # type: ignore[arg-type]
+
+    def filtered(
+        self,
+        may_stand: Callable[[str, str], bool] = lambda word, other: True,
+        *,
+        may_change: Callable[[str], bool] = lambda word: True,
+    ) -> Space:
+        """The space with those substitutes that may stand for a word, of those words that may change."""
+        pairs = [(word.text, found) for word, found in zip(self.document.words, self.substitutes, strict=True)]
+        left = (
+            tuple(other for other in found if may_stand(word, other)) if found and may_change(word) else ()
+            for word, found in pairs
+        )
+        return self.narrowed(substitutes=tuple(left))
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

@@ -23,10 +23,21 @@ _TOLERANCE: Final = 1e-3
 class Victim:
     """A classifier behind one function.
 
+    >>> victim = Victim(lambda texts: np.array([[0.25, 0.75]] * len(texts)), ["negative", "positive"], name="mine")
+    >>> [[answer]] = victim.ask([[("a good film",)]])
+    >>> victim.labels[answer.argmax()]
+    'positive'
+
     The function gets a list of texts (strings, or tuples of strings where an example has several fields) and gives an array
-    (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of like length. Where a batch raises
-    or has the wrong shape, its examples are asked apart, so that one bad example costs no other its answer. Answers are rounded
-    to ``DECIMALS``: where the function's own numbers vary by much less with the rest of the batch, company decides nothing.
+    (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of similar length. Where a batch
+    raises or has the wrong shape, its examples are asked one by one, so that one bad example costs no other its answer. Answers
+    are rounded to ``DECIMALS``, so that the rest of the batch decides nothing where it moves the numbers by much less.
+
+    Args:
+        predict: texts -> probabilities.
+        labels: C names, in the order of the columns.
+        batch_size: texts in one call at most.
+        words: the words that the classifier knows, most frequent first, where it tells.
     """
 
     def __init__(
@@ -38,15 +49,6 @@ class Victim:
         batch_size: int = 512,
         words: Sequence[str] | None = None,
     ) -> None:
-        """Remember what to ask.
-
-        Args:
-            predict: texts -> probabilities.
-            labels: C names, in the order of the columns.
-            name: for people.
-            batch_size: texts in one call at most.
-            words: the words that the classifier knows, most frequent first, where it tells.
-        """
         self.labels = tuple(labels)
         self.name = name
         self.words = tuple(words) if words is not None else None
@@ -56,14 +58,7 @@ class Victim:
         self._batch_size = batch_size
 
     def ask(self, wanted: Sequence[Sequence[Fields]]) -> list[list[Answer]]:
-        """Probabilities of all texts of all examples.
-
-        Args:
-            wanted: for each example the texts to ask.
-
-        Returns:
-            for each example an answer for each of its texts, in order.
-        """
+        """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order."""
         distinct = sorted({text for texts in wanted for text in texts}, key=lambda text: (sum(map(len, text)), text))
         answers: dict[Fields, Answer] = {}
         failed: set[Fields] = set()

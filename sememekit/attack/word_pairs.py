@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
+from sememekit.config import resources_folder
 from sememekit.errors import DataError
-from sememekit.files import decode, read_bytes
+from sememekit.files import decode, read_bytes, read_text
 
 Pairs = frozenset[frozenset[str]]
 """Unordered pairs of two different words in lower case."""
@@ -17,17 +20,8 @@ _PREFIX = "en_"
 def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     """Two words a line with white space between, as the public constraint lists of counter-fitting (Mrksic et al. 2016).
 
-    A prefix ``en_`` of both words is taken off; blank lines and lines that begin with ``#`` are passed over.
-
-    Args:
-        path: the list.
-        what: it holds, for messages.
-
-    Returns:
-        the pairs, and the SHA-256 of the file.
-
-    Raises:
-        DataError: absent, not UTF-8, without a pair, or a line that has not two words; names the line.
+    A prefix ``en_`` of both words is taken off; blank lines and lines that begin with ``#`` are passed over. Gives the pairs
+    and the SHA-256 of the file; a DataError says ``what`` the list is of, and names the line.
     """
     data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
     text = decode(data, path, refuse)
@@ -45,3 +39,20 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     if not found:
         raise DataError(f"{what} {path}: holds no pair of words")
     return frozenset(found), hashlib.sha256(data).hexdigest()
+
+
+def read_lists(files: Iterable[str], what: str) -> tuple[set[frozenset[str]], dict[str, str]]:
+    """The pairs of several lists, and name -> SHA-256 of each."""
+    pairs: set[frozenset[str]] = set()
+    hashes: dict[str, str] = {}
+    for path in (Path(file).expanduser() for file in files):
+        found, hashes[path.name] = read_pairs(path, what)
+        pairs |= found
+    return pairs, hashes
+
+
+def built_in_opposites() -> Pairs:
+    """All pairs of our own short list, ``resources/attack/opposites.txt``."""
+    lines = read_text(resources_folder() / "attack" / "opposites.txt", DataError).splitlines()
+    sides = [[side.split() for side in line.split("|")] for line in lines if not line.startswith("#")]
+    return frozenset(frozenset(pair) for left, right in sides for pair in product(left, right) if pair[0] != pair[1])

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sememekit.commands._render import print_table, say
+from sememekit.commands._render import print_table, remark, say
 
 if TYPE_CHECKING:
+    from sememekit.analysis.evaluate_overlay import OverlayComparison
     from sememekit.analysis.evaluate_several import ComparedWords, PerplexityComparison
 
 
 def print_comparison(report: PerplexityComparison) -> None:
     """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
-    names = [one.run for one in report.reports]
-    for number, one in enumerate(report.reports, start=1):
-        say(f"{number}: {one.run} ({one.checkpoint})")
+    names = [f"{one.run} ({one.checkpoint})" for one in report.reports]
+    _print_table(report, names)
+
+
+def print_overlay(report: OverlayComparison, quiet: bool) -> None:
+    """What was changed, then the table of before and after."""
+    for change in report.changes:
+        say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
+    first = report.reports[0]
+    _print_table(report, [f"{first.run} ({first.checkpoint}) as trained", f"the same with {report.overlay}"])
+    for name in report.hardly_trained:
+        count = report.sememe_counts[name]
+        remark(
+            f"words with the sememe {name} occur {count} times in the text that the vocabulary was counted in: its gate hardly "
+            "learned when to open, so the change says little",
+            quiet,
+        )
+    for word in report.absent:
+        remark(f"{word} does not occur in {report.split}", quiet)
+
+
+def _print_table(report: PerplexityComparison, names: Sequence[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        say(f"{number}: {name}")
     columns = ["words", "tokens", "share", *(str(number) for number in range(1, len(names) + 1))]
     for number in range(2, len(names) + 1):
         columns += [f"{number} - 1", "in %", "from", "to"]

@@ -23,7 +23,6 @@ class _OptionTable(Table):
     """A table that puts the names of an option below each other; other tables come out as they are."""
 
     def add_row(self, *cells: object, **options: object) -> None:
-        """Add a row of typer's; see :class:`rich.table.Table`."""
         before = len(cells) - _NAME_COLUMNS - _OTHER_COLUMNS  # the mark of a required option, where a table has one
         if before not in (0, 1):
             super().add_row(*cells, **options)  # type: ignore[arg-type]
@@ -34,6 +33,5 @@ class _OptionTable(Table):
 
 
 def _below_each_other(names: Sequence[object]) -> Text:
-    """Long and short name in one line, the negative ones in the next."""
     pairs = ([name for name in pair if isinstance(name, Text) and name.plain] for pair in (names[:2], names[2:]))
     return Text("\n").join(Text(", ").join(pair) for pair in pairs if pair)

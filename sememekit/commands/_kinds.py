@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
+    from sememekit.runs.run import Run
     from sememekit.tasks.base import Kind
 
 _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input"}
@@ -16,14 +17,13 @@ _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--inpu
 
 
 class Way(NamedTuple):
-    """What a command does with one kind of run.
+    """What a command does with one kind of run (of ``Task.kinds``).
 
     Attributes:
-        kind: of ``Task.kinds``.
         model: such a run in words, such as "a classifier".
-        options: the names of those options that this kind takes and another kind may not.
+        options: names of the options that this kind takes and another kind may not.
         call: takes the run and everything that was typed.
-        instead: what to type in the place of an option that does not fit; empty where nothing does the same.
+        instead: what to type in place of an option that does not fit.
     """
 
     kind: Kind
@@ -33,17 +33,23 @@ class Way(NamedTuple):
     instead: str = ""
 
 
-def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
+def open_run(run: Path) -> Run:
+    """The run of a folder, for ``choose`` and then for what is called, so that the folder is read once."""
+    from sememekit.runs.run import Run
+
+    return Run.open(run)
+
+
+def choose(command: str, run: Path | Run, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
     """The way for a run, and those options that were typed; no weights are read.
 
     Args:
         command: its name.
-        run: the run folder.
+        run: the folder, or the run that was opened.
         ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
         options: the ``locals()`` of the command; of those options that not all ways take, None and False were not typed.
 
     Raises:
-        CheckpointError: no run.
         ConfigError: an option was typed that this kind does not take.
     """
     from sememekit.runs.run import Run
@@ -62,11 +68,7 @@ def choose(command: str, run: Path, ways: Sequence[Way], options: Mapping[str, A
 
 
 def refuse(options: Mapping[str, Any], reason: str) -> None:
-    """Refuse options that were typed and mean nothing here.
-
-    Raises:
-        ConfigError: naming the first.
-    """
+    """Raise ConfigError for the first option that was typed and means nothing here."""
     for name, value in options.items():
         if value is not None and value is not False:
             raise ConfigError(f"--{name}: {reason}")

@@ -13,11 +13,7 @@ from sememekit.errors import DataError
 
 @contextmanager
 def input_stream(file: Path | None) -> Iterator[BinaryIO]:
-    """A file, or stdin for None, open for reading bytes.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """A file, or stdin for None, open for reading bytes."""
     if file is None:
         yield sys.stdin.buffer
         return

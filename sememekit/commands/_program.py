@@ -1,4 +1,4 @@
-"""The program around every subcommand: which there are, one line for each error, a quiet end when nobody reads on."""
+"""The command line program: its subcommands, one line for each error, exit codes, and broken pipes."""
 
 from __future__ import annotations
 
@@ -29,29 +29,15 @@ from sememekit.files import RunWarning
 LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""
 
-PANELS: Final = {
-    "quickstart": "Start",
-    "doctor": "Start",
-    "preprocess": "Data and lexicon",
-    "segment": "Data and lexicon",
-    "lookup": "Data and lexicon",
-    "build-sememe-graph": "Data and lexicon",
-    "train": "Train",
-    "recipes": "Train",
-    "cluster-update": "Train",
-    "evaluate-ppl": "Measure",
-    "eval": "Measure",
-    "score": "Measure",
-    "baseline": "Measure",
-    "compare": "Measure",
-    "predict": "Use and look inside",
-    "generate": "Use and look inside",
-    "explain": "Use and look inside",
-    "analyze": "Use and look inside",
-    "clusters": "Use and look inside",
-    "report": "Use and look inside",
-    "attack": "Attack",
+_PANELS: Final = {
+    "Start": "quickstart doctor",
+    "Data and lexicon": "preprocess segment lookup build-sememe-graph",
+    "Train": "train recipes cluster-update",
+    "Measure": "evaluate-ppl eval score baseline compare",
+    "Use and look inside": "predict generate explain analyze clusters report",
+    "Attack": "attack",
 }
+PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
 TRUSTING: Final = frozenset(
@@ -71,18 +57,14 @@ class Program(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Parse, run, and leave with an exit code; without ``standalone_mode`` return that code."""
         arguments = list(sys.argv[1:] if args is None else args)
-        code = self._run(arguments, extra)
+        use_utf8_in_pipes()
+        with _remarks(arguments), _trust(arguments):
+            code = self._run(arguments, {**extra, "prog_name": "sememekit"})
         if standalone_mode:
             sys.exit(code)
         return code
 
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
-        use_utf8_in_pipes()
-        extra["prog_name"] = "sememekit"
-        with _remarks(arguments), _trust(arguments):
-            return self._run_trusting(arguments, extra)
-
-    def _run_trusting(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
         if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
             from sememekit.commands._help import keep_names_whole
@@ -164,8 +146,6 @@ def _add_options(command: Any, *, trusting: bool) -> None:
 
 @cache
 def _options_read_here() -> list[Any]:
-    """``--trust-code`` and ``--debug``."""
-
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
         """Only its options are used."""
 
@@ -178,19 +158,15 @@ def _options_read_here() -> list[Any]:
 
 
 class _Sememekit(Program):
-    """All subcommands."""
-
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = _Subcommands()  # type: ignore[assignment]  # nothing is ever added to it
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names; no command is imported for them."""
         return list(PANELS)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The page that lists them needs what each does and none of its options."""
-        shown_commands: dict[str, Any] = {}
+        shown_commands: dict[str, Any] = {}  # what each command does and none of its options
         for name, panel in PANELS.items():
             found = _module_of(name).command
             text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
@@ -235,7 +211,7 @@ def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
 
 @contextmanager
 def _remarks(arguments: Sequence[str]) -> Iterator[None]:
-    """Inside, what a user should know of a folder is a line on stderr, once; nothing with ``--quiet``."""
+    """Inside, each ``RunWarning`` is printed once, as a line on stderr; nothing with ``--quiet``."""
     said: set[str] = set()
     before = warnings.showwarning
 

@@ -11,12 +11,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-ProgressCallback = Callable[[str, int, int | None], None]
-"""(stage, done, total): what a long command calls; ``total`` is None while nobody knows it."""
+    from sememekit.progress import Progress as ProgressCallback
 
 PIPE_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
-
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -95,7 +93,7 @@ def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[
 
 
 def format_value(value: object) -> str:
-    """A value as people read it: thousands apart, four significant digits behind the point."""
+    """A value with thousands separators, or with four significant digits."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int):
@@ -110,7 +108,7 @@ def format_value(value: object) -> str:
 
 
 def per_cent(share: float | None) -> str:
-    """A share as people read scores of texts, in per cent with two places, "–" for none; JSON has the share itself."""
+    """A share in per cent with two decimals, "–" for none."""
     return "–" if share is None else f"{100 * share:.2f}"
 
 
@@ -132,13 +130,8 @@ def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
             speed = task.finished_speed or task.speed
             return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        Rate(),
-        TimeRemainingColumn(),
-    )
+    share = TextColumn("{task.percentage:>3.0f}%")
+    columns = (TextColumn("{task.description}"), BarColumn(), share, Rate(), TimeRemainingColumn())
     stages: dict[str, TaskID] = {}
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
 
@@ -179,7 +172,7 @@ def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
                 case ChangeReport():
                     progress.console.print(change_line(report))
                 case _:
-                    pass  # a stop is told by the subcommand, with what to type next
+                    pass  # the subcommand reports a stop, with what to type next
 
         yield show
 
@@ -192,22 +185,17 @@ def epoch_line(report: Any) -> str:
         f"{name} {per_cent(value)} %" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
         for name, value in figures.items()
     )
-    signs = (
-        ("of averaged weights", report.averaged),
-        ("best so far", report.best),
-        ("rate cut", report.rate_cut),
-        ("averaging begins", report.averaging_begins),
-    )
-    unit = "" if "accuracy" in report.valid else "/token"
-    marks = [text for text, holds in signs if holds]
-    return "; ".join(
-        [
-            f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{unit}, valid {valid}",
-            f"{report.tokens_per_second:,.0f} {'examples' if 'accuracy' in report.valid else 'tokens'} a second",
-            *marks,
-            *([report.finished] if report.finished else []),
-        ]
-    )
+    per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")
+    parts = [
+        f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}, valid {valid}",
+        f"{report.tokens_per_second:,.0f} {units} a second",
+        "of averaged weights" if report.averaged else "",
+        "best so far" if report.best else "",
+        "rate cut" if report.rate_cut else "",
+        "averaging begins" if report.averaging_begins else "",
+        report.finished,
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def change_line(report: Any) -> str:

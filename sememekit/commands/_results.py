@@ -24,11 +24,7 @@ class Result(NamedTuple):
 
 
 def check_outputs(page: Path | None, figure: Path | None = None) -> None:
-    """Refuse files that may not be written, before anything is computed for them.
-
-    Raises:
-        ConfigError: a file of another kind is there, or a figure of another ending than .png or .svg.
-    """
+    """Refuse files that may not be written, before anything is computed for them."""
     if page is not None:
         from sememekit.files import PAGE, check_output
 

@@ -101,7 +101,7 @@ def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any) -> No
 
 
 def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
-    """An error of training whose advice can be typed here: quickstart resumes by itself, and begins anew with ``--fresh``."""
+    """The error with the options of quickstart, which resumes by itself and starts again with ``--fresh``."""
     told = str(error).replace("--resume --set ", f"{command} --set ")
     for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
         told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
@@ -115,7 +115,7 @@ def _tell_to_stop(workers: Mapping[str, Any]) -> None:
 
 
 def _death(run: Path, code: int | None, command: str) -> TrainingError:
-    """The error for a process that ended and left no word."""
+    """The error for a process that ended without a report."""
     return TrainingError(
         f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: {command}"
     )
@@ -123,21 +123,12 @@ def _death(run: Path, code: int | None, command: str) -> TrainingError:
 
 def _stopped_before_it_began(run: Path) -> TrainReport:
     """For a process that a signal met while it was still loading."""
-    return TrainReport(
-        run=str(run),
-        epochs=0,
-        metric="perplexity",
-        best_valid=None,
-        best_epoch=0,
-        tokens_per_second=0.0,
-        parameters=0,
-        finished="",
-        stopped=True,
-    )
+    figures = {"best_valid": None, "epochs": 0, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
+    return TrainReport.model_validate({"run": str(run), "metric": "perplexity", "finished": "", "stopped": True, **figures})
 
 
 def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:
-    """Tell how far a model is, in batches of all epochs that it may take."""
+    """Report progress in batches of all epochs."""
     if isinstance(report, StepReport):
         epochs = table["schedule"]["epochs"]
         progress(f"train {name}", (report.epoch - 1) * report.num_batches + report.batch, epochs * report.num_batches)

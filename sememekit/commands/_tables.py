@@ -16,15 +16,12 @@ def typed_table(
     """The recipe, then the options that name variants, then those that name things, then each ``--set``.
 
     Args:
-        options: what was typed, None for what was not: ``recipe``, ``overrides``, the slots of ``variants`` and the options of
-            ``places``; others are left alone, so that the ``locals()`` of a command will do.
+        options: the ``locals()`` of a command, None for what was not typed: of it ``recipe``, ``overrides``, the slots of
+            ``variants`` and the options of ``places`` are read.
         places: option -> the slot and the keys below it where its value goes.
         variants: slots whose option names a variant; another name than the recipe's replaces the table of the slot whole. A
             variant that ``overrides`` choose is chosen before any key is set.
         below: a table that lies under the recipe.
-
-    Raises:
-        ConfigError: for a recipe or an override that cannot be read.
     """
     from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
 
@@ -46,8 +43,6 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
     key, *rest = path
     if rest:
         return {**table, key: _with(table.get(key, {}), rest, value)}
-    return {**table, key: [str(item) for item in value] if isinstance(value, list) else _plain(value)}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, list):
+        return {**table, key: [str(item) for item in value]}
+    return {**table, key: str(value) if isinstance(value, Path) else value}

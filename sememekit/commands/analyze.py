@@ -7,53 +7,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose
-from sememekit.commands._options import (
-    Device,
-    EvaluationData,
-    Figure,
-    Json,
-    Quiet,
-    Run,
-    Seed,
-    Split,
-    Which,
-)
+from sememekit.commands._kinds import Way, choose, open_run
+from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
 
 if TYPE_CHECKING:
     from sememekit.analysis.analyze import Analysis
     from sememekit.analysis.analyze_labels import LabelAnalysis
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = ("sememekit analyze runs/softmax runs/mos --out analysis.html", "sememekit analyze runs/nli")
 
 
 def command(
     run: Run,
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.", show_default=False),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write a page with the chart of singular values.")] = None,
+    other: Annotated[Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.")] = None,
+    out: Annotated[Path | None, option("--out", "Write a page with the chart of singular values.")] = None,
     figure: Figure = None,
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--contexts",
+            "Contexts (rows of the matrix), sampled by --seed; default all. Classifiers: examples, default 200.",
             min=2,
-            help="Contexts (rows of the matrix), sampled by --seed; all unless given. Classifiers: examples; 200.",
         ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option("--memory", min=0.0, help="GiB of memory for the matrix or its blockwise decomposition; 2.")
+        float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; default 2.", min=0.0)
     ] = None,
-    cases: Annotated[int | None, typer.Option("--cases", min=1, help="Cases shown where each run does better; 6.")] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Most probable words shown of each; 4, of classifiers 12.")
-    ] = None,
+    cases: Annotated[int | None, option("--cases", "Examples shown where each run does better; default 6.", min=1)] = None,
+    top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,
     device: Device = "auto",
@@ -66,15 +52,16 @@ def command(
     away one at a time in --contexts examples (200 unless given).
     """
     check_outputs(out, figure)
-    way, typed = choose("analyze", run, WAYS, locals())
+    loaded = open_run(run)
+    way, typed = choose("analyze", loaded, WAYS, locals())
     with progress_bars(quiet) as show:
         result = way.call(
-            run, other=other, split=split, data=data, which=which, seed=seed, device=device, progress=show, **typed
+            loaded, other=other, split=split, data=data, which=which, seed=seed, device=device, progress=show, **typed
         )
     give_out(result, out, figure, json=json, quiet=quiet)
 
 
-def _words(run: Path, *, figure: Path | None = None, **options: Any) -> Result:
+def _words(run: LoadedRun, *, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.analyze import analyze
     from sememekit.reports.analysis import charts, write_analysis_page
 
@@ -82,7 +69,6 @@ def _words(run: Path, *, figure: Path | None = None, **options: Any) -> Result:
 
 
 def _print_words(report: Analysis) -> None:
-    """Ranks and spread of log-probabilities, and where two models differ."""
     from sememekit.reports.analysis import COLUMNS, remark, rows
 
     print_table(remark(report), COLUMNS, rows(report), numeric=2)
@@ -99,7 +85,7 @@ def _print_words(report: Analysis) -> None:
     say(f"\nsignature: {report.signature}")
 
 
-def _labels(run: Path, **options: Any) -> Result:
+def _labels(run: LoadedRun, **options: Any) -> Result:
     from sememekit.analysis.analyze_labels import analyze_labels
     from sememekit.reports.labels import write_label_page
 
@@ -107,7 +93,6 @@ def _labels(run: Path, **options: Any) -> Result:
 
 
 def _print_labels(report: LabelAnalysis) -> None:
-    """Accuracy by kinds of examples, and what moves decisions."""
     from sememekit.reports.labels import overview, remarks, tables
 
     for number, found in enumerate((None, *report.runs)):

@@ -1,4 +1,4 @@
-"""``sememekit attack``: how easily a classifier is fooled, counted fairly; and what differs between two attacks."""
+"""``sememekit attack``: adversarial attacks on classifiers, and paired comparisons of two attacks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit import __version__
+from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import (
-    Device,
-    Figure,
-    Json,
-    Overrides,
-    Quiet,
-    Recipe,
-    SeedIfGiven,
-    TrustCode,
-    Which,
-    WhichName,
-    variant,
-)
+from sememekit.commands._options import WhichName, option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.errors import ConfigError
@@ -55,69 +44,57 @@ VARIANTS = ("goal", "search", "candidates")
 
 def command(
     victim: Annotated[
-        str | None,
-        typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities."),
+        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.", show_default=False)] = None,
-    recipe: Recipe = None,
-    goal: Annotated[str | None, variant("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
+    data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
+    out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
+    recipe: shared.Recipe = None,
+    goal: Annotated[str | None, option("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
     search: Annotated[
-        str | None, variant("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
+        str | None, option("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
     ] = None,
     candidates: Annotated[
-        str | None, variant("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
+        str | None, option("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
     ] = None,
     sources: Annotated[
-        list[str] | None,
-        typer.Option("--source", metavar="FORMAT:PATH", help="Lexicon of sememe candidates; may be repeated."),
+        list[str] | None, option("--source", "Lexicon of sememe candidates; may be repeated.", metavar="FORMAT:PATH")
     ] = None,
-    lemmas: Annotated[
-        Path | None, typer.Option("--lemmas", help="Lemma TAB form lines, for inflected sememe candidates.")
-    ] = None,
-    vectors: Annotated[Path | None, typer.Option("--vectors", help="Word vectors of embedding candidates.")] = None,
+    lemmas: Annotated[Path | None, option("--lemmas", "Lemma TAB form lines, for inflected sememe candidates.")] = None,
+    vectors: Annotated[Path | None, option("--vectors", "Word vectors of embedding candidates.")] = None,
     lm: Annotated[
         Path | None,
-        typer.Option("--lm", help="Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
+        option("--lm", "Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
     ] = None,
     opposites: Annotated[
         list[Path] | None,
-        typer.Option("--opposites", metavar="FILE", help="Pairs of words that must not replace each other; may be repeated."),
+        option("--opposites", "Pairs of words that must not replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     paraphrases: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--paraphrases", metavar="FILE", help="Only these pairs of words may replace each other; may be repeated."
-        ),
+        option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     segmenter: Annotated[
         str | None,
-        typer.Option(
-            "--segmenter", help="Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."
-        ),
+        option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."),
     ] = None,
-    lexicon: Annotated[
-        str | None, typer.Option("--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows.")
-    ] = None,
+    lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", help="Names of a function's labels in order, commas between.")
+        str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
     ] = None,
-    overrides: Overrides = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the attack in --out where it stopped.")] = False,
-    trust_code: TrustCode = False,
+    overrides: shared.Overrides = None,
+    resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
+    trust_code: shared.TrustCode = False,
     folders: Annotated[
         tuple[Path, Path] | None,
-        typer.Option("--compare", metavar="DIR DIR", help="Instead: paired differences between two finished attacks."),
+        option("--compare", "Instead: paired differences between two finished attacks.", metavar="DIR DIR"),
     ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="With --compare, also write a page.")] = None,
-    figure: Figure = None,
-    which: Which = "best",
-    seed: SeedIfGiven = None,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
+    figure: shared.Figure = None,
+    which: shared.Which = "best",
+    seed: shared.SeedIfGiven = None,
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Adversarial attack on a classifier by replacing words: success rate, queries and changes, with intervals.
 
@@ -218,31 +195,24 @@ def attack(
     device: str = "auto",
     progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
 ) -> AttackReport:
-    """Attack a classifier.
+    """Attack a classifier: success rate, queries and changes, with intervals.
 
     Args:
         victim: a run folder or ``module:function``; see ``open_victim``.
         data: labelled texts; see ``read_examples``.
-        out: folder of the results, new or empty; with ``resume`` one to go on with.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
-        labels: names of the victim's labels, where it does not tell.
-        language_model: a run of ours that ranks substitutes, where the constraint asks, and judges what the changes cost.
-        resume: go on with ``out``; what is not given is as it was, and what is given must be as it was.
-        trust_code: import and call what folders name although the call does not name it: a run its own classes, and with
-            ``resume`` what ``out`` names.
-        which, device: of the runs.
-        progress: called with (stage, done, total).
+        language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
+        resume: continue the attack in ``out``; what is given must agree with what it stores.
+        trust_code: import code that folders name although the call does not name it.
 
     Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used. Also when the victim failed on every example that it
-            was asked about: that is no result.
+        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
     from sememekit.attack import choose_examples, read_attack_plan, read_examples
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.config import merge_tables, trusting_code
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attack_notes import check_cut
-    from sememekit.runs.attacking import OpenAttack, prepare_attack, refuse_only_errors
+    from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
     from sememekit.runs.victims import SentenceNats, is_function, open_victim
     from sememekit.signals import stop_signals
 
@@ -307,12 +277,7 @@ def attack(
 
 
 def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data, the first minus the second.
-
-    Raises:
-        ConfigError: ``html`` is there already and is no page of sememekit.
-        CheckpointError, DataError: as ``compare_attacks``.
-    """
+    """Paired differences between two finished attacks on the same data; errors as ``compare_attacks``."""
     from sememekit.files import PAGE, check_output, write_output
     from sememekit.reports.attack import comparison_page
     from sememekit.runs.attacking import compare_attacks

@@ -1,4 +1,4 @@
-"""``sememekit baseline``: the beginning of the source as a headline, which every model has to beat."""
+"""``sememekit baseline``: the lead baseline of headline generation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Split, Texts
+from sememekit.commands._options import Json, Split, Texts, option
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
 
@@ -19,14 +19,13 @@ EXAMPLES = ("sememekit baseline data/headlines --lead 15-characters",)
 
 
 def command(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.")],
     split: Split = "test",
     lead: Annotated[
-        str | None,
-        typer.Option("--lead", metavar="N-UNIT", help="N-words, N-bytes or N-characters; the default depends on the data set."),
+        str | None, option("--lead", "N-words, N-bytes or N-characters; the default depends on the data set.", metavar="N-UNIT")
     ] = None,
     rouge: Annotated[
-        list[str] | None, typer.Option("--rouge", help="gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
+        list[str] | None, option("--rouge", "gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
     ] = None,
     texts: Texts = None,
     json: Json = False,
@@ -50,18 +49,13 @@ def command(
 def baseline(
     data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = (), texts: Path | None = None
 ) -> BaselineReport:
-    """Score the beginnings of the sources as if they were headlines.
+    """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit baseline --help``.
 
-    Args:
-        data: prepared pairs.
-        split: of the data.
-        lead: ``N-words``, ``N-bytes`` or ``N-characters``; words as the data were cut, characters without white space. None for
-            the default of the data set.
-        texts: a file to write the beginnings to, as ``eval --texts`` does with what a model wrote.
-        rouge_by: names of :data:`sememekit.measure.rouge.PRESETS`; none for those of the data set.
+    ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
+    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set.
 
     Raises:
-        ConfigError: for another lead or preset, or none where the data set has no custom.
+        ConfigError: for another lead or preset, or none where the data set has no default.
         DataError: the data are absent, are no pairs, or lack the split.
     """
     from sememekit.analysis.lead_baseline import LEADS, BaselineReport, lead_of, presets_for, text_scores
@@ -73,7 +67,7 @@ def baseline(
     dataset = prepared.signature.dataset
     chosen = lead or LEADS.get(dataset)
     if chosen is None:
-        raise ConfigError(f"--lead is missing: {dataset} has no custom; give N-words, N-bytes or N-characters")
+        raise ConfigError(f"--lead is missing: {dataset} has no default; give N-words, N-bytes or N-characters")
     names = presets_for(dataset, rouge_by)
     originals = prepared.examples(split).originals
     if originals is None:

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Json, Quiet, Seed, Side, Sources
+from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
-    from sememekit.sememes.graph_report import GraphReport
+    from sememekit.sememes.statistics import GraphReport
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
 NUM_WORDS_SHOWN = 10
@@ -23,22 +21,19 @@ NUM_WORDS_SHOWN = 10
 
 
 def command(
-    data: Annotated[Path, typer.Option("--data", help="Prepared data whose words get sememes.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="File to write.", show_default=False)],
+    data: Annotated[Path, option("--data", "Prepared data whose words get sememes.")],
+    out: Annotated[Path, option("--out", "File to write.")],
     sources: Sources = None,
     side: Side = "chinese",
     lemmas: Annotated[
-        str | None,
-        typer.Option("--lemmas", metavar="FILE|wordnet", help="Base forms, for words that no source knows as written."),
+        str | None, option("--lemmas", "Base forms, for words that no source knows as written.", metavar="FILE|wordnet")
     ] = None,
-    defining_words: Annotated[
-        int, typer.Option("--defining-words", min=1, help="How many sememes 'dictionary' chooses.")
-    ] = 2000,
+    defining_words: Annotated[int, option("--defining-words", "How many sememes 'dictionary' chooses.", min=1)] = 2000,
     drop_edges: Annotated[
-        float, typer.Option("--drop-edges", min=0.0, max=1.0, help="Fraction of annotations to remove at random.")
+        float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
     ] = 0.0,
-    yes_download: Annotated[bool, typer.Option("--yes-download", help="Allow openhownet to download its data.")] = False,
-    unannotated: Annotated[bool, typer.Option("--unannotated", help="Print every word that no source knows.")] = False,
+    yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
+    unannotated: Annotated[bool, option("--unannotated", "Print every word that no source knows.")] = False,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -87,19 +82,7 @@ def build_sememe_graph(
     defining_words: int = 2000,
     yes_download: bool = False,
 ) -> GraphReport:
-    """Build the graph of a prepared-data folder's vocabulary and write it.
-
-    Args:
-        sources: ``FORMAT:PATH`` each; the first that knows a word has it.
-        data: a folder that ``preprocess`` wrote.
-        out: the graph file to write.
-        drop_edges: share of annotations to remove at random, 0 to 1 (the paper's robustness test removes 0.1).
-        seed: for the removal, and for the labels of ``random``.
-        side: which words of a two-sided lexicon (hownet, openhownet) are read.
-        lemmas: a file of ``lemma TAB form`` lines, or ``wordnet`` or ``wordnet:FOLDER``: a word that no source knows gets the
-            senses of its lemma.
-        defining_words: how many sememes ``dictionary`` chooses.
-        yes_download: let openhownet fetch what it lacks.
+    """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
     Raises:
         ConfigError: no source, or one that names no format.
@@ -109,7 +92,7 @@ def build_sememe_graph(
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, check_output
     from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicons
-    from sememekit.sememes.graph_report import GraphReport, LexiconUse
+    from sememekit.sememes.statistics import GraphReport, LexiconUse
 
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")

@@ -1,4 +1,4 @@
-"""``sememekit cluster-update``: one E-step on a trained model, its word clusters assigned anew, and the M-step after it."""
+"""``sememekit cluster-update``: an E-step on a trained model, which reassigns its word clusters, and an M-step after it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import (
-    Device,
-    Dtype,
-    EvaluationData,
-    Json,
-    Quiet,
-    Run,
-    Split,
-    Which,
-    WhichName,
-)
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, WhichName, option
 from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
@@ -38,17 +28,11 @@ EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 def command(
     run: Run,
     which: Which = "best",
-    epochs: Annotated[
-        int, typer.Option("--epochs", min=0, help="Train on for so many epochs with the new clusters fixed.")
-    ] = 0,
+    epochs: Annotated[int, option("--epochs", "Epochs of further training with the new clusters fixed.", min=0)] = 0,
     running_passes: Annotated[
-        int,
-        typer.Option("--running-passes", min=0, help="Read the text so often by the running mean; 0 takes the exact mean."),
+        int, option("--running-passes", "Passes over the text that update the running mean; 0 computes the exact mean.", min=0)
     ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="A new run folder for the result; without it RUN is changed.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("--out", "A new run folder for the result; without it RUN is changed.")] = None,
     split: Split = "valid",
     data: EvaluationData = None,
     device: Device = "auto",
@@ -111,11 +95,10 @@ def _print_update(run: Path, result: ClusterUpdateReport) -> None:
     print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
     moved = {"words moved": f"{result.moved_words:.2%}", "text that they are": f"{result.moved_frequency:.2%}"}
     objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}
-    shown = {"statistics": result.statistics, "tokens_read": result.tokens_read}
+    trained = ("epochs_trained", "best_epoch", "finished") if result.trained else ()
+    names = ("statistics", "tokens_read", "num_clusters", "empty_clusters", "largest_cluster", *trained)
     written = {"written": f"{result.written} ({result.new_checkpoint})"}
-    counts = {name: getattr(result, name) for name in ("num_clusters", "empty_clusters", "largest_cluster")}
-    trained = {"epochs trained": result.epochs_trained, "best epoch": result.best_epoch, "finished": result.finished}
-    print_fields("", {**objective, **moved, **shown, **counts, **(trained if result.trained else {}), **written})
+    print_fields("", objective | moved | {name: getattr(result, name) for name in names} | written)
 
 
 def cluster_update(
@@ -132,28 +115,17 @@ def cluster_update(
     progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> ClusterUpdateReport:
-    """Take q over the training text, assign the words anew, keep the model with its new clusters, and train it on.
+    """Assign the words of a run to clusters anew by its training text (E-step), keep the result, and train it on (M-step).
 
     E-step: q(w, c) is the mean of log2 p(c | h) over all occurrences of w in the training text, Eq. (8) of Shen et al. 2017,
-    without dropout and with the weights as they are: one reading. Words that do not occur keep their q. Then Algorithm 1 runs
-    once. It optimises p(C(w) | h) alone, Eq. (7); the words of a new cluster have never been told apart, so the perplexity gets
-    worse until the vectors have followed. M-step: ``epochs`` more epochs of the run's own training with the clusters held.
+    without dropout and with the weights as they are; with ``running_passes`` each occurrence moves the q that training left by
+    Eq. (9) instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises p(C(w) | h) alone, Eq. (7),
+    so the perplexity gets worse until the vectors have followed. M-step: ``epochs`` more epochs of the run's own training with
+    the clusters fixed.
 
-    Without ``out`` the snapshot is replaced: a new one with the same state of training is written whole, and only then
-    do "best" and "last", as far as they meant the old one, mean the new one. With ``out`` the run stays as it is, and the new
-    folder appears by one rename. A killed M-step goes on with ``train --resume``, with the clusters held to its end.
-
-    Args:
-        run: the run folder.
-        epochs: of the M-step; 0 assigns only.
-        running_passes: read the training text so often and let each occurrence move the q that training left by Eq. (9);
-            0 takes the exact mean.
-        out: a new run folder for the result; absent or empty.
-        split: the text that is measured before and after.
-        data: prepared data in place of that of the training; it must have the same vocabulary.
-        device, dtype, which: as in ``evaluate_ppl``.
-        progress: called as (stage, done, total).
-        on_report: called with each report of the M-step.
+    Without ``out`` a new snapshot is written whole, and then "best" and "last" mean it where they meant the old one. With
+    ``out`` the run stays as it is, and the new folder appears by one rename. A killed M-step goes on with ``train --resume``.
+    Arguments as ``sememekit cluster-update --help``; ``on_report`` is called with each report of the M-step.
 
     Raises:
         CheckpointError: no run, a torn one, or ``out`` is taken.
@@ -192,7 +164,7 @@ def cluster_update(
             "both with --out NEW_RUN, or begin with the later one: --which last"
         )
     prepared = loaded.data(data)
-    prepared.tokens(split), prepared.tokens("train")  # a missing split is told before the long reading
+    prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading
     with loaded.autocast():
         before = measure_clusters(task, prepared, split, partial(progress, "before"))
         read = 0
@@ -211,34 +183,26 @@ def cluster_update(
         objective_after = sums.objective(decoder)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
-        headline = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
-    state, target_epochs, steps = training_state(loaded, prepared, headline, epochs)
+        valid_metric = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
+    state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs)
     decoder.freeze_clusters(steps)
-    record = {
-        "kind": "ClusterUpdate",
-        "split": split,
-        "statistics": "running" if running_passes else "exact",
-        "values": {
-            **asdict(change),
-            **after.model_dump(),
-            "objective_before": objective_before,
-            "objective_after": objective_after,
-        },
-    }
+    statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
+    objectives = {"objective_before": objective_before, "objective_after": objective_after}
+    values = {**asdict(change), **after.model_dump(), **objectives}
+    record = {"kind": "ClusterUpdate", "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out)
     report = ClusterUpdateReport(
         run=str(run),
         checkpoint=loaded.snapshot,
         written=str(where),
         new_checkpoint=name,
-        statistics="running" if running_passes else "exact",
+        statistics=statistics,
         tokens_read=read,
-        objective_before=objective_before,
-        objective_after=objective_after,
         split=split,
         before=before,
         after=after,
         num_clusters=decoder.num_clusters,
+        **objectives,
         **asdict(change),
     )
     if not epochs:
@@ -264,13 +228,12 @@ def cluster_update(
 def _train_on(
     where: Path, loaded: LoadedRun, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
 ) -> TrainReport:
-    """The M-step: the run goes on as ``train --resume`` would, up to ``last_epoch``; its own schedule may be longer."""
+    """The M-step, as ``train --resume`` would do it, up to ``last_epoch``; the run's own schedule may be longer."""
     from sememekit.training import RunFolder
 
     report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)
     planned = loaded.plan.schedule.epochs
     if planned > last_epoch and not report.stopped:
         folder = RunFolder.open(where)
-        plan = {**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": planned}}
-        folder.replace_plan(plan)
+        folder.replace_plan({**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": planned}})
     return report

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sememekit.commands._options import Json, Quiet, Run, Which
+from sememekit.commands._options import Json, Quiet, Run, Which, option
 from sememekit.commands._render import print_json, print_table, remark
 
 EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
@@ -15,14 +13,10 @@ EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.
 
 def command(
     run: Run,
-    words: Annotated[str | None, typer.Option("--words", help="Show the clusters of these words, separated by spaces.")] = None,
-    top: Annotated[
-        int, typer.Option("--top", min=1, help="Without --words: how many clusters, those with most of the text.")
-    ] = 10,
-    members: Annotated[int, typer.Option("--members", min=1, help="How many words of each to show.")] = 15,
-    save: Annotated[
-        Path | None, typer.Option("--save", help="Write all clusters to a file, for train --clusters.", show_default=False)
-    ] = None,
+    words: Annotated[str | None, option("--words", "Show the clusters of these words, separated by spaces.")] = None,
+    top: Annotated[int, option("--top", "Without --words: how many clusters, those with most of the text.", min=1)] = 10,
+    members: Annotated[int, option("--members", "How many words of each to show.", min=1)] = 15,
+    save: Annotated[Path | None, option("--save", "Write all clusters to a file, for train --clusters.")] = None,
     which: Which = "best",
     json: Json = False,
     quiet: Quiet = False,
@@ -34,19 +28,15 @@ def command(
     if json:
         print_json(result)
     else:
-        rows = [
-            (cluster.number, f"{cluster.frequency:.2%}", cluster.size, " ".join(cluster.asked_for), " ".join(cluster.words))
-            for cluster in result.clusters
-        ]
+        columns = ["cluster", "of the text", "words", *(["asked for"] if words else []), "commonest"]
+        rows = []
+        for found in result.clusters:
+            asked = [" ".join(found.asked_for)] if words else []
+            rows.append((found.number, f"{found.frequency:.2%}", found.size, *asked, " ".join(found.words)))
         title = (
             f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
             + (f", {result.empty_clusters} empty" if result.empty_clusters else "")
         )
-        if words:
-            print_table(title, ("cluster", "of the text", "words", "asked for", "commonest"), rows, numeric=5)
-        else:
-            print_table(
-                title, ("cluster", "of the text", "words", "commonest"), [(*row[:3], row[4]) for row in rows], numeric=4
-            )
+        print_table(title, columns, rows, numeric=len(columns))
     if result.saved:
         remark(f"clusters: {result.saved}", quiet)

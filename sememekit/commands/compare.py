@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Seed
+from sememekit.commands._options import Json, Seed, option
 from sememekit.commands._render import per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError
 
@@ -18,9 +18,9 @@ EXAMPLES = ("sememekit compare one.jsonl other.jsonl --by gigaword",)
 
 
 def command(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same of another system.", show_default=False)],
-    by: Annotated[str, typer.Option("--by", help="gigaword, duc, lcsts-characters, lcsts-words or bleu.", show_default=False)],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same file of another system.")],
+    by: Annotated[str, option("--by", "gigaword, duc, lcsts-characters, lcsts-words or bleu.")],
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -38,15 +38,10 @@ def command(
 
 
 def compare(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
-    """Differences between two systems, resampled in pairs.
-
-    Args:
-        first, second: files that ``eval --texts`` or ``baseline --texts`` wrote, of the same data.
-        by: a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
-        seed: of the bootstrap.
+    """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     Raises:
-        ConfigError: for another ``by``.
+        ConfigError: ``by`` is neither a name of :data:`sememekit.measure.rouge.PRESETS` nor ``bleu``.
         DataError: a file that cannot be read, or files of other sources or references, with the line.
     """
     from sememekit.analysis.written_texts import ComparisonReport, check_same_sources, difference_table, read_texts_file

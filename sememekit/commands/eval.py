@@ -6,80 +6,63 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sememekit.commands._kinds import Way, choose, refuse
-from sememekit.commands._options import (
-    Decode,
-    Device,
-    Dtype,
-    EvaluationData,
-    Json,
-    Quiet,
-    Run,
-    SearchOverrides,
-    SplitIfGiven,
-    Texts,
-    Which,
-    given,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._kinds import Way, choose, open_run, refuse
+from sememekit.commands._options import given, option
 from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, say
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
     from sememekit.analysis.segmentation import SegmentationReport
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
 
 
 def command(
-    run: Run,
-    split: SplitIfGiven = None,
-    data: EvaluationData = None,
-    overrides: SearchOverrides = None,
-    texts: Texts = None,
+    run: shared.Run,
+    split: shared.SplitIfGiven = None,
+    data: shared.EvaluationData = None,
+    overrides: shared.SearchOverrides = None,
+    texts: shared.Texts = None,
     segmentation: Annotated[
         Path | None,
-        typer.Option(
-            "--segmentation", metavar="GOLD", help="Score the segmentation of a lattice model against this segmented text."
-        ),
+        option("--segmentation", "Score the segmentation of a lattice model against this segmented text.", metavar="GOLD"),
     ] = None,
     words: Annotated[
         Path | None,
-        typer.Option(
-            "--words",
-            metavar="TEXT",
-            help="With --segmentation: segmented text whose words the maximum-matching baseline knows.",
+        option(
+            "--words", "With --segmentation: segmented text whose words the maximum-matching baseline knows.", metavar="TEXT"
         ),
     ] = None,
     lexicon: Annotated[
-        str | None,
-        typer.Option("--lexicon", metavar="FORMAT:PATH", help="With --segmentation: lexicon of the maximum-matching baseline."),
+        str | None, option("--lexicon", "With --segmentation: lexicon of the maximum-matching baseline.", metavar="FORMAT:PATH")
     ] = None,
-    decode: Decode = None,
-    which: Which = "best",
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    decode: shared.Decode = None,
+    which: shared.Which = "best",
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation."""
-    way, typed = choose("eval", run, WAYS, locals())
+    loaded = open_run(run)
+    way, typed = choose("eval", loaded, WAYS, locals())
     with progress_bars(quiet or json) as show:
         report, print_report = way.call(
-            run, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
+            loaded, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
         )
     print_json(report) if json else print_report(report)
 
 
-def _metrics(run: Path, **options: Any) -> tuple[Any, Callable[[Any], None]]:
+def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]]:
     from sememekit.analysis.evaluate import evaluate
 
     return evaluate(run, **options), _print_metrics
 
 
 def _lattice(
-    run: Path,
+    run: LoadedRun,
     *,
     segmentation: Path | None = None,
     words: Path | None = None,
@@ -121,7 +104,6 @@ def _print_metrics(report: MetricsReport) -> None:
 
 
 def _print_classes(found: LabelMetrics) -> None:
-    """The interval, the scores of each class and the confusion matrix."""
     if found.vectors is not None:
         say(f"vectors: {found.vectors.sentence()}")
     say(f"accuracy {found.accuracy:.2%}, between {found.accuracy_low:.2%} and {found.accuracy_high:.2%} ({found.interval})\n")
@@ -132,7 +114,6 @@ def _print_classes(found: LabelMetrics) -> None:
 
 
 def _print_segmentation(report: SegmentationReport) -> None:
-    """A row for the model and for each baseline."""
     columns = ["segmentation", "precision", "recall", "F1", "95%", "words", "F1 of the model minus this", "95%"]
     with_new = report.rows[0].new_recall is not None
     rows = []

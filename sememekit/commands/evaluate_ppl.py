@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._comparison import print_comparison
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which
+from sememekit.commands._comparison import print_comparison, print_overlay
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
+from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import PerplexityReport
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --by senses",
     "sememekit evaluate-ppl runs/softmax runs/sdlm --by senses --by sememes",
+    "sememekit evaluate-ppl runs/sdlm --overlay overlay.txt",
     "sememekit evaluate-ppl runs/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
@@ -64,6 +66,7 @@ def command(
         list[Grouping] | None,
         typer.Option("--by", help="Also by the number of senses or of sememes of a word; may be repeated."),
     ] = None,
+    overlay: Overlay = None,
     data: EvaluationData = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
     batch_size: Annotated[
@@ -95,13 +98,15 @@ def command(
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 
-    With several runs: one table, differences from the first run with paired 95 % intervals over the sentences of the text.
+    With several runs: one table, differences from the first run with paired 95 % intervals over the sentences of the text. With
+    --overlay the same of one run before and after, for the words whose annotation is changed and for all others.
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
     from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
-    from sememekit.protocols.choices import read_adaptation
+    from sememekit.protocols.adaptation import read_adaptation
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     options: dict[str, Any] = {
@@ -113,15 +118,22 @@ def command(
         "which": which,
         "device": device,
         "dtype": dtype,
-        "adaptation": adaptation,
     }
+    if overlay is not None and (others or adaptation is not None):
+        raise ConfigError(
+            "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
+        )
     with progress_bars(quiet) as show:
-        if others:
-            report: PerplexityReport | PerplexityComparison = compare_ppl([run, *others], **options, progress=show)
+        if overlay is not None:
+            report: PerplexityReport | PerplexityComparison = evaluate_overlay(run, overlay, **options, progress=show)
+        elif others:
+            report = compare_ppl([run, *others], **options, adaptation=adaptation, progress=show)
         else:
-            report = evaluate_ppl(run, **options, progress=show)
+            report = evaluate_ppl(run, **options, adaptation=adaptation, progress=show)
     if json:
         print_json(report)
+    elif isinstance(report, OverlayComparison):
+        print_overlay(report, quiet)
     elif isinstance(report, PerplexityComparison):
         print_comparison(report)
     else:

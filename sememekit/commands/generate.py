@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose
+from sememekit.commands import _options as shared
+from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._lines import lines_of
-from sememekit.commands._options import (
-    Apart,
-    DataLexicon,
-    Device,
-    ErrorPolicy,
-    ErrorsIfGiven,
-    Json,
-    Run,
-    SearchOverrides,
-    SeedIfGiven,
-    Which,
-)
+from sememekit.commands._options import ErrorPolicy, option
 from sememekit.commands._render import print_json, say
 from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
     'sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1',
@@ -31,39 +24,35 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
-    num_tokens: Annotated[int | None, typer.Option("--num-tokens", min=1, help="How many words to add; 30.")] = None,
+    num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate; default 30.", min=1)] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0.0, help="Sampling temperature, 1 unless given; 0 is greedy.")
+        float | None, option("--temperature", "Sampling temperature, 1 unless given; 0 is greedy.", min=0.0)
     ] = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", min=0, help="Sample from the k most probable words; 0 for all.")
-    ] = None,
-    unknown: Annotated[bool, typer.Option("--unknown", help="Allow <unk> in the output.")] = False,
-    input_file: Annotated[
-        Path | None,
-        typer.Option("--input", help="For headline, dialogue: a text a line; stdin unless given.", show_default=False),
-    ] = None,
-    overrides: SearchOverrides = None,
-    apart: Apart = False,
-    lexicon: DataLexicon = None,
-    which: Which = "best",
-    errors: ErrorsIfGiven = None,
-    seed: SeedIfGiven = None,
-    device: Device = "auto",
-    json: Json = False,
+    top_k: Annotated[int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0)] = None,
+    unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
+    input_file: Annotated[Path | None, option("--input", "For headline, dialogue: a text a line; stdin unless given.")] = None,
+    overrides: shared.SearchOverrides = None,
+    apart: shared.Apart = False,
+    lexicon: shared.DataLexicon = None,
+    which: shared.Which = "best",
+    errors: shared.ErrorsIfGiven = None,
+    seed: shared.SeedIfGiven = None,
+    device: shared.Device = "auto",
+    json: shared.Json = False,
 ) -> None:
     """Generate text from a prompt; with a model of headlines or dialogue, write a text for each line of --input.
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    way, typed = choose("generate", run, WAYS, locals())
-    way.call(run, prompt, json=json, which=which, device=device, **typed)
+    loaded = open_run(run)
+    way, typed = choose("generate", loaded, WAYS, locals())
+    way.call(loaded, prompt, json=json, which=which, device=device, **typed)
 
 
 def _texts(
-    run: Path,
+    run: LoadedRun,
     prompt: str | None,
     *,
     json: bool,
@@ -84,7 +73,7 @@ def _texts(
         print_json(written) if json else say(written.best.text)
 
 
-def _words(run: Path, prompt: str | None, *, json: bool, **options: Any) -> None:
+def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
     from sememekit.runs.generation import generate
 
     report = generate(run, prompt or "", **options)
@@ -99,10 +88,5 @@ WAYS = (
         _texts,
         instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
     ),
-    Way(
-        "words",
-        "a model that predicts words",
-        frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}),
-        _words,
-    ),
+    Way("words", "a model that predicts words", frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}), _words),
 )

@@ -1,22 +1,28 @@
-"""The subcommand lookup; the plain functions are in ``sememekit.sememes.lookup``."""
+"""The subcommand lookup; the plain functions are in ``sememekit.sememes.lookup`` and ``sememekit.sememes.change``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Json, Side, Sources
-from sememekit.commands._render import print_fields, print_json, result_console, say
+from sememekit.commands._options import Json, Quiet, Side, Sources
+from sememekit.commands._render import hint, print_fields, print_json, result_console, say
 from sememekit.errors import DataError
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+    from sememekit.sememes import Side as SideName
     from sememekit.sememes.lookup import DefinitionTree, LookupReport
 
-EXAMPLES = ("sememekit lookup 希望", "sememekit lookup --check")
+EXAMPLES = (
+    "sememekit lookup 希望",
+    "sememekit lookup --check",
+    'sememekit lookup --change 工人 "+人" --graph runs/sdlm',
+)
 
 
 def command(
@@ -24,9 +30,40 @@ def command(
     sources: Sources = None,
     side: Side = "chinese",
     check: Annotated[bool, typer.Option("--check", help="Check the open lexicon for consistency instead.")] = False,
+    change: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--change",
+            metavar='WORD[#SENSE] "+SEMEME -SEMEME"',
+            help="Instead: add a change of annotation to --overlay, for evaluate-ppl --overlay.",
+            show_default=False,
+        ),
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph", help="With --change: the sememe graph, or the run, that it is for; else --source.", show_default=False
+        ),
+    ] = None,
+    overlay: Annotated[Path, typer.Option("--overlay", help="With --change: file that is written or added to.")] = Path(
+        "overlay.txt"
+    ),
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it."""
+    """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it.
+
+    With --change it writes an overlay, a small text file of changes that a trained run reads its graph with.
+    """
+    if change is not None:
+        if word is not None or check:
+            fail_usage("--change takes WORD and the change itself, and neither another WORD nor --check")
+        if graph is not None and sources:
+            fail_usage("--change goes by --graph or by --source, not by both")
+        _change(change, graph, sources, side, overlay, json, quiet)
+        return
+    if graph is not None:
+        fail_usage("--graph goes with --change")
     if word is None:
         if not check:
             fail_usage("give a WORD or --check")
@@ -44,6 +81,27 @@ def command(
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
         raise DataError(f"{word!r} is in none of {', '.join(report.sources)}{near}")
+
+
+def _change(
+    change: tuple[str, str],
+    graph: Path | None,
+    sources: list[str] | None,
+    side: SideName,
+    overlay: Path,
+    json: bool,
+    quiet: bool,
+) -> None:
+    from sememekit.sememes.change import add_change
+
+    report = add_change(*change, overlay, graph=graph, sources=sources or ("open",), side=side)
+    if json:
+        print_json(report)
+        return
+    say(f"{report.word}#{report.sense}: {' '.join(report.before)} -> {' '.join(report.after)}")
+    say(f"{report.overlay}: {report.changes} change{'s' if report.changes > 1 else ''}")
+    run = graph if graph is not None and graph.is_dir() else "RUN"
+    hint(f"next: sememekit evaluate-ppl {run} --overlay {overlay}", quiet)
 
 
 def _check_open_lexicon(json: bool) -> None:

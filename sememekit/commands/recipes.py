@@ -1,4 +1,4 @@
-"""Are the recipes right? Each is read into the settings of the classes that it names, without building a model."""
+"""The subcommands of ``sememekit recipes``: list, show and validate recipes, without building a model."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel, ConfigDict
 
 from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, complete_recipe, example
 from sememekit.commands._render import print_json, print_table, say
-from sememekit.config import list_recipes, load_recipe, names_in, recipe_names
+from sememekit.config import Record, list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
 
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME",
-        help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.",
-        autocompletion=complete_recipe,
-        show_default=False,
+        metavar="NAME", help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.", autocompletion=complete_recipe
     ),
 ]
 Names = Annotated[
@@ -36,10 +32,8 @@ Names = Annotated[
 command = typer.Typer(help="List, show and validate the recipes.", epilog=example("sememekit recipes list"))
 
 
-class RecipeCheck(BaseModel):
-    """What came of one recipe."""
-
-    model_config = ConfigDict(frozen=True)
+class RecipeCheck(Record):
+    """Whether one recipe can be read."""
 
     recipe: str
     valid: bool
@@ -47,20 +41,15 @@ class RecipeCheck(BaseModel):
     """Empty, or what is wrong: the file, the key, what was given and what is allowed."""
 
 
-class RecipesReport(BaseModel):
-    """What came of all recipes that were looked at."""
-
-    model_config = ConfigDict(frozen=True)
+class RecipesReport(Record):
+    """All recipes that were read."""
 
     checks: list[RecipeCheck]
     num_invalid: int
 
 
 def validate_recipe(name: str) -> None:
-    """Read one recipe as ``train`` or ``attack`` would.
-
-    Args:
-        name: ``paper/row``, the path of a ``.toml`` file, or ``FILE.toml:ROW``.
+    """Read one recipe, ``paper/row``, ``FILE.toml`` or ``FILE.toml:ROW``, as ``train`` or ``attack`` would.
 
     Raises:
         ConfigError: names the file or table, the key, what was given and what is allowed.
@@ -76,11 +65,7 @@ def validate_recipe(name: str) -> None:
 
 
 def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
-    """Read the recipes named, or all that ship with sememekit; a wrong one is reported and does not end the work.
-
-    Args:
-        names: as of ``validate_recipe``; a ``.toml`` file is read with every row in it.
-    """
+    """Read the recipes named, every row of a ``.toml`` file, or all that ship; a wrong one does not end the work."""
     checks = [_check(each) for name in names or recipe_names() for each in _names_in(name)]
     return RecipesReport(checks=checks, num_invalid=sum(not check.valid for check in checks))
 
@@ -103,19 +88,14 @@ def _check(name: str) -> RecipeCheck:
 
 @command.command("list", epilog=example("sememekit recipes list"))
 def list_all(json: Json = False) -> None:
-    """All recipes, with the number that each is after."""
+    """List all recipes, with the number that each should reproduce."""
     recipes = list_recipes()
     if json:
         say(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
         return
-    rows = [
-        (
-            recipe.name,
-            recipe.summary,
-            f"{recipe.claim.metric} {recipe.claim.value:g} ± {recipe.claim.tolerance:g}" if recipe.claim else "",
-        )
-        for recipe in recipes
-    ]
+    claims = [(one.claim.metric, one.claim.value, one.claim.tolerance) if one.claim else None for one in recipes]
+    claimed = [f"{found[0]} {found[1]:g} ± {found[2]:g}" if found else "" for found in claims]
+    rows = [(recipe.name, recipe.summary, claim) for recipe, claim in zip(recipes, claimed, strict=True)]
     print_table("", ("recipe", "what it is", "claim"), rows, numeric=3)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sememekit.commands._options import Figure, Json, Quiet, Run
+from sememekit.commands._options import Figure, Json, Quiet, Run, option
 from sememekit.commands._render import print_fields, print_json, remark
 
 EXAMPLES = ("sememekit report runs/words --html words.html",)
@@ -15,9 +13,7 @@ EXAMPLES = ("sememekit report runs/words --html words.html",)
 
 def command(
     run: Run,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="The page to write; report.html in RUN unless given.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, option("--html", "The page to write; report.html in RUN unless given.")] = None,
     figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,

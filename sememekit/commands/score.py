@@ -9,7 +9,7 @@ import typer
 
 from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import lines_of
-from sememekit.commands._options import Device, Errors, Run, Which
+from sememekit.commands._options import Device, Errors, Run, Which, option
 from sememekit.commands._render import say
 
 EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
@@ -24,13 +24,11 @@ def command(
             help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Stdin unless given.",
         ),
     ] = None,
-    carry: Annotated[bool, typer.Option("--carry", help="Read the lines as one text, as evaluate-ppl does.")] = False,
-    segment: Annotated[bool, typer.Option("--segment", help="Segment the lines as the data of the run were.")] = False,
+    carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
+    segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,
     lexicon: Annotated[
         str | None,
-        typer.Option(
-            "--lexicon", metavar="FORMAT:PATH", help="Words that this segmenter knows, for a run without lexicon.txt."
-        ),
+        option("--lexicon", "Words that this segmenter knows, for a run without lexicon.txt.", metavar="FORMAT:PATH"),
     ] = None,
     which: Which = "best",
     errors: Errors = "strict",

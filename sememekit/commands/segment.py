@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from sememekit.commands import _options as shared
 from sememekit.commands._lines import input_stream
-from sememekit.commands._options import (
-    Decode,
-    DeviceIfGiven,
-    Errors,
-    Hmm,
-    Quiet,
-    Segmenter,
-    SegmenterLexicons,
-    WhichName,
-    given,
-)
+from sememekit.commands._options import WhichName, given, option
 from sememekit.commands._render import hint, remark_faults
 from sememekit.errors import ConfigError, DataError
 
@@ -28,28 +19,22 @@ if TYPE_CHECKING:
     from sememekit.text.reading import FaultCounter
     from sememekit.text.segmenters import Segmenter as SegmenterClass
 
-EXAMPLES = (
-    "echo 去年美国贸易逆差 | sememekit segment",
-    "sememekit segment news.txt --model runs/lattice --decode posterior",
-)
+EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segment news.txt --model runs/lattice --decode posterior")
 
 
 def command(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
-    segmenter: Segmenter = None,
-    lexicon: SegmenterLexicons = None,
-    hmm: Hmm = False,
+    segmenter: shared.Segmenter = None,
+    lexicon: shared.SegmenterLexicons = None,
+    hmm: shared.Hmm = False,
     model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model", metavar="RUN|FILE", help="A trained lattice model, or a SentencePiece model.", show_default=False
-        ),
+        Path | None, option("--model", "A trained lattice model, or a SentencePiece model.", metavar="RUN|FILE")
     ] = None,
-    decode: Decode = None,
-    which: Annotated[WhichName | None, typer.Option("--which", help="Checkpoint: the best by validation, or the last.")] = None,
-    device: DeviceIfGiven = None,
-    errors: Errors = "strict",
-    quiet: Quiet = False,
+    decode: shared.Decode = None,
+    which: Annotated[WhichName | None, option("--which", "Checkpoint: the best by validation, or the last.")] = None,
+    device: shared.DeviceIfGiven = None,
+    errors: shared.Errors = "strict",
+    quiet: shared.Quiet = False,
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.
 
@@ -100,8 +85,6 @@ def segment_stream(
     line again. Each line of the input that is not left out gives one line of output.
 
     Args:
-        file: open for reading bytes, such as ``sys.stdin.buffer``.
-        segmenter: see :func:`segmenter_for`.
         errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
         name: of the stream, for messages.
         faults: a counter to fill, in place of ``errors``.

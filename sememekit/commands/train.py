@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import (
-    DeviceIfGiven,
-    Dtype,
-    Json,
-    Overrides,
-    Quiet,
-    Recipe,
-    SeedIfGiven,
-    variant,
-)
+from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, option
 from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
 from sememekit.commands._tables import typed_table
 from sememekit.decoders import DECODERS
@@ -65,30 +56,21 @@ def _any_of(names: Mapping[str, str]) -> str:
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, variant("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
-    encoder: Annotated[str | None, variant("--encoder", f"Encoder: {_any_of(ENCODERS)}", "encoders:ENCODERS")] = None,
-    decoder: Annotated[str | None, variant("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Prepared data.", show_default=False)] = None,
-    graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph.", show_default=False)] = None,
-    vectors: Annotated[
-        Path | None,
-        typer.Option("--vectors", help="Pretrained word vectors of a classifier (GloVe text format).", show_default=False),
-    ] = None,
-    clusters: Annotated[Path | None, typer.Option("--clusters", help="Word clusters.", show_default=False)] = None,
+    task: Annotated[str | None, option("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
+    encoder: Annotated[str | None, option("--encoder", f"Encoder: {_any_of(ENCODERS)}", "encoders:ENCODERS")] = None,
+    decoder: Annotated[str | None, option("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
+    data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
+    graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,
+    vectors: Annotated[Path | None, option("--vectors", "Pretrained word vectors of a classifier (GloVe text format).")] = None,
+    clusters: Annotated[Path | None, option("--clusters", "Word clusters.")] = None,
     augment: Annotated[
-        Path | None,
-        typer.Option(
-            "--augment", help="Adversarial training: examples.jsonl of an attack on training examples.", show_default=False
-        ),
+        Path | None, option("--augment", "Adversarial training: examples.jsonl of an attack on training examples.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.", show_default=False)] = None,
-    start_from: Annotated[
-        Path | None,
-        typer.Option("--from", help="Start from the best weights and the plan of this run.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("--out", "Folder of the run.")] = None,
+    start_from: Annotated[Path | None, option("--from", "Start from the best weights and the plan of this run.")] = None,
     overrides: Overrides = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out where it stopped.")] = False,
-    print_plan: Annotated[bool, typer.Option("--print-plan", help="Print every setting as JSON and train nothing.")] = False,
+    resume: Annotated[bool, option("--resume", "Continue the run in --out where it stopped.")] = False,
+    print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
     seed: SeedIfGiven = None,
     device: DeviceIfGiven = None,
     dtype: Dtype = None,
@@ -148,14 +130,14 @@ def train(
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
-            model, and what the task has to say about the data (``Task.remarks``).
+        on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
+            and what the task has to say about the data (``Task.remarks``).
         should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
-        TrainingError: the run is going nowhere.
+        TrainingError: the loss is not finite or does not fall.
     """
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport

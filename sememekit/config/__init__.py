@@ -1,9 +1,7 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
-from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names
-from sememekit.config.records import Record
-from sememekit.config.resources import resources_folder
-from sememekit.config.settings import OnlyWith, Settings, collected, nearest, read_settings, unread
+from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
+from sememekit.config.settings import OnlyWith, Record, Settings, collected, nearest, read_settings, unread
 from sememekit.config.tables import (
     USUAL_VARIANTS,
     apply_overrides,

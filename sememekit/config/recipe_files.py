@@ -1,4 +1,4 @@
-"""Files of recipes: the recipe that a file is, the rows in it, and the place that a name stands for."""
+"""Files of recipes: the recipe of a file, the rows in it, and what a name refers to."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 ENDING = ".toml"
-"""What the names of files end with; a recipe's name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+"""Of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
 
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """One file, read: its own recipe at the top, and further ones, ``[row.NAME]``, that are merged over another recipe."""
+    """One file, read: its own recipe (the tables at the top), and rows ``[row.NAME]`` that are merged over another recipe."""
 
     path: Path
     text: str
     own: Table
-    """``base`` and the tables at the top."""
     rows: Table
-    """NAME -> ``base`` and the tables of a row."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +36,19 @@ class Place:
     """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
     file: RecipeFile
     row: str = ""
-    """The row of the file; empty for the file's own recipe."""
+    """Empty for the file's own recipe."""
 
     @property
     def where(self) -> str:
-        """File and row, for messages."""
         return f"{self.file.path}: [row.{self.row}]" if self.row else str(self.file.path)
 
     @property
     def key(self) -> tuple[Path, str]:
-        """Equal for two names of one recipe."""
         return self.file.path.resolve(), self.row
 
     @property
     def summary(self) -> str:
-        """What the user wrote above the recipe: the first comment line of the file, or of those directly above a row."""
+        """The first comment line of the file, or of those directly above the row."""
         lines = self.file.text.splitlines()
         heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
         if not self.row:
@@ -66,11 +62,7 @@ class Place:
         return lines[above].lstrip("# ").strip() if above < first else ""
 
     def table(self) -> Table:
-        """The tables of this recipe alone, ``base`` among them where it names one.
-
-        Raises:
-            ConfigError: for a table that no recipe has; the message names the file, the row and the nearest name.
-        """
+        """The tables of this recipe alone, and its ``base``. Raises ConfigError for a table that no recipe has."""
         table = self.file.rows[self.row] if self.row else self.file.own
         for key, value in table.items():
             if key == "base":
@@ -105,15 +97,8 @@ class Shelf:
         return sorted(names)
 
     def find(self, name: str, asked: Place | None = None) -> Place:
-        """The recipe of a name.
-
-        Args:
-            name: ``paper/row``, ``mine.toml``, ``mine.toml:ROW``; as the base of ``asked`` also a row of the same file.
-            asked: the recipe whose ``base`` this is; None for a name that the user typed.
-
-        Raises:
-            ConfigError: for an unknown name, or one that two files have.
-        """
+        """The recipe of a name; as the base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
+        unknown name, or one that two files have."""
         where = f"{asked.where}: key 'base': " if asked else ""
         if name.endswith(ENDING) or f"{ENDING}:" in name:
             return self._own(name, where)
@@ -133,11 +118,8 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """What a recipe is merged over: what its ``base`` names; without one a row stands on its file's own recipe.
-
-        Raises:
-            ConfigError: for a base that is no name, or an unknown one.
-        """
+        """The recipe below: the one that ``base`` names; without ``base``, for a row its file's own recipe. Raises ConfigError
+        for a base that is no name of a recipe."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None
@@ -165,7 +147,6 @@ class Shelf:
         return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
 
     def _shipped(self, name: str) -> list[Place]:
-        """The recipe of this name below the folder: a file, or every row of that name in the files beside it."""
         for path in self._paths:
             if self._name(path) == name:
                 return [self._place(self.open(path))]
@@ -186,11 +167,7 @@ class Shelf:
 
 
 def read_file(path: Path) -> RecipeFile:
-    """One file, as TOML with named rows in it.
-
-    Raises:
-        ConfigError: when it cannot be read, is no TOML, or has rows that are no tables.
-    """
+    """One file, as TOML with named rows. Raises ConfigError: it cannot be read, is no TOML, or has rows that are no tables."""
     text = read_text(path, ConfigError)
     try:
         own: dict[str, Any] = tomllib.loads(text)

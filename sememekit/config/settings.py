@@ -1,4 +1,4 @@
-"""Frozen, typed settings: unknown keys are refused and the nearest spelling is offered."""
+"""Frozen, typed settings: an unknown key is refused with the nearest spelling."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sememekit.errors import ConfigError
 
 LARGEST_WHOLE: Final = 2**31 - 1
-"""The largest whole number of a setting that states no bound of its own: sizes and counts beyond it fit no machine."""
+"""The largest whole number of a setting that states no bound of its own."""
 
 LARGEST_REAL: Final = 3.4028234663852886e38
-"""The largest number of single precision, which weights and losses are made of."""
+"""The largest number of single precision."""
+
+_LONGEST_SHOWN: Final = 200
 
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or is none of ``other_than``."""
+    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or none of ``other_than``."""
 
     key: str
     values: tuple[Any, ...] = ()
     other_than: tuple[Any, ...] = ()
 
     def holds(self, value: Any) -> bool:
-        """Whether the setting is read where ``key`` has this value."""
         return value in self.values if self.values else value not in self.other_than
 
     def describe(self) -> str:
@@ -40,13 +41,19 @@ class OnlyWith:
         return f"{self.key} other than {' and '.join(str(value) for value in self.other_than)}"
 
 
+class Record(BaseModel):
+    """Base of results, reports and summaries: frozen, unknown keys are refused. Inputs are ``Settings``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+
 class Settings(BaseModel):
     """Base of every settings class. A default stands once, in the class that the settings configure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
     earlier: ClassVar[Mapping[str, Any]] = {}
-    """key -> what models did before there was such a key: its value in stored plans that lack it, if not the default."""
+    """key -> its value in stored plans that lack the key, where that is not the default: what models did before it existed."""
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
 
@@ -60,12 +67,8 @@ def collected(kind: type[Settings], name: str) -> dict[str, Any]:
 
 
 def unread(settings: Settings, where: str) -> list[str]:
-    """A sentence for each setting that was given, is not the default, and changes nothing with the others as they are.
-
-    Args:
-        settings: as they were read from what a user gave.
-        where: the slot, such as "encoder".
-    """
+    """A sentence for each setting that was given, is not the default, and has no effect with the others; ``where`` is the
+    slot."""
     sentences = []
     for key, condition in collected(type(settings), "only_with").items():
         value, other = getattr(settings, key), getattr(settings, condition.key)
@@ -81,13 +84,10 @@ def unread(settings: Settings, where: str) -> list[str]:
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
-_LONGEST_SHOWN: Final = 200
-
-
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """A hint such as ``did you mean 'dropout'?`` or, where nothing is near, an empty string.
+    """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
-    A key of which the name is one of the words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike.
+    A key that has the name as one of its words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike.
     """
     keys = list(allowed)
     holding = [key for key in keys if name in key.split("_")]
@@ -96,16 +96,8 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
 
 
 def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str) -> SettingsType:
-    """Turn a plain table into settings.
-
-    Args:
-        kind: the settings class to read into.
-        table: plain keys and values, as TOML gives them.
-        where: the place that the user knows, such as ``[decoder]``; it opens each message.
-
-    Raises:
-        ConfigError: names every bad key of the table, what was given and what is allowed.
-    """
+    """Turn a plain table, as TOML gives it, into settings. Raises ConfigError with every bad key; ``where``, such as
+    ``[decoder]``, opens the message."""
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:
@@ -126,7 +118,7 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
 
 
 def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
-    """A complaint about each number that no computation can use; fields that state a bound have been checked already."""
+    """A complaint about each number above the bounds for fields without a bound of their own."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         if isinstance(value, Settings):
@@ -138,7 +130,6 @@ def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
 
 
 def _short(value: object) -> str:
-    """A value as it was given, cut where it is longer than a line. Python refuses to write out very long whole numbers."""
     try:
         text = repr(value)
     except ValueError:

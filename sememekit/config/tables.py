@@ -1,4 +1,4 @@
-"""Tables of a plan as plain data: which there are, one merged over another, and overrides from the command line."""
+"""Tables of a plan as plain data: their names, merging, and overrides from the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sememekit.config.settings import nearest
 from sememekit.errors import ConfigError
 
 ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
-"""The tables of recipes that describe an attack instead of a training."""
+"""Tables of a recipe for an attack."""
 
 RUN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
 """The tables that ``--set`` may change."""
@@ -21,7 +21,7 @@ SLOTS = ("claim", *RUN_SLOTS)
 """The tables that a recipe may have."""
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
-"""The tables whose key ``name`` chooses what the other keys mean: another name replaces the whole table."""
+"""Tables whose key ``name`` chooses a variant: another name replaces the whole table."""
 
 USUAL_VARIANTS = {
     "task": "language_model",
@@ -32,7 +32,7 @@ USUAL_VARIANTS = {
     "search": "genetic",
     "candidates": "sememe",
 }
-"""The variant of a table that names none, so that naming it changes nothing."""
+"""The variant of a table without ``name``."""
 
 Table = dict[str, Any]
 
@@ -40,8 +40,8 @@ Table = dict[str, Any]
 def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     """``over`` on top of ``base``, key by key; neither is changed.
 
-    Two rules go beyond that. A table that names another variant replaces the base's table whole, because the other keys
-    belong to the old variant. And a claim belongs to one row of one paper: without a ``[claim]`` of its own a recipe has none.
+    A table that names another variant replaces the base's table whole, because the other keys belong to the old variant. A
+    claim is of one row of one paper: without a ``[claim]`` of its own a recipe has none.
     """
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
@@ -54,13 +54,10 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
     """The table with each ``slot.key=value`` applied; the given table stays as it is.
 
-    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``); what is not TOML is taken as a bare string. Setting
-    the ``name`` of a slot to another variant replaces what the given table has in the slot, but never another override: names
-    come first, then keys, a table before the keys inside it. So the order in which overrides are given does not matter, except
-    that the last of several values of one key holds.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
+    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. Setting the ``name`` of a
+    slot to another variant replaces what the given table has in the slot, but never another override: names come first, then
+    keys, a table before the keys inside it. So the order of overrides matters only between several values of one key: the last
+    holds. Raises ConfigError for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
     """
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
@@ -79,21 +76,15 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
 
 
 def named_variants(overrides: Sequence[str]) -> dict[str, str]:
-    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, or an unknown slot.
-    """
+    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds. Raises
+    ConfigError as ``apply_overrides``."""
     split = [_split_override(override) for override in overrides]
     return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
 
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """The table with ``name`` in ``slot``: the slot's other keys stay only when they were of this variant already.
-
-    Raises:
-        ConfigError: when the slot does not choose between variants.
-    """
+    """The table with ``name`` in ``slot``; the slot's other keys stay only where they were of this variant already. Raises
+    ConfigError where the slot has no variants."""
     if slot not in VARIANT_SLOTS:
         raise ConfigError(
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
@@ -105,7 +96,6 @@ def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
 
 
 def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
-    """The variant that a table chooses: the one that it names, or the usual one."""
     return keys.get("name", USUAL_VARIANTS[slot])
 
 
@@ -124,11 +114,8 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
-    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings.
-
-    Raises:
-        ConfigError: for an override that is not ``slot.key=value``, or another slot.
-    """
+    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings. Raises ConfigError for an
+    override that is not ``slot.key=value``, or another slot."""
     table: Table = {}
     for override in overrides:
         (slot, *keys), value = _split_override(override, slots)
@@ -137,7 +124,6 @@ def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
 
 
 def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[list[str], Any]:
-    """``encoder.hidden_size=200`` as ``(["encoder", "hidden_size"], 200)``."""
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
     if not equals or len(keys) < 2 or not all(keys):
@@ -149,7 +135,6 @@ def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[li
 
 
 def _read_value(text: str) -> Any:
-    """A TOML value, or the text itself."""
     try:
         table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):  # a number of more digits than Python converts is a ValueError

@@ -1,7 +1,7 @@
-"""Lazy look-up of a variant by name: an explicit table of ``name -> "module:Class"``, or any importable class.
+"""Look-up of a variant by name: a table of ``name -> "module:Class"``, or any importable class.
 
-A name with a colon is code. One that the user typed is loaded; one that came out of a folder (a run, prepared data) is refused
-by :func:`check_code` unless that folder is trusted: ``--trust-code``, or the same name typed again.
+A name with a colon is code. One that the user typed is loaded; one that a folder names (a run, prepared data) is refused by
+:func:`check_code` unless the folder is trusted (``--trust-code``) or the user typed the same name.
 """
 
 from __future__ import annotations
@@ -28,21 +28,15 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "candidates": ("Settings",),
     "constraint": ("Settings",),
 }
-"""What a variant of a kind must have to be one, where the room that looks it up hands no check of its own."""
+"""What a class must have to be a variant of its kind, where the caller passes no check of its own."""
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
-    """The class behind ``name``. A module of one's own may lie in the working folder.
+    """The class behind ``name``, a key of ``table`` or ``package.module:Class``; the working folder is searched, too.
 
-    Args:
-        kind: what it is, for the message: "decoder", "encoder", "task", ...
-        name: a key of the table, or ``package.module:Class`` for a class of your own.
-        table: the explicit table of the package.
-        is_one: whether what was found is of the right kind; unless given, a class that has what all of that kind have. A
-            victim may be any function.
-
-    Raises:
-        ConfigError: for a name that is neither, with the names allowed and the nearest one, and for code of another kind.
+    ``kind`` is for messages: "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose
+    methods are checked by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one,
+    and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
@@ -77,11 +71,11 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     variant = getattr(found, class_name)
     if target != name:
         return variant
-    good = is_one(variant) if is_one is not None else _has_methods(variant, kind)
-    if not good:
+    if not (is_one(variant) if is_one is not None else _has_methods(variant, kind)):
         needed = ", ".join(_METHODS.get(kind, ()))
+        described = f"the class {variant.__name__}" if isclass(variant) else f"a {type(variant).__name__}"
         raise ConfigError(
-            f"{kind} {name!r}: this is {_described(variant)}, and no {kind}; it must be a class"
+            f"{kind} {name!r}: this is {described}, and no {kind}; it must be a class"
             + (f" with {needed}" if needed else f" of a {kind}")
         )
     return variant
@@ -93,17 +87,10 @@ def _has_methods(found: Any, kind: str) -> bool:
     return isclass(found) and all(hasattr(found, name) for name in _METHODS.get(kind, ()))
 
 
-def _described(found: Any) -> str:
-    return f"the class {found.__name__}" if isclass(found) else f"a {type(found).__name__}"
-
-
 @contextmanager
 def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
-    """Inside, code that folders name is loaded: for folders whose makers are trusted as the author of a program is.
-
-    Args:
-        trust: True for all of it, or the names that are trusted; False changes nothing.
-    """
+    """Inside, code that folders name is loaded, all of it or that of some names; use it for folders that you trust like a
+    program."""
     outer = _trusted.get()
     more = frozenset() if isinstance(trust, bool) else frozenset(trust)
     before = _trusted.set(None if trust is True or outer is None else outer | more)
@@ -114,15 +101,8 @@ def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
 
 
 def check_code(names: Mapping[str, object], where: str) -> None:
-    """Refuse to load code that a folder names and nobody asked for.
-
-    Args:
-        names: what the folder says, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
-        where: the file that says it.
-
-    Raises:
-        ConfigError: a name of code that is trusted neither by :func:`trusting_code` nor by being typed on the command line.
-    """
+    """Refuse code that the file ``where`` names, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
+    Raises ConfigError for code that is trusted neither by :func:`trusting_code` nor by being typed on the command line."""
     trusted = _trusted.get()
     for key, name in names.items():
         if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:

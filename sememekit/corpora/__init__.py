@@ -1,4 +1,4 @@
-"""Readers of corpora, one file each. The table is lazy: a reader is imported when its data set is asked for."""
+"""Readers of corpora by name; a reader is imported when its data set is asked for."""
 
 from sememekit.corpora.base import Corpus
 
@@ -7,7 +7,7 @@ DATASETS = {
     "plain": "sememekit.corpora.plain:Plain",
     "ptb": "sememekit.corpora.ptb:PennTreebank",
     "text8": "sememekit.corpora.text8:Text8",
-    "wikitext": "sememekit.corpora.wikitext:WikiText",
+    "wikitext": "sememekit.corpora.ptb:WikiText",
 }
 
 __all__ = ["DATASETS", "Corpus"]

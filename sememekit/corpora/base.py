@@ -1,4 +1,4 @@
-"""What every reader of a corpus promises, and the promise kept for text that is segmented already."""
+"""Base classes of the readers of corpora."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sememekit.text.vocabulary import UNKNOWN
 
 
 class Predicted(NamedTuple):
-    """What models of examples predict: of every ``texts`` texts the one at place ``text``, and then the word ``end``."""
+    """For models of examples: of every ``texts`` texts the one at index ``text`` is predicted, followed by the word ``end``."""
 
     texts: int
     text: int
@@ -25,23 +25,26 @@ class Predicted(NamedTuple):
 
 
 class Corpus(ABC):
-    """A reader. It names its files, says how text becomes words, and holds the defaults of the data set.
+    """A reader of a data set: its files, how text becomes words, and the defaults of ``preprocess``.
+
+        corpus = Plain.open(Path("news.txt"))
+        for unit in corpus.units("a line of the file", WhiteSpace()):
+            unit.words
 
     A reader is pickled to every worker, so it holds plain values only; :meth:`units` gets the segmenter.
 
     Attributes:
         normalisation: what is done to the text before segmentation, in words.
-        segmenters: the segmenters that make sense; the first is the default.
+        segmenters: the segmenters that are allowed; the first is the default.
         size_of: ``source`` or ``tokens``, as in the signature.
         min_count, max_vocabulary, end_of_sentence: the defaults of the data set.
         cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
         keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
         default_lexicon: the lexicon when none is named; None for no lexicon.
-        proportions: of train, valid and test, for text that comes undivided.
-        shuffle: whether undivided text is shuffled, or divided in its order.
+        proportions, shuffle: of train, valid and test, for undivided text, and whether it is shuffled before the division.
         vocabulary_splits: the splits whose words are counted for the vocabulary.
         predicted: which texts of examples models predict; their words alone are counted. None where all are predicted.
-        specials: words that the vocabulary holds whether they occur or not; ``<eos>`` comes by ``end_of_sentence``.
+        specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
     """
 
     normalisation: str = "none"
@@ -62,64 +65,50 @@ class Corpus(ABC):
     @classmethod
     @abstractmethod
     def open(cls, source: Path | None) -> Corpus:
-        """The reader for what lies at ``source``.
-
-        Raises:
-            DataError: when it is not there, or not of the right kind.
-        """
+        """The reader of ``source``. Raises DataError when it is absent or of another kind."""
 
     @abstractmethod
-    def sources(self) -> list[CorpusFile]:
-        """The files to read, in order."""
+    def sources(self) -> list[CorpusFile]: ...
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """Parts of an unpacked file as (split, first byte, last byte + 1): the whole unless a reader says otherwise."""
+        """Parts of an unpacked file as (split, first byte, last byte + 1); by default the whole."""
         return [(split, 0, size)]
 
     def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
-        """Make source ``number`` ready to be read by byte ranges; what is written goes into ``folder``.
-
-        Raises:
-            DataError: for a file that cannot be read, is empty or damaged.
-        """
+        """Prepare source ``number`` for reading by byte ranges, with work files in ``folder``. Raises DataError for a file that
+        cannot be read, is empty or damaged."""
         return unpack(source, folder, faults)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
-        """Write what the finished folder has beside ids, from the (split, shard) in order; None where that is nothing."""
+        """Write the files of the finished folder beside ids, from the (split, shard) in order; None where there are none."""
         return None
 
     def sentence(self, text: str) -> str | None:
-        """A line as a segmenter that learns from the text is to read it; None for one that it is not to read."""
+        """A line as input of a segmenter that is trained on the text; None for one that is left out."""
         return " ".join(text.split()) or None
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
-        """The sentences of a line.
-
-        Raises:
-            DataError: for a line of another form; the caller adds file and line.
-        """
+        """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def stands_alone(self, word: str) -> bool:
-        """Whether a word is kept although the lexicon does not know it."""
+        """Whether a word is kept although the lexicon does not have it."""
         return False
 
     def lexicon_limits_words(self) -> bool:
-        """Whether words outside the lexicon become ``<unk>``."""
         return False
 
 
 class SegmentedCorpus(Corpus):
-    """Text whose words stand between white space already, one sentence a line."""
+    """Text that is segmented already, one sentence a line, words between white space."""
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """The words as they are."""
         words = segmenter.segment(text)
         yield Unit(words, *text_size(words))
 
 
 class SplitFolder(SegmentedCorpus):
-    """Text whose words stand apart, in a folder with one file for each split.
+    """Segmented text in a folder with one file for each split.
 
     Attributes:
         dataset: its name, for messages.
@@ -142,17 +131,13 @@ class SplitFolder(SegmentedCorpus):
 
 
 def text_size(words: Iterable[str]) -> tuple[int, int]:
-    """Characters and UTF-8 bytes of words without what stands between them."""
+    """Characters and UTF-8 bytes of words without white space."""
     text = "".join(words)
     return len(text), len(text) if text.isascii() else len(text.encode())
 
 
 def require_source(dataset: str, source: Path | None, wanted: str) -> Path:
-    """The source, when one was given.
-
-    Raises:
-        ConfigError: when none was.
-    """
+    """The source. Raises ConfigError when none was given."""
     if source is None:
         raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {wanted}")
     return source

@@ -1,6 +1,6 @@
-"""Dividing one text into train, valid and test: by a seed, in exact proportions, the same on every machine.
+"""Division of a text into train, valid and test: seeded, in exact proportions, the same on every machine.
 
-Both ways draw raw 64-bit numbers from PCG64, whose stream numpy promises not to change, and rank them.
+Both ways rank raw 64-bit numbers from PCG64, whose stream numpy promises not to change.
 """
 
 from __future__ import annotations
@@ -16,15 +16,9 @@ from sememekit.errors import DataError
 
 
 def shuffled_division(count: int, proportions: Sequence[int], seed: int) -> list[npt.NDArray[np.int64]]:
-    """Shuffle 0..count-1 and cut the result in the given proportions.
+    """Shuffle 0..count-1 and cut the result in the given proportions: one array of sentence numbers for each.
 
-    Memory: 16 bytes a sentence, whatever the length of the sentences.
-
-    Returns:
-        one array of sentence numbers for each proportion, in shuffled order.
-
-    Raises:
-        DataError: when a part would be empty.
+    Memory: 16 bytes a sentence. Raises DataError when a part would be empty.
     """
     order = np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
     cuts = [round(count * sum(proportions[:end]) / sum(proportions)) for end in range(1, len(proportions))]
@@ -36,10 +30,10 @@ def shuffled_division(count: int, proportions: Sequence[int], seed: int) -> list
 
 @final
 class StratifiedDivision:
-    """Labels for a stream of sentences in their order; memory does not grow with the text.
+    """Labels (splits) for a stream of sentences in their order, in constant memory.
 
     Sentences are taken in blocks of as many as the reduced proportions sum to, such as 20 for 90:5:5. In every full block each
-    split gets exactly its share, at places drawn from the seed. Sentence i has the same label whatever comes after it.
+    split gets exactly its share, at random positions. The label of sentence i does not depend on later sentences.
     """
 
     def __init__(self, proportions: Sequence[int], seed: int) -> None:

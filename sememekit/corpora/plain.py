@@ -16,11 +16,10 @@ from sememekit.text.segmenters import Segmenter, SentencePieces
 
 @final
 class Plain(Corpus):
-    """A file is divided 90:5:5 by a seed, in the order of its lines; a folder with train.txt and so on is taken as it is.
+    """Plain text: a file is divided 90:5:5 by a seed, in the order of its lines; a folder has train.txt and so on.
 
-    Blank lines are no sentences. In a folder, valid and test may be absent. The vocabulary is that of train alone.
-
-    A text may be brought into the form of a benchmark: lower case, one word in the place of every number
+    Blank lines are no sentences. In a folder, valid and test may be absent. The vocabulary is that of train alone. Options
+    bring the text into the form of a benchmark: lower case, one word in place of every number
     (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split.
     """
 
@@ -32,11 +31,8 @@ class Plain(Corpus):
     def __init__(
         self, source: Path, *, lower: bool = False, numbers_to: str | None = None, max_length: int | None = None
     ) -> None:
-        """Read ``source``; the others as in ``PreprocessSettings``.
-
-        Raises:
-            ConfigError: for a word in the place of numbers that is none, or a length below 1.
-        """
+        """Read ``source``; the options as in ``PreprocessSettings``. Raises ConfigError for a replacement of numbers that is no
+        word, or a length below 1."""
         if numbers_to is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:
@@ -50,18 +46,15 @@ class Plain(Corpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Plain:
-        """A text file, or a folder with ``train.txt`` and, as you like, ``valid.txt`` and ``test.txt``."""
         path = require_source("plain", source, "a text file, or a folder with train.txt, valid.txt and test.txt")
         if not path.exists():
             raise DataError(f"{path}: no such file or folder")
         return cls(path)
 
     def with_rules(self, *, lower: bool, numbers_to: str | None, max_length: int | None) -> Plain:
-        """The same source in the form that these options ask for."""
         return Plain(self._source, lower=lower, numbers_to=numbers_to, max_length=max_length)
 
     def sources(self) -> list[CorpusFile]:
-        """The file, or those of the folder."""
         if self._source.is_dir():
             return find_splits(self._source, ["{}.txt"], required=("train",))
         return [CorpusFile(None, self._source)]
@@ -71,7 +64,6 @@ class Plain(Corpus):
         return None if not read or self._is_long(len(read)) else " ".join(read)
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """One sentence."""
         read = self._form.text(text)
         words = self._form.words(segmenter.segment(read))
         length = len(read.split()) if isinstance(segmenter, SentencePieces) else len(words)

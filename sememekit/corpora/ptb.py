@@ -1,4 +1,4 @@
-"""Penn Treebank in the form of Mikolov et al. 2010: ``ptb.train.txt`` and so on, 10,000 types with ``<eos>``."""
+"""Penn Treebank (Mikolov et al. 2010) and WikiText (Merity et al. 2016) in their word-level form: a folder of three files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from sememekit.corpora.base import SplitFolder
 
 @final
 class PennTreebank(SplitFolder):
-    """Every line, also a blank one, ends with ``<eos>``, as the word language models have it."""
+    """``ptb.train.txt`` and so on: 10,000 types with ``<eos>``, which ends every line, also a blank one."""
 
     dataset = "ptb"
     patterns = ("ptb.{}.txt", "{}.txt")
-    end_of_sentence = True
-    keeps_blank_lines = True
+    end_of_sentence = keeps_blank_lines = True
+
+
+@final
+class WikiText(SplitFolder):
+    """WikiText-2 and WikiText-103, ``wiki.train.tokens`` and so on; ``<eos>`` ends every line, also a blank one."""
+
+    dataset = "wikitext"
+    patterns = ("wiki.{}.tokens", "{}.txt")
+    end_of_sentence = keeps_blank_lines = True

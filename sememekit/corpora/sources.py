@@ -1,4 +1,4 @@
-"""Files on the disk: finding the splits of a folder, hashing, unpacking."""
+"""Source files: finding the splits of a folder, hashing, decompression."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sememekit.errors import DataError
+from sememekit.files import opening
 from sememekit.text.reading import FaultCounter
 
 SPLITS: Final = ("train", "valid", "test")
@@ -24,24 +25,23 @@ _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
 
 
 PACKED: Final = tuple(_UNPACKERS)
-"""Endings of packed files that are read."""
+"""Endings of compressed files that are read."""
 
 
 class CorpusFile(NamedTuple):
-    """A file to read, and the split it holds; None for text that is to be divided into splits."""
+    """A file to read, and its split; None for text that is to be divided into splits."""
 
     split: str | None
     path: Path
 
 
 class Unpacked(NamedTuple):
-    """A source ready to be read by byte ranges.
+    """A source that can be read by byte ranges.
 
     Attributes:
-        path: the plain file.
+        path, text_bytes: the plain file, and its size.
         bytes, sha256: of the file as given.
-        text_bytes: size of the plain file.
-        text_sha256: of the plain file, where more than the file as given decides what is in it.
+        text_sha256: of the plain file, where its content does not follow from the file as given alone.
     """
 
     path: Path
@@ -52,15 +52,9 @@ class Unpacked(NamedTuple):
 
 
 def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[CorpusFile]:
-    """The files of a folder with one file for each split.
+    """The files of a folder with one file for each split. Raises DataError when one of the ``required`` splits is missing.
 
-    Args:
-        folder: where to look.
-        patterns: file names with ``{}`` for the name of the split; a packed file (.xz, .gz, .bz2) serves as well.
-        required: splits that must be there.
-
-    Raises:
-        DataError: when a file is missing, with the names that were tried.
+    ``patterns`` are file names with ``{}`` for the split; a compressed file (.xz, .gz, .bz2) serves as well.
     """
     if not folder.is_dir():
         kind = "is a file" if folder.exists() else "does not exist"
@@ -78,11 +72,7 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
 
 
 def require_file(path: Path) -> Path:
-    """The path again, when it is a file.
-
-    Raises:
-        DataError: when it is a folder or absent.
-    """
+    """The path. Raises DataError when it is a folder or absent."""
     if path.is_dir():
         raise DataError(f"{path}: a folder, where a text file is needed")
     if not path.is_file():
@@ -91,38 +81,24 @@ def require_file(path: Path) -> Path:
 
 
 def unpack(source: CorpusFile, folder: Path, faults: FaultCounter) -> Unpacked:
-    """Hash a source and, when it is packed, write its text into ``folder``, block by block.
-
-    Raises:
-        DataError: for a file that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early.
-    """
-    try:
-        make = _UNPACKERS.get(source.path.suffix)
-        if make is None:
-            return _hash_plain(source.path)
-        target = folder / f"{source.split or 'text'}.unpacked"
-        return _unpack(source.path, target, make, faults)
-    except OSError as error:
-        raise DataError(f"{source.path}: cannot be read: {error.strerror or error}") from None
-
-
-def _hash_plain(path: Path) -> Unpacked:
-    digest = hashlib.sha256()
-    size = 0
-    for block in _blocks(path):
-        digest.update(block)
-        size += len(block)
+    """Hash a source and, when it is compressed, write its text into ``folder``, block by block. Raises DataError for a file
+    that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early."""
+    with opening(source.path, DataError):
+        if make := _UNPACKERS.get(source.path.suffix):
+            return _unpack(source.path, folder / f"{source.split or 'text'}.unpacked", make, faults)
+        with source.path.open("rb") as file:
+            digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
     if size == 0:
-        raise DataError(f"{path}: the file is empty")
-    return Unpacked(path, size, digest.hexdigest(), size)
+        raise DataError(f"{source.path}: the file is empty")
+    return Unpacked(source.path, size, digest, size)
 
 
 def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCounter) -> Unpacked:
     digest = hashlib.sha256()
     size = text_size = 0
     decoder = make()
-    with target.open("wb") as out:
-        for block in _blocks(path):
+    with target.open("wb") as out, path.open("rb") as file:
+        while block := file.read(_BLOCK):
             digest.update(block)
             size += len(block)
             data = block
@@ -147,7 +123,7 @@ def _unpack(path: Path, target: Path, make: Callable[[], Any], faults: FaultCoun
 
 
 def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
-    """What a stretch of a packed file unpacks to, a block at a time: a small file may hold any amount of text."""
+    """The decompressed content of a stretch of a file, a block at a time: a small file may hold any amount of text."""
     while True:
         plain = decoder.decompress(data, _BLOCK)
         yield plain
@@ -156,9 +132,3 @@ def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
         more = bool(data) or len(plain) == _BLOCK or not getattr(decoder, "needs_input", True)
         if decoder.eof or not more:
             return
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield block

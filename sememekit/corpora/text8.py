@@ -16,8 +16,8 @@ DEVELOPMENT_BYTES: Final = 1_000_000
 class Text8(SegmentedCorpus):
     """The last million characters are the development set, all before is for training (Shen et al. 2017, section 4.1).
 
-    There is no test set. text8 is ASCII, so the cut is made in bytes; a word that lies across it goes to training as a whole.
-    The vocabulary is cut at 44,000 words, the size in that paper.
+    There is no test set. text8 is ASCII, so the cut is made in bytes; a word across the cut goes to training. The vocabulary
+    has at most 44,000 words, the size in that paper.
     """
 
     size_of = "source"
@@ -28,7 +28,6 @@ class Text8(SegmentedCorpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Text8:
-        """The file ``text8``, packed or not, or the folder that holds it."""
         path = require_source("text8", source, "the file text8")
         if path.is_dir():
             inside = [path / name for name in ("text8", "text8.xz", "text8.gz", "text8.bz2")]
@@ -36,15 +35,10 @@ class Text8(SegmentedCorpus):
         return cls(require_file(path))
 
     def sources(self) -> list[CorpusFile]:
-        """The one file."""
         return [CorpusFile(None, self._path)]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """All but the last million bytes, and those.
-
-        Raises:
-            DataError: when too little is left to train on.
-        """
+        """All but the last million bytes, and those. Raises DataError when too little is left to train on."""
         cut = size - DEVELOPMENT_BYTES
         if cut < DEVELOPMENT_BYTES:
             raise DataError(

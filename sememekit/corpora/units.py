@@ -1,4 +1,4 @@
-"""What readers of corpora hand on: sentences, and where the counted words of a part of a corpus lie."""
+"""Sentences, and the counted words of a shard of a corpus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Unit(NamedTuple):
 
 
 class ShardResult(NamedTuple):
-    """Where a finished shard lies and what was counted in it."""
+    """The files of a finished shard, and its counts."""
 
     stem: Path
     words: int

@@ -1,4 +1,4 @@
-"""From one stream of tokens to columns and segments."""
+"""Batches of a running text: columns, and segments of columns."""
 
 from __future__ import annotations
 
@@ -9,17 +9,9 @@ from sememekit.errors import DataError
 
 
 def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.NDArray[np.integer]:
-    """Cut a stream into equal columns of contiguous text; the remainder, at most B - 1 tokens, is dropped.
+    """Cut a stream (n,) into B equal columns of contiguous text, (n // B, B); the remainder, at most B - 1 tokens, is dropped.
 
-    Args:
-        tokens: (n,) word ids.
-        batch_size: B.
-
-    Returns:
-        (n // B, B), a view: row t holds word t of every column.
-
-    Raises:
-        DataError: when a column would have fewer than two words, so that nothing could be predicted.
+    A view: row t holds word t of every column. Raises DataError when a column would have fewer than two words.
     """
     rows = len(tokens) // batch_size
     if rows < 2:
@@ -31,12 +23,9 @@ def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.ND
 
 
 def sentence_bounds(tokens: npt.NDArray[np.integer], end: int, block: int = 1 << 24) -> npt.NDArray[np.int64]:
-    """Where sentences begin, and where the last whole one ends: (n + 1,), rising from 0; each ends behind an ``end``.
+    """The beginnings of sentences in ``tokens`` (N,), and the end of the last whole one: (n + 1,), rising from 0.
 
-    Args:
-        tokens: (N,) word ids, read block by block.
-        end: the id of the end mark.
-        block: tokens looked at once.
+    Every sentence ends with the id ``end``; ``block`` tokens are looked at at once.
     """
     found = [np.flatnonzero(tokens[begin : begin + block] == end) + begin + 1 for begin in range(0, len(tokens), block)]
     return np.concatenate([np.zeros(1, dtype=np.int64), *found]).astype(np.int64)
@@ -52,19 +41,12 @@ def random_segments(
     shortest: int = 5,
     excess: int | None = None,
 ) -> list[int]:
-    """Where segments of random length begin, so that no word stands always at the edge of one (Merity et al. 2018, Sec. 4.1).
+    """Bounds of segments of random length, so that no word is always at the edge of one (Merity et al. 2018, Sec. 4.1).
 
     Each length is max(``shortest``, int(Normal(base, ``spread``))), base being ``length`` or, with probability ``halving``,
-    half of it; at most ``length + excess``. The last segment is what is left.
-
-    Args:
-        rows: words to predict in each column.
-        length: the usual length.
-        source: of random numbers; two are drawn for each segment.
-        halving, spread, shortest, excess: as above; ``excess`` None for no upper bound.
-
-    Returns:
-        rising, from 0 to ``rows``: segment i predicts the rows from entry i up to, not including, entry i + 1.
+    half of it; at most ``length + excess`` (None: no bound). The last segment is the rest. Two random numbers are drawn for
+    each segment. The result rises from 0 to ``rows``, the words to predict in each column: segment i predicts the rows from
+    entry i up to, not including, entry i + 1.
     """
     bounds = [0]
     while bounds[-1] < rows:
@@ -78,13 +60,10 @@ def random_segments(
 def evaluation_columns(
     tokens: npt.NDArray[np.integer], batch_size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Cut a stream so that every token but the very first is predicted exactly once, whatever the batch size.
+    """Cut a stream (n,), n >= 2, so that every token but the very first is predicted exactly once, whatever the batch size.
 
-    Column b begins with the last word of column b - 1 as its first input; the tail of the last columns is masked.
-
-    Args:
-        tokens: (n,) word ids, n >= 2.
-        batch_size: B; no more columns than predicted tokens are made.
+    Column b begins with the last word of column b - 1 as its first input; the tail of the last columns is masked. There are at
+    most as many columns as predicted tokens.
 
     Returns:
         inputs, targets (T, B) word ids and the mask (T, B) of targets that count; the mask sums to n - 1.

@@ -1,4 +1,4 @@
-"""Batches of examples of similar length, in an order that a number decides."""
+"""Batches of examples of similar length, in a random order."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 _POOL = 50
-"""Batches of a pool: inside it examples are sorted by length, so a larger one pads less and mixes less."""
+"""Batches of a pool, which is sorted by length: a larger pool means less padding and less mixing."""
 
 
 def bucketed_batches(lengths: npt.NDArray[np.int64], batch_size: int, order: int) -> list[npt.NDArray[np.int64]]:
-    """Cut an epoch into batches that pad little.
+    """Cut the examples of an epoch, with ``lengths`` (n,), into ceil(n / B) batches with little padding; ``order`` is the seed.
 
     Examples are shuffled, cut into pools of 50 batches, sorted by length inside each pool, cut into batches, and the batches
-    of the epoch are shuffled. The same ``order`` gives the same batches.
-
-    Args:
-        lengths: (n,) words of each example.
-        batch_size: B.
-        order: the seed.
-
-    Returns:
-        ceil(n / B) arrays of numbers of examples, each number once; all have B but the last of the last pool.
+    are shuffled. All have B examples but the last of the last pool.
     """
     generator = np.random.default_rng(order)
     shuffled = generator.permutation(len(lengths))

@@ -1,4 +1,4 @@
-"""The examples of a prepared split: texts side by side, their labels, and the wording of pairs."""
+"""The examples of a prepared split: their texts, their labels, and the original text of pairs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sememekit.errors import DataError
 
 
 class Original(NamedTuple):
-    """An example before its words became ids.
+    """The text of a pair before its words became ids.
 
     Attributes:
-        source: the words of the first text, as many as it has ids; what the vocabulary lacks is spelled out.
-        references: the target as people wrote it, in one way or several, neither cut nor normalised beyond white space.
+        source: the words of the first text, as many as it has ids, also those outside the vocabulary.
+        references: the target as people wrote it, in one way or several, with white space normalised.
     """
 
     source: tuple[str, ...]
@@ -30,7 +30,7 @@ class Original(NamedTuple):
 
 @final
 class Originals:
-    """The wordings of a split, read a line at a time."""
+    """The original texts of a split, read a line at a time."""
 
     def __init__(self, folder: Path, split: str) -> None:
         self._path = folder / f"{split}.texts.jsonl"
@@ -72,7 +72,7 @@ class Examples:
     Attributes:
         tokens: (tokens,) ids of all texts, one after the other.
         offsets: (n * N + 1,) where each text begins, and where the last ends.
-        labels: (n,) ids of labels; without elements for examples that have none.
+        labels: (n,) ids of labels; empty for examples that have none.
         num_texts: N.
         originals: for pairs, the source and the references as text.
     """
@@ -87,7 +87,6 @@ class Examples:
         return (len(self.offsets) - 1) // self.num_texts
 
     def text(self, example: int, text: int) -> npt.NDArray[np.unsignedinteger]:
-        """The ids of one text of an example."""
         place = example * self.num_texts + text
         return self.tokens[self.offsets[place] : self.offsets[place + 1]]
 
@@ -96,7 +95,6 @@ class Examples:
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
     def followed_by(self, other: Examples) -> Examples:
-        """These examples and then the others, in memory, without wordings."""
         return Examples(
             np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
@@ -114,15 +112,14 @@ def example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, in
         if signature.examples.labels is not None:
             yield folder / f"{split}.labels.bin", 2 * summary.examples
         if signature.examples.keeps_text:
-            lines = folder / f"{split}.lines.bin"
-            yield lines, 8 * (summary.examples + 1)
-            size = 8 * (summary.examples + 1)
+            lines, size = folder / f"{split}.lines.bin", 8 * (summary.examples + 1)
+            yield lines, size
             if lines.is_file() and lines.stat().st_size == size:  # otherwise the line before was refused
                 yield folder / f"{split}.texts.jsonl", int(np.fromfile(lines, dtype="<i8")[-1])
 
 
 def check_lines(folder: Path, split: str) -> None:
-    """Make sure that ``SPLIT.lines.bin`` says where each line of the text begins, by the line ends of the text itself."""
+    """Check ``SPLIT.lines.bin`` against the line ends of the text."""
     ends, position = [np.zeros(1, dtype=np.int64)], 0
     with (folder / f"{split}.texts.jsonl").open("rb") as stream:
         while block := stream.read(1 << 24):

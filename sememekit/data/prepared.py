@@ -1,4 +1,4 @@
-"""The prepared-data folder: what ``preprocess`` writes and everything else reads.
+"""The prepared-data folder: written by ``preprocess``, read by everything else.
 
     FOLDER/
     ├── vocabulary.tsv                        word TAB count, by id
@@ -6,13 +6,13 @@
     ├── signature.json                        where the text came from and what was done to it
     ├── signature.sha256                      SHA-256 of that file; folders of earlier versions have none
     ├── sentencepiece.model                   only with that segmenter
-    ├── lexicon.txt                           only with a lexicon: its words, by which the text was cut
+    ├── lexicon.txt                           only with a lexicon: the words that the segmenter knew
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
     ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
-    └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as they were before ids
+    └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as text
 
-The folder has no dates and no absolute paths: same input, same bytes. The signature holds the SHA-256 of what it stands for,
-and a split is compared with it when it is first used.
+The folder has no dates and no absolute paths: same input, same bytes. Each split is compared with its SHA-256 in the
+signature when it is first used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sememekit.data.examples import Examples, Originals, check_lines, example_fi
 from sememekit.data.segmenters import MODEL, kept_words, recorded_segmenter
 from sememekit.data.signature import REMEDY, SIGNATURE, Signature, read_signature
 from sememekit.errors import DataError
-from sememekit.files import has_sha256
+from sememekit.files import has_sha256, opening
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
@@ -39,7 +39,12 @@ VOCABULARY: Final = "vocabulary.tsv"
 
 @final
 class PreparedData:
-    """A prepared-data folder, opened; use :meth:`open`."""
+    """A prepared-data folder; use :meth:`open`.
+
+    data = PreparedData.open("data/ptb")
+    ids, words = data.tokens("train"), data.vocabulary
+    data.segmenter().segment("text that is cut as the data were")
+    """
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, signature: Signature) -> None:
         self.folder = folder
@@ -49,7 +54,7 @@ class PreparedData:
         self._checked: set[str] = set()
 
     def with_more(self, split: str, extra: Examples) -> PreparedData:
-        """The same folder with further examples at the end of a split. Its files and its signature stay as they are."""
+        """The same folder with further examples at the end of a split; its files and its signature stay."""
         other = PreparedData(self.folder, self.vocabulary, self.signature)
         other._more = {**self._more, split: extra}
         other._checked = self._checked
@@ -57,11 +62,8 @@ class PreparedData:
 
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
-        """Open a folder and check that its parts belong together.
-
-        Raises:
-            DataError: when it is no prepared-data folder, has another version, is torn, or its parts do not fit.
-        """
+        """Open a folder and check that its parts belong together. Raises DataError: no prepared-data folder, another version,
+        torn, or parts that do not fit."""
         folder = Path(folder)
         signature = read_signature(folder)
         vocabulary = Vocabulary.load(folder / VOCABULARY)
@@ -82,16 +84,15 @@ class PreparedData:
                 raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {REMEDY} {folder}")
         kept_words(folder, signature)
         model = folder / MODEL
-        if model.is_file() and (stated := _stated_model(signature)) and not _has(model, stated):
+        kind, _, stated = signature.segmenter.rpartition(" ")  # its description ends with the begin of a SHA-256
+        cut_by = hashlib.sha256(model.read_bytes()).hexdigest() if model.is_file() else stated
+        if kind.startswith("SentencePiece") and not cut_by.startswith(stated):
             raise DataError(f"{model}: is not the model by which the text was cut; {REMEDY} {folder}")
         return cls(folder, vocabulary, signature)
 
     def check(self, split: str) -> None:
-        """Compare the files of a split with the SHA-256 of the signature; once for each object.
-
-        Raises:
-            DataError: a file was changed or damaged after it was written, or cannot be read; it is named.
-        """
+        """Compare the files of a split with their SHA-256, once. Raises DataError: a file was changed, is damaged or cannot be
+        read."""
         if split in self._checked:
             return
         summary, sets = self.signature.splits[split], self.signature.examples
@@ -100,10 +101,8 @@ class PreparedData:
             names = ["offsets.bin"] + ["labels.bin"] * (sets.labels is not None) + ["texts.jsonl"] * sets.keeps_text
             wanted.append(([self.folder / f"{split}.{name}" for name in names], sets.splits[split].sha256))
         for paths, sha256 in wanted:
-            try:
+            with opening(paths[0], DataError):
                 good = has_sha256(paths, sha256)
-            except OSError as error:
-                raise DataError(f"{error.filename or paths[0]}: cannot be read: {error.strerror}") from None
             if not good:
                 named = " or ".join(str(path) for path in paths)
                 raise DataError(
@@ -116,15 +115,12 @@ class PreparedData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits that the folder has, such as ``('train', 'valid', 'test')``."""
+        """Names of the splits, such as ``('train', 'valid', 'test')``."""
         return tuple(self.signature.splits)
 
     def tokens(self, split: str) -> npt.NDArray[np.unsignedinteger]:
-        """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536 and uint32 otherwise.
-
-        Raises:
-            DataError: for a split that the folder does not have, or that was changed after it was written.
-        """
+        """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536, else uint32. Raises DataError for a
+        split that the folder does not have, or that was changed."""
         if split not in self.signature.splits:
             raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
         self.check(split)
@@ -133,11 +129,8 @@ class PreparedData:
         return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
 
     def chunks(self) -> ChunkVocabulary:
-        """The chunk vocabulary; in a folder without one the words alone, with chunks of one word.
-
-        Raises:
-            DataError: when the file is absent or torn, or belongs to another vocabulary or another run of ``preprocess``.
-        """
+        """The chunk vocabulary; without one in the folder, that of chunks of one word. Raises DataError when the file is absent
+        or torn, or belongs to another vocabulary or another run of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)
@@ -150,25 +143,19 @@ class PreparedData:
         return chunks
 
     def segmenter(self) -> Segmenter:
-        """What cut the text into words, had again from this folder; whatever is read beside these data is cut by it.
-
-        Raises:
-            ConfigError, DataError: as ``recorded_segmenter``.
-        """
+        """The segmenter of these data, opened from this folder, for any text that is read beside them. Raises ConfigError,
+        DataError: as ``recorded_segmenter``."""
         name, dataset = self.signature.options.get("segmenter"), self.signature.dataset
         again = f"sememekit preprocess {dataset} SOURCE --segmenter {name} --lexicon FORMAT:PATH --out {self.folder} --force"
         return recorded_segmenter(self.signature, self.folder / SIGNATURE, remedy=f"prepare it again: {again}")
 
     def form(self) -> TextForm:
-        """The form that the text was brought into before it was cut."""
+        """The form of the text before segmentation."""
         return TextForm.recorded(self.signature.options, str(self.folder / SIGNATURE))
 
     def examples(self, split: str) -> Examples:
-        """The examples of a split.
-
-        Raises:
-            DataError: when the folder holds a stream of words, or for a split that it does not have.
-        """
+        """The examples of a split. Raises DataError when the folder holds a running text, or for a split that it does not
+        have."""
         tokens, summary = self.tokens(split), self.signature.examples
         if summary is None:
             raise DataError(
@@ -182,16 +169,6 @@ class PreparedData:
         originals = Originals(self.folder, split) if summary.keeps_text else None
         found = Examples(tokens, offsets, labels, len(summary.texts), originals)
         return found.followed_by(self._more[split]) if split in self._more else found
-
-
-def _stated_model(signature: Signature) -> str:
-    """The beginning of the SHA-256 of the segmentation model, as its description ends, or nothing."""
-    kind, _, stated = signature.segmenter.rpartition(" ")
-    return stated if kind.startswith("SentencePiece") else ""
-
-
-def _has(path: Path, beginning: str) -> bool:
-    return hashlib.sha256(path.read_bytes()).hexdigest().startswith(beginning)
 
 
 def token_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:

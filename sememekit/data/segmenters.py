@@ -1,4 +1,4 @@
-"""The segmenter that a text was cut with, had again from the folder that keeps its words, its model and its description."""
+"""The segmenter of prepared data or of a run, opened again from the folder that keeps its words, model and description."""
 
 from __future__ import annotations
 
@@ -10,25 +10,18 @@ from typing import Final
 from sememekit.config import check_code
 from sememekit.data.signature import Signature
 from sememekit.errors import DataError
+from sememekit.files import read_bytes
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.segmenters import Segmenter, cuts_latin, knows_words, open_segmenter
 
 LEXICON: Final = "lexicon.txt"
-"""The words of the lexicon of prepared data, sorted, with line ends between; its SHA-256 is ``Signature.lexicon``."""
+"""The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""
 MODEL: Final = "sentencepiece.model"
 
 
 def recorded_name(signature: Signature, where: Path) -> str:
-    """The name of the segmenter that data were cut with, as a folder says it.
-
-    Args:
-        signature: of the data.
-        where: the file that it was read from.
-
-    Raises:
-        ConfigError: it names code, which is not trusted.
-        DataError: it names none.
-    """
+    """The name of the segmenter in a signature that was read from ``where``. Raises ConfigError: it names code that is not
+    trusted. Raises DataError: it names none."""
     name = signature.options.get("segmenter")
     if not isinstance(name, str):
         raise DataError(f"{where} names no segmenter; it was changed after writing")
@@ -44,19 +37,12 @@ def segmenter_for(
     hmm: bool = False,
     model: Path | str | None = None,
 ) -> Segmenter:
-    """A segmenter by name, as the command line gives it.
+    """A segmenter by name, one of ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of a
+    lexicon.
 
-    Args:
-        name: one of ``sememekit.text.segmenters.SEGMENTERS``, or ``package.module:Class``.
-        lexicon: ``FORMAT:PATH`` or ``open``, for ``fmm`` and ``jieba``, which takes its words for a dictionary; for ``fmm``
-            ``open`` when neither this nor ``lexicon_words`` is given. Of several lexicons all words are taken.
-        lexicon_words: the words themselves, in place of ``lexicon``.
-        hmm: let jieba guess words outside its dictionary.
-        model: a SentencePiece model, such as ``DIR/sentencepiece.model`` of a prepared-data folder.
-
-    Raises:
-        ConfigError: for another name, or when something that it needs is missing.
-        DataError: for a lexicon or a model that cannot be read.
+    ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
+    ``lexicon_words`` replaces it; ``hmm`` lets jieba guess other words; ``model`` is a SentencePiece model. Raises ConfigError
+    for another name, or when something that it needs is missing. Raises DataError for a lexicon or a model that cannot be read.
     """
     words = frozenset(lexicon_words) if lexicon_words is not None else None
     if words is None and (name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))):
@@ -67,20 +53,12 @@ def segmenter_for(
 def recorded_segmenter(
     signature: Signature, where: Path, *, words: Iterable[str] | None = None, remedy: str = "prepare it again"
 ) -> Segmenter:
-    """The segmenter that data were cut with.
+    """The segmenter of some data; its description must be that of the signature, which was read from the file ``where``.
 
-    Where it knows words, they are those that lie beside the signature. Folders of earlier versions keep none: there they are
-    ``words``, or else the lexicon that ships with sememekit. What is opened must have the description of the signature.
-
-    Args:
-        signature: of the data.
-        where: the file that it was read from, in a folder of prepared data or of a run.
-        words: of a lexicon that a user names, in place of those in the folder.
-        remedy: what to do where the folder lacks the words, for the message.
-
-    Raises:
-        ConfigError: the signature names code, which is not trusted.
-        DataError: the segmenter cannot be had again, or the one of here would cut otherwise.
+    Its words are those beside the signature. Folders of earlier versions keep none: there they are ``words``, of a lexicon that
+    a user names, or else the lexicon that ships with sememekit. ``remedy`` is for the message where the folder lacks the words.
+    Raises ConfigError: the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its
+    description differs.
     """
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     kept = kept_words(folder, signature)
@@ -107,18 +85,12 @@ def recorded_segmenter(
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """The words of the lexicon that a folder keeps, or None for one that keeps none.
-
-    Raises:
-        DataError: they are not those that the signature names.
-    """
+    """The words of the lexicon in a folder, or None without one. Raises DataError: their SHA-256 is not that of the
+    signature."""
     path = folder / LEXICON
     if signature.lexicon is None or not path.exists():
         return None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    content = read_bytes(path, DataError)
     if hashlib.sha256(content).hexdigest() != signature.lexicon:
         raise DataError(
             f"{path}: changed or damaged after it was written, its SHA-256 is not that of the lexicon in the signature; "
@@ -128,5 +100,5 @@ def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
 
 
 def lexicon_bytes(words: Iterable[str]) -> bytes:
-    """The file of a lexicon's words."""
+    """The content of ``lexicon.txt``."""
     return "\n".join(sorted(words)).encode()

@@ -1,4 +1,4 @@
-"""The signature of prepared data: where their text came from, what was done to it, and the SHA-256 of what came out."""
+"""The signature of prepared data: where their text came from, what was done to it, and the SHA-256 of the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIRST: Final = REMEDY.replace(" --force", "")
 
 
 class SourceFile(Record):
-    """One file that was read: its name without folders, and the size in bytes and SHA-256 of what lies on the disk."""
+    """A source: its name without folders, and the size in bytes and SHA-256 of the file as it is on the disk."""
 
     split: str
     name: str
@@ -34,13 +34,10 @@ class SplitSummary(Record):
     """Counts of one split.
 
     Attributes:
-        tokens: number of ids in the file, ``<eos>`` included.
-        types: distinct ids among them.
-        unknown: how many are ``<unk>``.
-        unknown_rate: unknown / tokens, rounded to 6 decimals.
+        tokens, types: ids in the file, ``<eos>`` included, and distinct ones.
+        unknown, unknown_rate: how many are ``<unk>``, and their share rounded to 6 decimals.
         sentences: lines or sentences.
-        characters: characters of the text without white space (see ``Signature.size_of``).
-        bytes: the same text in UTF-8.
+        characters, bytes: of the text without white space, in UTF-8 (see ``Signature.size_of``).
         sha256: of the file of ids.
     """
 
@@ -55,13 +52,7 @@ class SplitSummary(Record):
 
 
 class ExampleSplit(Record):
-    """The examples of one split.
-
-    Attributes:
-        examples: how many.
-        of_label: how many of each label.
-        sha256: over the file of offsets, then that of labels, then that of texts.
-    """
+    """The number of examples of one split, also by label, and the SHA-256 over the files of offsets, labels and texts."""
 
     examples: int
     of_label: dict[str, int]
@@ -69,11 +60,10 @@ class ExampleSplit(Record):
 
 
 class ExamplesSummary(Record):
-    """What a folder of examples has beside a stream of words.
+    """The part of a signature about examples.
 
     Attributes:
-        texts: names of the texts of an example, in order.
-        labels: names of the labels by id, or None for examples without.
+        texts, labels: names of the texts of an example, and of the labels by id; None for examples without.
         left_out: why examples were left out (a label that marks them, an empty text) and how many.
         splits: counts of each split.
         keeps_text: whether the source and the references of each example are kept as text.
@@ -90,8 +80,7 @@ class ChunksSummary(Record):
     """The chunk vocabulary of a folder.
 
     Attributes:
-        ngrams: how many n-grams it has beside the words.
-        length: L, words of an n-gram at most.
+        ngrams, length: number of n-grams, and L, words of one at most.
         rarest: count of the last n-gram that was taken; 0 where there is none.
         fingerprint: of the file ``chunks.tsv``.
     """
@@ -107,25 +96,20 @@ class Signature(Record):
 
     Attributes:
         format: version of the folder's layout.
-        dataset: name of the data set.
         options: the options of the command that decide the result.
         sources: the files read, in order.
-        normalisation: the rule applied to the text before segmentation, in words.
-        segmenter: how text was cut into words, in words.
-        lexicon: SHA-256 over the sorted words of the lexicon, or None without one.
-        lexicon_words: how many words that lexicon has, or None.
+        normalisation, segmenter: what was done to the text before segmentation, and how it was segmented, in words.
+        lexicon, lexicon_words: SHA-256 over the sorted words of the lexicon, and their number; None without one.
         lexicon_coverage: share of the running tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
-        faults: the policy for bad bytes and what it met.
+        faults: the policy for invalid bytes, and the faults that occurred.
         end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` where that is there.
-        vocabulary: fingerprint of the vocabulary.
-        vocabulary_size: V.
-        vocabulary_splits: the splits that the words were counted on; none for the words of other data; None where the version
-            that prepared the folder did not say.
+        vocabulary, vocabulary_size: fingerprint of the vocabulary, and V.
+        vocabulary_splits: the splits that the words were counted on; none for a vocabulary of other data; None where the
+            version that prepared the folder did not say.
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         splits: counts of each split.
-        examples: for folders of examples: their texts and labels; None for a stream of words.
-        chunks: the chunk vocabulary; None for a folder without.
+        examples, chunks: None for a running text, and for a folder without chunks.
     """
 
     format: int
@@ -149,11 +133,8 @@ class Signature(Record):
 
 
 def read_signature(folder: Path) -> Signature:
-    """The signature of a prepared-data folder, compared with its checksum where there is one.
-
-    Raises:
-        DataError: no such folder, one of another version, or a torn one.
-    """
+    """The signature of a prepared-data folder, compared with its checksum. Raises DataError: no such folder, another version,
+    or torn."""
     if not folder.exists():
         raise DataError(f"{folder}: no such folder; {_FIRST} {folder}")
     if not folder.is_dir():
@@ -187,9 +168,8 @@ def read_signature(folder: Path) -> Signature:
 
 def write_signature(path: Path, signature: Signature) -> None:
     """Write the signature as JSON, and its SHA-256 beside it; the same signature gives the same bytes."""
-    left_out = {
-        name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None
-    }  # a folder without has the bytes it always had
+    # A folder without these has the same bytes as from earlier versions.
+    left_out = {name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None}
     table = signature.model_dump(mode="json", exclude=left_out)
     if not signature.faults.long_sentences:
         del table["faults"]["long_sentences"]

@@ -1,4 +1,4 @@
-"""Recurrent encoders: one file each, found by name in ``ENCODERS``."""
+"""Encoders: one file each, found by name in ``ENCODERS``."""
 
 ENCODERS = {
     "awd_lstm": "sememekit.encoders.awd_lstm:AWDLSTM",
@@ -7,6 +7,8 @@ ENCODERS = {
     "gru": "sememekit.encoders.gru:GRU",
     "lattice_lstm": "sememekit.encoders.lattice_lstm:LatticeLSTM",
     "lstm": "sememekit.encoders.lstm:LSTM",
+    "mogrifier": "sememekit.encoders.mogrifier:Mogrifier",
+    "transformer": "sememekit.encoders.transformer:Transformer",
 }
 """name -> "module:Class"; ``--encoder package.module:Class`` takes an encoder of your own."""
 

@@ -1,4 +1,4 @@
-"""The LSTM stack of Merity et al. 2018: dropped recurrent weights, and masks that do not vary over time."""
+"""The AWD-LSTM stack of Merity et al. 2018: dropped recurrent weights, and dropout masks that are constant over time."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from sememekit.layers import WeightDropped, shared_dropout
 
 @final
 class AWDLSTM(Encoder):
-    """LSTM layers with weight drop inside and locked dropout in between (Merity et al. 2018, "AWD-LSTM").
+    """LSTM layers with weight drop inside and locked dropout in between (Merity et al. 2018).
 
-    Inside a layer, elements of the hidden-to-hidden matrix are dropped: one mask for each call of ``forward``, the same for
-    all steps. Between layers, one mask for each sequence and coordinate, the same for all steps. In evaluation there is
-    neither. Dropout of the input and of the output, of whole words, and the penalties on activations
-    belong to the task, which sees words and losses.
+    >>> encoder = AWDLSTM(AWDLSTM.Settings(hidden_size=16, weight_drop=0.5), EncoderResources(input_size=8, vocabulary=words))
+    >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
+    torch.Size([5, 2, 8])
 
-    Weights start as torch starts an LSTM: uniform in +-1 / sqrt(H).
+    Inside a layer, elements of the hidden-to-hidden matrix are dropped: one mask for each call of ``forward``, the same for all
+    steps. Between layers, one mask for each sequence and coordinate, the same for all steps. In evaluation there is neither.
+    Dropout of the input, of the output and of whole words, and the penalties on activations belong to the task, which sees
+    words and losses. Weights start as torch's: uniform in +-1 / sqrt(H).
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
     """
 
     class Settings(config.Settings):
-        """Settings of the AWD-LSTM. Sizes are those of Penn Treebank in the public code; rates are 0 until they are given.
+        """Settings of the AWD-LSTM. Sizes are those of Penn Treebank in the public code; rates are 0 unless given.
 
-        So are the rates that belong to the task: the published ones go together, and ``mixture/ptb-awd`` has them all.
+        The published rates, those of the task included, belong together: ``mixture/ptb-awd`` has them all.
         """
 
         hidden_size: int = Field(default=1150, ge=1)
         """Size of each layer but the last."""
         num_layers: int = Field(default=3, ge=1)
-        """How many layers."""
         output_size: int | None = Field(default=None, ge=1)
-        """Size of the last layer; None for that of the word vectors, which a tied output layer wants."""
+        """Size of the last layer; None for that of the word vectors, which a tied output layer needs."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (``dropouth`` of the public code), one mask for all steps; 0.25 there."""
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -60,7 +61,7 @@ class AWDLSTM(Encoder):
         return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(2))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        layers: list[Tensor] = []
+        layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         drops = self.training and self.weight_drop > 0.0
         for number, lstm in enumerate(self._layers):

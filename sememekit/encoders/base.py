@@ -1,4 +1,4 @@
-"""Base class of the encoders, and what it guarantees."""
+"""The base class of encoders, and its contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ State = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Encoded:
-    """What an encoder makes of a sequence.
+    """The output of an encoder for a sequence.
 
     Attributes:
         hidden: (T, B, H) outputs of the last layer.
@@ -35,7 +35,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class EncoderResources:
-    """What an encoder may be built from: E, the size of the input vectors; the words; and the graph, where there is one."""
+    """What an encoder is built from: E, the size of the input vectors; the words; and the graph, if any."""
 
     input_size: int
     vocabulary: Vocabulary
@@ -56,13 +56,13 @@ class Encoder(nn.Module, ABC):
 
     Settings: type[Settings]
     output_size: int
-    """H, the size of the contexts that come out."""
+    """H, the size of the hidden states."""
     reads_ahead: ClassVar[bool] = False
-    """Whether contexts depend on words to the right: fit for whole sentences, never for predicting the next word."""
+    """Whether hidden states depend on words to the right: for whole sentences, never for predicting the next word."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Which optional fields of ``EncoderResources`` these settings ask for: "graph" or nothing."""
+        """Optional fields of ``EncoderResources`` that these settings require: "graph" or nothing."""
         return frozenset()
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
@@ -84,10 +84,9 @@ class Encoder(nn.Module, ABC):
         Args:
             x: (T, B, E) word vectors.
             tokens: (T, B) word ids, for encoders that look words up themselves (sememes); reordered and cut as ``x`` is.
-            state: from ``start``, or of what came before.
-            lengths: (B,) int64 on the CPU, how many steps of each row are real, 1 to T; None when all are. Outputs beyond
-                the length are zero and the new state is that of the last real step: padding, whatever ids and vectors it
-                has, changes nothing.
+            state: from ``start``, or of the text before.
+            lengths: (B,) int64 on the CPU, the number of real steps of each row, 1 to T; None when all are. Outputs beyond
+                the length are zero and the new state is that of the last real step: padding changes nothing.
         """
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -99,28 +98,23 @@ class Encoder(nn.Module, ABC):
     """Whether it can step out of several states at once, with a forget gate for each (the child-sum tree LSTM)."""
 
     def draw_masks(self, batch_size: int) -> State:
-        """Dropout masks (B, ...) that stay the same for whole texts, for the methods below; none where there are none."""
+        """Dropout masks (B, ...) that stay the same for whole texts, for the methods below; by default none."""
         return ()
 
     def input_part(self, x: Tensor) -> Tensor:
-        """The state-independent part of a step, from input vectors (..., E): (..., R). The vectors, unless overridden."""
+        """The state-independent part of a step, from input vectors (..., E): (..., R). By default the vectors."""
         return x
 
     def state_part(self, state: State, masks: State = ()) -> State:
-        """The input-independent part of a step from this state (B, ...). The state, unless overridden."""
+        """The input-independent part of a step from this state (B, ...). By default the state."""
         return state
 
     def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
         """Steps from their two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
-        Args:
-            input_part: (..., B, R).
-            tokens: (..., B) word ids.
-            state_part: (..., B, ...) each, with axes of size 1 where many steps leave one state.
-            masks: from ``draw_masks``.
-
-        Returns:
-            (..., B, H) outputs and the states after, (..., B, ...) each.
+        ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` (..., B, ...) each, with axes of size 1 where many
+        steps leave one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after, (..., B,
+        ...) each.
         """
         lead = input_part.shape[:-1]
         flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)
@@ -143,5 +137,5 @@ class Encoder(nn.Module, ABC):
         )
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """(B, H) the context at which reading ended: of the last real step; with two directions, of the end of each."""
+        """(B, H) the hidden state after the last real step; with two directions, that of the end of each."""
         return last_real_step(encoded.hidden, lengths)

@@ -1,4 +1,4 @@
-"""Two encoders of one kind, one from left to right and one from right to left."""
+"""Two stacks of one kind, one from left to right and one from right to left."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from sememekit.errors import ConfigError
 
 
 class SharedSettings(config.Settings):
-    """What the stacks of both directions share."""
+    """Settings that both directions share."""
 
     shared_sememes: bool = True
-    """Whether both directions read the same sememe vectors and, with injection "cell", the same second cell."""
+    """Whether both directions use the same sememe vectors and, with injection "cell", the same second cell."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
     only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
@@ -34,12 +34,11 @@ class SharedSettings(config.Settings):
 class Bidirectional(Encoder):
     """[outputs of a stack that reads forward; outputs of one that reads backward] (Eq. (3), Qin et al. 2020).
 
-    The backward stack is given each row from its last real step to its first: vectors and words in the same order. Each has
-    recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection
-    "cell" one second cell, which both stacks read, as in the text and the released code; ``shared_sememes=False`` gives each
-    stack its own. pi is made once for both then, so that a mask on the sememe matrix is the same for both directions.
-    Settings are those of one stack, and contexts are twice as wide. State: that of the forward stack, then that of the
-    backward one.
+    The backward stack reads each row from its last real step to its first: vectors and words in the same order. Each has
+    recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection "cell"
+    one second cell, which both stacks share, as in the text and the released code; ``shared_sememes=False`` gives each stack
+    its own. When shared, pi is computed once, with one dropout mask on the sememe matrix for both directions. Settings are
+    those of one stack, and hidden states are twice as wide. State: that of the forward stack, then that of the backward one.
     """
 
     direction_class: ClassVar[type[RecurrentStack]]
@@ -72,15 +71,11 @@ class Bidirectional(Encoder):
         reordered = None if pi is None else Pi(pi.rows, reorder(pi.where, order))
         forth = self.forth.read_with(pi, x, tokens, state[:half], lengths)
         back = self.back.read_with(reordered, reorder(x, order), reorder(tokens, order), state[half:], lengths)
+        # (T, B, 2 H) of each layer
         layers = [torch.cat([one, reorder(other, order)], dim=-1) for one, other in zip(forth.layers, back.layers, strict=True)]
         return Encoded(hidden=layers[-1], state=(*forth.state, *back.state), layers=tuple(layers))
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """There is none.
-
-        Raises:
-            ConfigError: always.
-        """
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
@@ -91,7 +86,12 @@ class Bidirectional(Encoder):
 
 @final
 class BiLSTM(Bidirectional):
-    """A stack of LSTM layers for each direction."""
+    """A stack of LSTM layers for each direction.
+
+    >>> encoder = BiLSTM(BiLSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
+    >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
+    torch.Size([5, 2, 32])
+    """
 
     direction_class: ClassVar[type[RecurrentStack]] = LSTM
 
@@ -101,7 +101,7 @@ class BiLSTM(Bidirectional):
 
 @final
 class BiGRU(Bidirectional):
-    """A stack of GRU layers for each direction."""
+    """A stack of GRU layers for each direction; use as ``BiLSTM``."""
 
     direction_class: ClassVar[type[RecurrentStack]] = GRU
 

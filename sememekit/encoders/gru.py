@@ -18,8 +18,12 @@ from sememekit.errors import ConfigError
 class GRU(RecurrentStack):
     """Gates r, z = sigmoid of linear maps; n = tanh(W x + r (U h + b)); h = (1 - z) n + z h: torch's form of Cho et al. 2014.
 
-    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, which Qin et al. 2020 write; their sememe layers have
-    it whatever the setting (see ``sememe_gru``). State: (h_1, h_2, ...), each (B, H_l).
+    >>> encoder = GRU(GRU.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
+    >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
+    torch.Size([5, 2, 16])
+
+    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, which Qin et al. 2020 write; their sememe layers have it
+    whatever the setting (see ``sememe_gru``). State: (h_1, h_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 1
@@ -28,7 +32,7 @@ class GRU(RecurrentStack):
         """Settings of the GRU stack."""
 
         reset: Literal["after", "before"] = "after"
-        """Of plain layers, whether the reset gate acts "after" the matrix as in torch, or "before" it as in the papers."""
+        """Of plain layers: the reset gate acts "after" the matrix as in torch, or "before" it as in the papers."""
         gate_output: GateOutput = "mapped"
         """With injection "gate": tanh(W pi + b) as the released code ("mapped"), or tanh(pi) as the text ("plain")."""
         candidate: Candidate = "paper"

@@ -1,4 +1,4 @@
-"""A long short-term memory that steps along the edges of a lattice as well as along a text."""
+"""An LSTM that steps along the edges of a lattice as well as along a text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
 class LatticeLSTM(Encoder):
     """Gates i, f, o = sigmoid, u = tanh of linear maps of input and previous output; c = f c + i u; h = o tanh(c).
 
+    >>> encoder = LatticeLSTM(LatticeLSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
+    >>> part = encoder.state_part(encoder.start(batch_size=2))  # once for all edges that leave a state
+    >>> hidden_BH, state = encoder.combine(encoder.input_part(vectors_TBE[0]), target_TB[0], part)
+
     With ``coupled`` gates i = 1 - f (Greff et al. 2016, as Buckman and Neubig 2018 use them). As 1 - sigmoid(z) = sigmoid(-z),
-    that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and
-    Ghahramani 2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
+    that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and Ghahramani
+    2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
 
     Steps out of one state share the product of its output with the recurrent matrices (``state_part``), edges that of their
-    vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form of
-    the child-sum tree LSTM (Tai et al. 2015) that the released lattice code has: gates from h = sum_k M_k h_k, a forget gate
-    for each source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
+    vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form of the
+    child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for each
+    source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
@@ -39,7 +43,6 @@ class LatticeLSTM(Encoder):
         hidden_size: int = Field(default=200, ge=1)
         """H, the size of each layer (Section 5.2, Buckman and Neubig 2018)."""
         num_layers: int = Field(default=2, ge=1)
-        """How many layers."""
         coupled: bool = False
         """Input gate 1 - f in place of one of its own."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -63,7 +66,6 @@ class LatticeLSTM(Encoder):
         return tuple(like.new_zeros(batch_size, self.output_size) for _ in range(2 * len(self.inputs)))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """See ``Encoder.forward``; masks are drawn anew for each call."""
         return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
 
     def draw_masks(self, batch_size: int) -> State:
@@ -113,12 +115,8 @@ class LatticeLSTM(Encoder):
         return hidden, tuple(state)
 
     def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
-        """See ``Encoder.child_sum_part``.
-
-        Returns:
-            for each layer what the mean output adds to the gates (B, 4 H), what each output adds to its forget gate (B, K H),
-            and the weighted cell states (B, K H); at the end the weights (B, K).
-        """
+        """For each layer what the mean output adds to the gates (B, 4 H), what each output adds to its forget gate (B, K H),
+        and the weighted cell states (B, K H); at the end the weights (B, K)."""
         part: list[Tensor] = []
         size = self.output_size
         for number in range(len(self.inputs)):
@@ -142,8 +140,8 @@ class LatticeLSTM(Encoder):
             from_output, forget, cells = state_part[3 * number : 3 * number + 3]
             u, _, i, o = (added + from_output).split(size, dim=-1)
             from_input = added[..., size : 2 * size].unsqueeze(-2)
-            forgets = torch.sigmoid(from_input + forget.unflatten(-1, (-1, size)))
-            kept = (forgets * cells.unflatten(-1, (-1, size))).sum(-2)
+            forgets = torch.sigmoid(from_input + forget.unflatten(-1, (-1, size)))  # (..., B, K, H)
+            kept = (forgets * cells.unflatten(-1, (-1, size))).sum(-2)  # (..., B, H)
             gate = 1 - (weights * forgets).sum(-2) if self.settings.coupled else torch.sigmoid(i)
             cell = kept + gate * torch.tanh(u)
             hidden = torch.sigmoid(o) * torch.tanh(cell)
@@ -156,7 +154,6 @@ class LatticeLSTM(Encoder):
         return self._four(layer(x), -1)
 
     def _recurrent(self, number: int) -> Tensor:
-        """(4 H, H) the recurrent matrix of a layer."""
         layer = self.recurrents[number]
         assert isinstance(layer, nn.Linear)
         return self._four(layer.weight, 0)

@@ -1,4 +1,4 @@
-"""Rows of different lengths in one padded batch: padding stands at the end of a row and must not be felt."""
+"""Rows of different lengths in one batch, padded at the end; padding has no effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def padding_mask(lengths: Tensor, like: Tensor) -> Tensor:
 
 
 def zero_padding(sequence: Tensor, lengths: Tensor | None) -> Tensor:
-    """``sequence`` (T, B, H) with zeros beyond the lengths, which no gradient passes."""
+    """``sequence`` (T, B, H) with zeros beyond the lengths, without gradient."""
     return sequence if lengths is None else sequence.masked_fill(padding_mask(lengths, sequence), 0.0)
 
 
@@ -25,7 +25,7 @@ def last_real_step(sequence: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def reversal(length_of_batch: int, lengths: Tensor | None, batch_size: int, device: torch.device) -> Tensor:
-    """(T, B) for each row its real steps from the last to the first, then its padding where it stands: its own inverse."""
+    """(T, B) for each row its real steps from the last to the first, then its padding unmoved: its own inverse."""
     steps = torch.arange(length_of_batch, device=device)[:, None]
     if lengths is None:
         return (length_of_batch - 1 - steps).expand(-1, batch_size)

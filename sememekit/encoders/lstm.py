@@ -15,8 +15,12 @@ from sememekit.encoders.stack import RecurrentStack
 class LSTM(RecurrentStack):
     """Gates i, f, o = sigmoid of linear maps of input and previous output; c = f c + i tanh(candidate); h = o tanh(c).
 
-    Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0. Sememes
-    enter as in Qin et al. 2020 (see ``sememe_lstm``). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
+    >>> encoder = LSTM(LSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
+    >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
+    torch.Size([5, 2, 16])
+
+    Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0. Sememes enter
+    as in Qin et al. 2020 (see ``sememe_lstm``). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 2

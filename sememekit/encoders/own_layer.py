@@ -1,4 +1,4 @@
-"""Recurrent layers that torch has not: one module a layer, scanned by ``sememekit.layers``."""
+"""Recurrent layers that torch does not have: one module a layer, scanned by ``sememekit.layers``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Initialisation = Literal["uniform", "kaiming"]
 
 
 class CustomRecurrentLayer(nn.Module, ABC):
-    """A recurrent layer that may be given pi beside its input. Every linear map has a bias of its own.
+    """A recurrent layer that may read pi beside its input. Every linear map has its own bias.
 
     Shapes: T time, B batch, E input, P size of pi, H output.
     """
@@ -22,18 +22,16 @@ class CustomRecurrentLayer(nn.Module, ABC):
     def forward(self, x: Tensor, pi: Any, state: State) -> State:
         """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
 
-        Args:
-            x: (T, B, E) inputs.
-            pi: a ``Pi`` of (T, B): what the sememes of each word add up to; None where a layer takes none.
-            state: before the first step.
+        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where the layer does not use
+        it.
         """
 
 
 def initialise(module: nn.Module, way: Initialisation, size: int) -> None:
-    """Draw the linear maps and torch's own recurrent modules inside ``module`` anew.
+    """Initialise the linear maps and torch's own recurrent modules inside ``module``.
 
-    ``uniform`` in +-1 / sqrt(H), biases too, is what torch does in recurrent modules; ``kaiming`` is Normal with variance
-    2 / fan-in and biases 0, as the released sememe cells have it.
+    ``uniform`` in +-1 / sqrt(H), biases too, as torch's recurrent modules; ``kaiming`` is Normal with variance 2 / fan-in and
+    biases 0, as the released sememe cells.
     """
     for name, parameter in module.named_parameters():
         if way == "uniform":

@@ -1,4 +1,4 @@
-"""LSTM layers that take the sememes of a word in: the output gate and the second cell of Qin et al. 2020."""
+"""LSTM layers with the sememes of a word: the output gate and the second cell of Qin et al. 2020."""
 
 from __future__ import annotations
 
@@ -15,29 +15,26 @@ from sememekit.layers import lstm_scan
 
 @final
 class LSTMGate(CustomRecurrentLayer):
-    """A gate of its own lets the sememes through to the output (Eq. (5), Qin et al. 2020).
+    """A gate for the sememes in the output (Eq. (5), Qin et al. 2020).
 
-    f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u;
-    h = o tanh(c) + o_s tanh(W pi + b). The text names W like the matrix of u; they are two, as in the released code.
+    f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u; h = o tanh(c) + o_s tanh(W
+    pi + b). The text names W like the matrix of u; they are two, as in the released code.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
         super().__init__()
         self.size = size
-        self.input = nn.Linear(input_size, 5 * size)
-        """To u, f, i, o, o_s."""
-        self.recurrent = nn.Linear(size, 5 * size)
-        """To the same."""
-        self.sememes = nn.Linear(sememe_size, 4 * size)
-        """To f, i, o, o_s."""
+        self.input = nn.Linear(input_size, 5 * size)  # u, f, i, o, o_s
+        self.recurrent = nn.Linear(size, 5 * size)  # u, f, i, o, o_s
+        self.sememes = nn.Linear(sememe_size, 4 * size)  # f, i, o, o_s
         self.output = nn.Linear(sememe_size, size)
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         hidden, cell = state
-        ready = self.input(x) + self.recurrent.bias
-        ready[..., self.size :] += pi.to_positions(self.sememes(pi.rows))
-        output = pi.to_positions(torch.tanh(self.output(pi.rows)))
-        return lstm_scan(ready, self.recurrent.weight, hidden, cell, output=output)
+        ready_TBG = self.input(x) + self.recurrent.bias
+        ready_TBG[..., self.size :] += pi.to_positions(self.sememes(pi.rows))
+        output_TBH = pi.to_positions(torch.tanh(self.output(pi.rows)))
+        return lstm_scan(ready_TBG, self.recurrent.weight, hidden, cell, output=output_TBH)
 
 
 @final
@@ -45,32 +42,28 @@ class LSTMCell(CustomRecurrentLayer):
     """A second LSTM cell reads pi, and a forget gate of its own lets its cell state in (Eq. (7), Qin et al. 2020).
 
     c_s, h_s are one step of an LSTM on pi from a zero state, so without forget gate and recurrence. f = sigmoid of maps of x
-    and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of h
-    depend on the step before; all else is done for the whole sequence at once.
+    and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of h depend
+    on the step before; all else is computed for the whole sequence at once.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
         super().__init__()
         self.size = size
-        self.sememe_cell = nn.Linear(sememe_size, 3 * size)
-        """To u, i, o of the second cell."""
-        self.input = nn.Linear(input_size, 5 * size)
-        """To u, f, i, o, f_s."""
-        self.recurrent = nn.Linear(size, 4 * size)
-        """To u, f, i, o."""
-        self.sememes = nn.Linear(size, 4 * size)
-        """From h_s to i, o, f_s, u."""
+        self.sememe_cell = nn.Linear(sememe_size, 3 * size)  # u, i, o of the second cell
+        self.input = nn.Linear(input_size, 5 * size)  # u, f, i, o, f_s
+        self.recurrent = nn.Linear(size, 4 * size)  # u, f, i, o
+        self.sememes = nn.Linear(size, 4 * size)  # i, o, f_s, u, from h_s
 
     def forward(self, x: Tensor, pi: Pi, state: State) -> State:
         size = self.size
         hidden, cell = state
-        own = self.sememe_cell(pi.rows)
-        sememe_cell = torch.tanh(own[..., :size]) * torch.sigmoid(own[..., size : 2 * size])
-        sememe_hidden = torch.sigmoid(own[..., 2 * size :]) * torch.tanh(sememe_cell)
-        from_input = self.input(x)
-        from_sememes = pi.to_positions(self.sememes(sememe_hidden))
-        ready = from_input[..., : 4 * size] + self.recurrent.bias
-        ready[..., 2 * size :] += from_sememes[..., : 2 * size]
-        ready[..., :size] += from_sememes[..., 3 * size :]
-        forget = torch.sigmoid(from_input[..., 4 * size :] + from_sememes[..., 2 * size : 3 * size])
-        return lstm_scan(ready, self.recurrent.weight, hidden, cell, added=forget * pi.to_positions(sememe_cell))
+        own_NG = self.sememe_cell(pi.rows)
+        sememe_cell_NH = torch.tanh(own_NG[..., :size]) * torch.sigmoid(own_NG[..., size : 2 * size])
+        sememe_hidden_NH = torch.sigmoid(own_NG[..., 2 * size :]) * torch.tanh(sememe_cell_NH)
+        from_input_TBG = self.input(x)
+        from_sememes_TBG = pi.to_positions(self.sememes(sememe_hidden_NH))
+        ready_TBG = from_input_TBG[..., : 4 * size] + self.recurrent.bias
+        ready_TBG[..., 2 * size :] += from_sememes_TBG[..., : 2 * size]
+        ready_TBG[..., :size] += from_sememes_TBG[..., 3 * size :]
+        forget_TBH = torch.sigmoid(from_input_TBG[..., 4 * size :] + from_sememes_TBG[..., 2 * size : 3 * size])
+        return lstm_scan(ready_TBG, self.recurrent.weight, hidden, cell, added=forget_TBH * pi.to_positions(sememe_cell_NH))

@@ -1,4 +1,4 @@
-"""pi, what the sememes of a word add up to."""
+"""pi, the sum of the sememe vectors of a word."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pi:
     where: Tensor
 
     def to_positions(self, values: Tensor) -> Tensor:
-        """What was made of the rows, (N, X), at every position: (..., X)."""
+        """Values computed from the rows, (N, X), at every position: (..., X)."""
         return values.index_select(0, self.where.flatten()).view(*self.where.shape, -1)
 
 
@@ -35,7 +35,7 @@ class SememeSum(nn.Module):
     """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
 
     A word that no lexicon knows has pi = 0 exactly. The sets are held as lists of ids, padded to the longest and one for all
-    words with equal sememes, so that the shapes are known beforehand and nothing waits for a device.
+    words with equal sememes, so that shapes are known beforehand and the device need not be synchronised.
 
     Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P).
     """
@@ -58,7 +58,7 @@ class SememeSum(nn.Module):
     def forward(self, tokens: Tensor) -> Pi:
         """pi of each of ``tokens``.
 
-        On a CPU, where it costs no waiting, sets that a batch has several times are summed once; frequent words and the words
+        On a CPU, where it costs no synchronisation, repeated sets of a batch are summed once; frequent words and the words
         without sememes make that about half of the positions of a text.
         """
         sets = self.set_of_word[tokens]
@@ -81,10 +81,8 @@ class SememeSum(nn.Module):
 def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[int]:
     """Inside, every ``SememeSum`` of ``module`` knows further words: ids V, V + 1, ... have the sememes in ``sets``.
 
-    For questions such as what a word would be without one of its sememes. Each gets a row of pi of its own.
-
-    Yields:
-        V, the first new id; 0 where nothing in the module reads sememes.
+    For questions such as the effect of a word without one of its sememes. Yields V, the first new id; 0 where nothing in the
+    module reads sememes.
     """
     sums = [part for part in module.modules() if isinstance(part, SememeSum)]
     before = [(part, part.set_of_word, part.lists) for part in sums]

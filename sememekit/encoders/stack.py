@@ -1,4 +1,4 @@
-"""A stack of recurrent layers of one kind with dropout in between, the first of which may take sememes in."""
+"""A stack of recurrent layers of one kind with dropout in between, the first of which may read sememes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Injection = Literal["none", "concat", "gate", "cell"]
 class RecurrentStack(Encoder):
     """Layers of one kind, one module a layer, so that dropout between layers is ours and repeatable.
 
-    The first layer may be given the sememes of each word (Qin et al. 2020): beside its input (``concat``), through an output
-    gate (``gate``), or through a second cell (``cell``). The layers above are plain. The state holds the tensors of the first
-    layer, then those of the second, and so on, each (B, H_l).
+    The first layer may read the sememes of each word (Qin et al. 2020): beside its input (``concat``), through an output gate
+    (``gate``), or through a second cell (``cell``). The layers above are plain. The state holds the tensors of the first layer,
+    then those of the second, and so on, each (B, H_l).
     """
 
     states_per_layer: ClassVar[int]
@@ -37,9 +37,8 @@ class RecurrentStack(Encoder):
         hidden_size: int = Field(default=650, ge=1)
         """Size of each layer; 650 is the "medium" and 1500 the "large" model of the word language-model tradition."""
         num_layers: int = Field(default=2, ge=1)
-        """How many layers."""
         output_size: int | None = Field(default=None, ge=1)
-        """Size of the last layer, where it differs from ``hidden_size``: a tied output layer wants the embedding's."""
+        """Size of the last layer, where it differs from ``hidden_size``: a tied output layer needs the embedding's."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
         initialisation: Initialisation = "uniform"
@@ -51,8 +50,8 @@ class RecurrentStack(Encoder):
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
         sememe_deviation: float = Field(default=0.2236068, gt=0.0)
-        """Standard deviation of the sememe vectors at the start: the text says "variance 0.05", the square of this default; the
-        released code draws with a deviation of 0.05, from which models learn more slowly."""
+        """Standard deviation of the initial sememe vectors: the text says "variance 0.05", the square of this default; the
+        released code uses a deviation of 0.05, with which models learn more slowly."""
 
         only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
             "dropout": config.OnlyWith("num_layers", other_than=(1,)),
@@ -88,7 +87,7 @@ class RecurrentStack(Encoder):
     @staticmethod
     @abstractmethod
     def plain_layer(settings: Any, size_in: int, size_out: int) -> nn.Module:
-        """One of torch's recurrent modules, or an ``CustomRecurrentLayer`` that does not look at pi."""
+        """One of torch's recurrent modules, or a ``CustomRecurrentLayer`` that does not use pi."""
 
     @staticmethod
     @abstractmethod
@@ -111,15 +110,15 @@ class RecurrentStack(Encoder):
             return pi
 
     def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with pi of (T, B) where it is known already; made of ``tokens`` where it is not."""
-        layers: list[Tensor] = []
+        """``forward`` with pi of (T, B) that is known already; computed from ``tokens`` otherwise."""
+        layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi
         with torch.autocast(x.device.type, enabled=False):
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             if self.injection == "concat":
                 assert pi is not None
-                x = torch.cat([x, pi.to_positions(pi.rows)], dim=-1)
+                x = torch.cat([x, pi.to_positions(pi.rows)], dim=-1)  # (T, B, E + P)
             for number, layer in enumerate(self.stack):
                 if number:
                     x = functional.dropout(x, self.dropout, self.training)
@@ -136,7 +135,7 @@ class RecurrentStack(Encoder):
 
 def run_kernel(layer: Callable[..., Any], x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
     """Run one of torch's recurrent modules over ``x`` (T, B, E): its outputs (T, B, H), and its state as tensors (B, H)."""
-    with_layer_axis = tuple(part.unsqueeze(0) for part in own)
+    with_layer_axis = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
     before = with_layer_axis if len(own) > 1 else with_layer_axis[0]
     if lengths is None:
         hidden, after = layer(x, before)

@@ -1,4 +1,4 @@
-"""Hashes of files, taken once as long as a file stays as it is."""
+"""SHA-256 of files, computed once while a file stays unchanged."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from typing import Any, Final
 from sememekit.files.writing import to_json
 
 REMEMBERED: Final = 64 << 20
-"""Bytes from which on the hash of a file is kept for the next process."""
+"""Bytes from which on the hash of a file is kept for later processes."""
 
 _SETTLED: Final = 2 * 10**9
-"""Nanoseconds after its last change from which on a file is known by its time: clocks of file systems tick slowly."""
+"""Nanoseconds after its last change from which on a file is identified by its time: file systems have coarse clocks."""
 
 _hashes: dict[tuple[Any, ...], str] = {}
 
 
 def has_sha256(paths: Sequence[Path], expected: str) -> bool:
-    """Whether the bytes of the files, one after the other, have this SHA-256.
+    """Whether the concatenated bytes of the files have this SHA-256. Raises OSError: a file cannot be read.
 
-    A file is read once in a process as long as its size, time and number stay; of files that are large together the hash
-    is kept in the user's cache folder as well, and a hash that does not agree is taken anew before it is believed.
-
-    Raises:
-        OSError: a file cannot be read.
+    A file is read once in a process while its size, time and inode stay. The hash of large files is also kept in the user's
+    cache folder; a kept hash that does not agree is computed again.
     """
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED
     if settled and _hashes.get(key) == expected:
         return True
     large = settled and sum(part[1] for part in key) >= REMEMBERED
-    if large and _remembered().get(_spelled(key)) == expected:
+    kept_as = hashlib.sha256(repr(key).encode(errors="surrogateescape")).hexdigest()
+    if large and _remembered().get(kept_as) == expected:
         _hashes[key] = expected
         return True
     digest = hashlib.sha256()
@@ -48,7 +46,7 @@ def has_sha256(paths: Sequence[Path], expected: str) -> bool:
     if settled and found == expected and _key(paths) == key:
         _hashes[key] = found
         if large:
-            _remember(_spelled(key), found)
+            _remember(kept_as, found)
     return found == expected
 
 
@@ -58,10 +56,6 @@ def _key(paths: Sequence[Path]) -> tuple[tuple[str, int, int, int, int], ...]:
         stat = path.stat()
         found.append((str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev))
     return tuple(found)
-
-
-def _spelled(key: tuple[Any, ...]) -> str:
-    return hashlib.sha256(repr(key).encode(errors="surrogateescape")).hexdigest()
 
 
 def _cache_file() -> Path:
@@ -81,7 +75,6 @@ def _remembered() -> dict[str, str]:
 
 
 def _remember(key: str, value: str) -> None:
-    """Keep a hash for other processes; without a folder to keep it in, they take it themselves."""
     with suppress(OSError, RuntimeError):
         file = _cache_file()
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 @contextmanager
 def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
-    """Hold the lock ``file`` for this process; the system lets go of it when the process ends, however it ends.
+    """Hold the lock ``file`` for this process; the operating system releases it when the process ends.
 
     Args:
-        file: of the lock; it is made, and stays there when the lock is free again.
-        busy: makes the error of somebody who comes second, from who holds it: ``process 12 on host since ...``.
+        file: created where it is missing, and left there.
+        busy: makes the error for a second process, given who holds the lock: ``process 12 on host since ...``.
     """
     with file.open("a+b") as stream:
         if not _take(stream.fileno()):
@@ -26,8 +26,8 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
             raise busy(holder or "another process")
         try:
             stream.truncate(0)
-            since = time.strftime("%Y-%m-%d %H:%M:%S")
-            stream.write(f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode())
+            since = f"since {time.strftime('%Y-%m-%d %H:%M:%S')}"
+            stream.write(f"process {os.getpid()} on {socket.gethostname()} {since}\n".encode())
             stream.flush()
             yield
         finally:

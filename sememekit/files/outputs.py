@@ -1,4 +1,4 @@
-"""Files that a command writes where its user says: they replace nothing but their own kind."""
+"""Output files at a path of the user's choice: they replace only files of their own kind."""
 
 from __future__ import annotations
 
@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError
-from sememekit.files.writing import remove_leftovers, sync_folder, write_bytes
+from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file that a command writes where its user says.
-
-    Attributes:
-        name: with its article, for messages.
-        begins: whether a file that begins with these bytes (4 KiB of it at most) is one.
-    """
+    """A kind of output file: its name with an article, for messages, and a test of the first 4 KiB."""
 
     name: str
     begins: Callable[[bytes], bool]
@@ -33,16 +28,8 @@ def _is_page(head: bytes) -> bool:
     return head[:15].lower() == b"<!doctype html>" and own
 
 
-def _is_texts(head: bytes) -> bool:
-    return head.startswith(b'{"source": ')
-
-
-def _is_graph(head: bytes) -> bool:
-    return b"".join(head[:80].split()).startswith(b'{"format":"sememekitsememegraph"')
-
-
-def _is_clusters(head: bytes) -> bool:
-    return b"".join(head[:80].split()).startswith(b'{"format":"sememekitwordclusters"')
+def _is_format(name: bytes) -> Callable[[bytes], bool]:
+    return lambda head: b"".join(head[:80].split()).startswith(b'{"format":"' + name + b'"')
 
 
 def _is_figure(head: bytes) -> bool:
@@ -51,17 +38,14 @@ def _is_figure(head: bytes) -> bool:
 
 FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
 PAGE: Final = Kind("a page that sememekit wrote", _is_page)
-TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", _is_texts)
-GRAPH: Final = Kind("a sememe graph", _is_graph)
-CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_clusters)
+TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", lambda head: head.startswith(b'{"source": '))
+GRAPH: Final = Kind("a sememe graph", _is_format(b"sememekitsememegraph"))
+CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_format(b"sememekitwordclusters"))
+OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: head.startswith(b"# sememekit overlay "))
 
 
 def check_output(path: Path | str, kind: Kind) -> None:
-    """Refuse an output that would replace anything but an empty file or an earlier file of its own kind.
-
-    Raises:
-        ConfigError: no name, a folder, a device, or a file of another kind.
-    """
+    """Refuse an output that would replace anything but an empty file or an earlier file of its kind. Raises ConfigError."""
     path = Path(path)
     if not path.name:
         raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
@@ -79,13 +63,10 @@ def check_output(path: Path | str, kind: Kind) -> None:
 
 
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
-    """Write what a command was asked for, atomically; see :func:`check_output` for what it replaces.
+    """Write an output file atomically, through links; see :func:`check_output` for what it replaces.
 
-    A link is followed. What killed processes left beside the file is removed.
-
-    Raises:
-        ConfigError: as ``check_output``.
-        OSError: it cannot be written; what was there stays as it was.
+    Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
+    be written; what was there stays.
     """
     check_output(path, kind)
     target = Path(path).resolve()
@@ -102,4 +83,4 @@ def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
         if error.filename == str(temporary):
             error.filename, error.filename2 = str(path), None
         raise
-    sync_folder(target.parent)
+    sync_to_disk(target.parent)

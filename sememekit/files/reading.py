@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 Refuse = Callable[[str], Exception]
-"""Makes an error of what is wrong with a file, which is a clause that names the file."""
+"""Makes an error out of a clause that names the file and what is wrong with it."""
+
+
+@contextmanager
+def opening(path: Path, refuse: Refuse) -> Iterator[None]:
+    """Inside, ``refuse`` makes the error of a file that cannot be opened or read; for files that are read as streams."""
+    try:
+        yield
+    except OSError as error:
+        raise refuse(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
 def read_bytes(path: Path, refuse: Refuse) -> bytes:
-    """The bytes of a file; ``refuse`` is told where there is none, or no permission."""
-    try:
+    """The bytes of a file; ``refuse`` makes the error where it cannot be opened."""
+    with opening(path, refuse):
         return path.read_bytes()
-    except OSError as error:
-        raise refuse(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def decode(raw: bytes, path: Path, refuse: Refuse) -> str:
-    """Bytes of ``path`` as UTF-8, without a byte-order mark at the front; ``refuse`` is told the line of what is none."""
+    """The bytes of ``path`` as UTF-8 without a byte-order mark; ``refuse`` is given the line of the first invalid byte."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -29,18 +37,13 @@ def decode(raw: bytes, path: Path, refuse: Refuse) -> str:
 
 
 def read_text(path: Path, refuse: Refuse) -> str:
-    """``decode`` of ``read_bytes``."""
+    """The text of a file: ``decode`` of ``read_bytes``."""
     return decode(read_bytes(path, refuse), path, refuse)
 
 
 def read_object(path: Path, refuse: Refuse, damaged: Refuse | None = None) -> dict[str, Any]:
-    """A JSON object out of a file.
-
-    Args:
-        path: the file.
-        refuse: for a file that cannot be opened.
-        damaged: for one that is no JSON object; ``refuse`` unless given.
-    """
+    """A JSON object out of a file: ``refuse`` where it cannot be opened, ``damaged`` (``refuse`` unless given) where it is
+    none."""
     raw, damaged = read_bytes(path, refuse), damaged or refuse
     try:
         found = json.loads(raw.decode())

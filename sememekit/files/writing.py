@@ -1,4 +1,4 @@
-"""Files and folders that appear atomically, also under a kill in the middle."""
+"""Files and folders that are written atomically, also when the process is killed in between."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames inside ``folder`` durable, where the system lets a folder be opened; Windows does not."""
+def sync_to_disk(path: Path) -> None:
+    """Wait until a file, or the renames inside a folder, are on the disk; Windows does not let a folder be opened."""
     try:
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
     except PermissionError:
         return
     try:
@@ -25,11 +25,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk.
-
-    Raises:
-        OSError: it cannot be written; it names the file, also where the disk is full.
-    """
+    """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
     with naming(path), path.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -38,7 +34,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Inside, an error of the system that names no file names ``path``: a full disk is met while writing, not on opening."""
+    """Inside, an OSError without a file name gets ``path``: a full disk is noticed while writing, not on opening."""
     try:
         yield
     except OSError as error:
@@ -48,11 +44,11 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader sees the old content or the new, never a part."""
+    """Replace a file in one step: a reader sees the old content or the new one."""
     temporary = path.with_name(f".{path.name}.writing")
     write_bytes(temporary, content)
     os.replace(temporary, path)
-    sync_folder(path.parent)
+    sync_to_disk(path.parent)
 
 
 def to_json(value: Any) -> bytes:
@@ -63,8 +59,8 @@ def to_json(value: Any) -> bytes:
 def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
-    The files go to a hidden folder beside it, reach the disk, and one rename makes them visible. What a killed process of
-    the same number left there is removed first: in a container every process may have the same.
+    The files go to a hidden folder beside it, are synced, and one rename makes them visible. A leftover of a killed process
+    with the same number is removed first: in a container every process may have the same number.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
@@ -76,15 +72,15 @@ def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> 
         write_bytes(temporary / name, content)
         hashes[name] = hashlib.sha256(content).hexdigest()
     write_bytes(temporary / manifest, to_json(hashes))
-    sync_folder(temporary)
+    sync_to_disk(temporary)
     os.rename(temporary, folder)
-    sync_folder(folder.parent)
+    sync_to_disk(folder.parent)
 
 
 def remove_leftovers(folder: Path, before: str, after: str) -> None:
-    """Remove files and folders called ``before`` NUMBER ``after`` whose number is of no living process of this machine.
+    """Remove files and folders called ``before`` PID ``after`` whose PID belongs to no living process of this machine.
 
-    What cannot be removed stays: it is only in the way of nobody.
+    What cannot be removed stays.
     """
     with suppress(OSError):
         for entry in list(folder.iterdir()):

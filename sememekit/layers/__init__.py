@@ -20,12 +20,14 @@ from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
+from sememekit.layers.mogrifier_scan import GateMap, mogrifier_scan
 from sememekit.layers.precision import add_product, at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
 __all__ = [
     "ChosenLogits",
+    "GateMap",
     "Groups",
     "Incidence",
     "WeightDropped",
@@ -43,6 +45,7 @@ __all__ = [
     "log_marginal",
     "lstm_cell",
     "lstm_scan",
+    "mogrifier_scan",
     "product_dtype",
     "rows_of",
     "sample_path",

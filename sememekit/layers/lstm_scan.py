@@ -81,16 +81,11 @@ class _LSTMScan(torch.autograd.Function):
         recurrent_GH, gates_TBG, hidden_TBH, cell_TBH, squashed_TBH, output, mask = ctx.saved_tensors
         steps, batch, width = gates_TBG.shape
         size = hidden_TBH.shape[2]
-        u, f, i, o, *o_s = gates_TBG.split(size, dim=2)
+        _, f, _, _, *o_s = gates_TBG.split(size, dim=2)
         # Everything that is not recurrent in the gradients, for all steps at once: d gate = slope * (dc or dh).
-        slopes_TBG = torch.empty_like(gates_TBG)
-        torch.mul(i, 1 - u * u, out=slopes_TBG[:, :, :size])
-        torch.mul(cell_TBH[:-1] * f, 1 - f, out=slopes_TBG[:, :, size : 2 * size])
-        torch.mul(u * i, 1 - i, out=slopes_TBG[:, :, 2 * size : 3 * size])
-        torch.mul(squashed_TBH * o, 1 - o, out=slopes_TBG[:, :, 3 * size : 4 * size])
+        slopes_TBG, cell_slope_TBH = gate_slopes(gates_TBG, cell_TBH, squashed_TBH)
         if output is not None:
             torch.mul(output * o_s[0], 1 - o_s[0], out=slopes_TBG[:, :, 4 * size :])
-        cell_slope_TBH = o * (1 - squashed_TBH * squashed_TBH)
         grad_ready_TB4H = slopes_TBG.view(steps, batch, width // size, size)
         grad_added_TBH = torch.empty_like(squashed_TBH) if ctx.has_added else None
         grad_output_TBH = torch.empty_like(squashed_TBH) if output is not None else None
@@ -115,3 +110,24 @@ class _LSTMScan(torch.autograd.Function):
         seen_BH = hidden_TBH[:-1] if mask is None else hidden_TBH[:-1] * mask
         grad_recurrent = slopes_TBG.view(-1, width).T @ seen_BH.reshape(-1, size)
         return slopes_TBG, grad_recurrent, dh_BH, dc_BH, grad_added_TBH, grad_output_TBH, None
+
+
+def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tuple[Tensor, Tensor]:
+    """What the gradients of the sums of u, f, i (by that of c) and o (by that of h) are multiplied by; of c by that of h.
+
+    Args:
+        gates_TBG: u, f, i, o, and perhaps more, for which room is left in the result.
+        cell_TBH: (T + 1, B, H) c before each step, and after the last.
+        squashed_TBH: tanh(c) after each step.
+
+    Returns:
+        (T, B, G) slopes of the sums, and (T, B, H) those of the cell state.
+    """
+    size = squashed_TBH.shape[2]
+    u, f, i, o, *_ = gates_TBG.split(size, dim=2)
+    slopes_TBG = torch.empty_like(gates_TBG)
+    torch.mul(i, 1 - u * u, out=slopes_TBG[:, :, :size])
+    torch.mul(cell_TBH[:-1] * f, 1 - f, out=slopes_TBG[:, :, size : 2 * size])
+    torch.mul(u * i, 1 - i, out=slopes_TBG[:, :, 2 * size : 3 * size])
+    torch.mul(squashed_TBH * o, 1 - o, out=slopes_TBG[:, :, 3 * size : 4 * size])
+    return slopes_TBG, o * (1 - squashed_TBH * squashed_TBH)

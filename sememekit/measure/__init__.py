@@ -1,6 +1,6 @@
 """Numbers that describe a model: sums of nats, perplexity, rank and divergence of its predictions."""
 
-from sememekit.measure.divergence import PairwiseDivergence, mean_pairwise_divergence
+from sememekit.measure.divergence import PairwiseDivergence
 from sememekit.measure.perplexity import PROTOCOL_VERSION, Perplexity, perplexity_of, unigram_tally
 from sememekit.measure.rank import Spectrum, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.tally import Tally
@@ -13,7 +13,6 @@ __all__ = [
     "Tally",
     "TriangularFactor",
     "bytes_by_blocks",
-    "mean_pairwise_divergence",
     "perplexity_of",
     "rows_that_fit",
     "spectrum_of",

@@ -1,4 +1,4 @@
-"""How much an attack had to try: words with substitutes, substitutes of each, and texts that the search could reach."""
+"""The size of the search space of an attack: words with substitutes, substitutes of each, and texts within the constraints."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from sememekit.config import Record
 
 LOW_COVERAGE: Final = 0.2
-"""Share of the words that may change below which the figures of an attack say little about the victim."""
+"""Share of changeable words below which the figures of an attack say little about the victim."""
 
 
 class SpaceSize(Record):
-    """The space of one example.
+    """The search space of one example.
 
     Attributes:
-        words: in the fields that may change, marks of punctuation apart.
+        words: in the fields that may change, without punctuation.
         with_candidates: of these, words that have a substitute at all.
         changeable: of these, words that still have one under the constraints.
         substitutes: of the changeable words together.
-        texts_log10: log10 of the number of texts within the constraints, the example itself left out; None where there is none.
+        texts_log10: log10 of the number of other texts within the constraints; None where there is none.
     """
 
     words: int
@@ -32,15 +32,8 @@ class SpaceSize(Record):
 
 
 class Coverage(Record):
-    """The spaces of all examples that were classified correctly, together.
-
-    Attributes:
-        examples: how many.
-        words, with_candidates, changeable: sums of those of ``SpaceSize``.
-        share_with_candidates, share_changeable: of the words; None without words.
-        mean_substitutes: of a changeable word; None without any.
-        median_texts_log10: median over examples with a text to try; None without any.
-    """
+    """The search spaces of all correctly classified examples together: sums, shares of the words, the mean number of
+    substitutes of a changeable word, and the median over examples with a text to try. Ratios without a divisor are None."""
 
     examples: int
     words: int
@@ -53,7 +46,6 @@ class Coverage(Record):
 
     @property
     def low(self) -> bool:
-        """Whether less than ``LOW_COVERAGE`` of the words may change."""
         return self.share_changeable is not None and self.share_changeable < LOW_COVERAGE
 
 

@@ -1,11 +1,11 @@
-"""How often an attack succeeds: rates over the examples that were correctly classified, with intervals.
+"""Success rates of an attack over the correctly classified examples, with intervals.
 
-An example ends in one of five outcomes, which are never added up into each other:
+An example has one of five outcomes, which are never added up into each other:
 
-    success        a text within the constraints that the victim takes for what the goal wants
+    success        a text within the constraints for which the victim's answer meets the goal
     failed         the search ended without one, or the query budget was spent
-    no_candidates  there was nothing to try: no word has a substitute, or the constraints leave none
-    skipped        not attacked: classified wrongly without any attack, or the constraints or the search leave it out
+    no_candidates  nothing to try: no word has a substitute, or the constraints leave none
+    skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
     error          the victim or the example itself is at fault: neither robust nor fooled
 
 Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means and of differences are bootstrap intervals.
@@ -30,14 +30,13 @@ LEVELS: Final = (100, 500, 2000)
 
 
 class ExampleOutcome(Record):
-    """What the rates need to know of one example.
+    """The result of one example.
 
     Attributes:
-        outcome: one of ``Outcome``.
-        correct: whether the victim had it right before the attack; None where it could not be asked.
-        queries: asked for this example, by the counting rule of the attack.
+        correct: whether the victim classified it correctly before the attack; None where it could not be asked.
+        queries: by the counting rule of the attack.
         words_changed: of the adversarial text; 0 unless it succeeded.
-        num_words: words that the share of changes refers to.
+        num_words: the divisor of the share of changed words.
     """
 
     outcome: Outcome
@@ -56,21 +55,19 @@ class Interval(Record):
 
 
 class AttackRates(Record):
-    """What an attack did to a victim; see the module for the five outcomes.
+    """Rates of one attack; see the module for the five outcomes.
 
     Attributes:
-        examples: in all.
-        outcomes: examples by outcome.
-        attackable: success and failed together, examples on which there was something to try: what the success rates divide by.
+        examples, outcomes: in all, and by outcome.
+        attackable: success and failed together, the examples with something to try: the divisor of the success rate.
         attacked: these and those of no_candidates.
         untried: correctly classified and never tried: no_candidates, and those that the constraints or the search left out.
         accuracy: correctly classified before the attack, of all that could be classified.
         accuracy_under_attack: correctly classified, tried and not fooled, of the same; nothing untried counts as surviving.
         accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
-        success_rate: successes of those attackable.
-        success_of_attacked: successes of those attacked.
-        success_at: success_rate, counting a success only if it took at most so many queries; None above the query budget.
-        mean_queries, median_queries: of those attackable, given up or not.
+        success_rate, success_of_attacked: successes of those attackable, and of those attacked.
+        success_at: success_rate with successes of at most so many queries; None above the query budget.
+        mean_queries, median_queries: of those attackable, failed or not.
         mean_queries_of_successes: of successes alone.
         words_changed: mean share of words changed, over successes.
     """
@@ -93,7 +90,7 @@ class AttackRates(Record):
 
 
 def interval(estimate: Estimate) -> Interval:
-    """The estimate with None for NaN, which JSON has no word for."""
+    """The estimate with None for NaN, which JSON does not have."""
     values = (None if math.isnan(value) else value for value in (estimate.value, estimate.low, estimate.high))
     return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
 
@@ -108,12 +105,10 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
 
 
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, seed: int = 0) -> AttackRates:
-    """The rates of one attack.
+    """The rates of one attack; ``records`` in the order of the data, so that intervals repeat exactly.
 
-    Args:
-        records: one an example, in the order of the data: intervals then repeat exactly.
-        query_budget: of each example; 0 for none. A success rate at more queries than that cannot be known.
-        seed: of the bootstrap of the mean number of queries.
+    Success rates at more queries than ``query_budget`` (0 for none) are unknown; ``seed`` is of the bootstrap of the mean
+    number of queries.
     """
     success, failed = _flags(records, "success"), _flags(records, "failed")
     attackable, attacked = success + failed, success + failed + _flags(records, "no_candidates")
@@ -145,14 +140,8 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, se
 
 
 class Difference(Record):
-    """The first attack minus the second, of one metric, with the paired interval.
-
-    Attributes:
-        name: the metric.
-        first, second: its value on either side.
-        difference: with its paired bootstrap interval.
-        excludes_zero: whether the interval leaves zero out; None where there is no difference to speak of.
-    """
+    """The first attack minus the second, of one metric, with the paired bootstrap interval, and whether that excludes zero
+    (None without a difference)."""
 
     name: str
     first: float | None
@@ -168,15 +157,11 @@ def paired_differences(
     budgets: tuple[int, int] = (0, 0),
     seed: int = 0,
 ) -> list[Difference]:
-    """Differences between two attacks on the same examples, resampled together.
+    """Differences between two attacks on the same examples, by their number, resampled together.
 
-    A success rate divides by what was right and could be tried on its own side, so both sides have their own denominator; the
-    rows "attacked in both" compare like with like.
-
-    Args:
-        first, second: by number of the example; only examples in both count, and those with an error on a side do not.
-        budgets: queries allowed an example, for each side; 0 for none.
-        seed: of the bootstrap.
+    A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
+    rows "attacked in both" compare like with like. Only examples in both count, and those with an error on a side do not.
+    ``budgets`` are the queries allowed an example, for each side; 0 for none.
     """
     common = [
         index for index in sorted(first) if index in second and "error" not in (first[index].outcome, second[index].outcome)

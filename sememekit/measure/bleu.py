@@ -1,4 +1,4 @@
-"""BLEU of answers in a dialogue: how near the best few of a beam come to what was said (Zhao et al. 2017; Yang et al. 2018).
+"""BLEU of answers in a dialogue: the best few hypotheses of a beam against what was said (Zhao et al. 2017; Yang et al. 2018).
 
 With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypotheses and M references of an example:
 
@@ -33,13 +33,13 @@ _NEVER: Final = "zqunknownqz"
 
 
 class BleuSettings(Settings):
-    """What is compared, and how.
+    """How answers are scored.
 
     Attributes:
         top: H, the hypotheses of an example that count, the best first.
         smoothing: of counts that are zero: "exp" (halved again and again; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or
             "floor" (0.1).
-        tokenizer: "english" (lower case, marks and clitics apart, both sides alike) or "white space".
+        tokenizer: "english" (lower case, punctuation and clitics separate, both sides alike) or "white space".
     """
 
     top: int = Field(default=5, ge=1)
@@ -49,13 +49,9 @@ class BleuSettings(Settings):
 
 @dataclass(frozen=True)
 class BleuReport:
-    """Means over the examples, each with its 95 % bootstrap interval.
+    """Means over n examples with 95 % bootstrap intervals: precision and recall of BLEU-1 to BLEU-4, 0 to 1.
 
-    Attributes:
-        precision, recall: BLEU-1 to BLEU-4, 0 to 1.
-        per_example: "precision1" ... "recall4" -> (n,) of each example.
-        examples: n.
-        signature: one line; scores with equal signatures can be compared.
+    ``per_example`` is "precision1" ... "recall4" -> (n,). Scores with equal ``signature`` can be compared.
     """
 
     precision: tuple[Estimate, ...]
@@ -73,20 +69,11 @@ def dialogue_bleu(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> BleuReport:
-    """Score answers.
+    """Score answers: n lists of hypotheses, best first, against n lists of references.
 
     An order of n-grams for which a hypothesis is too short is left out of its geometric mean. A hypothesis without any right
-    word scores 0.
-    ``<unk>`` matches nothing.
-
-    Args:
-        candidates: n lists of hypotheses, best first; those beyond ``settings.top`` are not looked at.
-        references: n lists of what was said.
-        settings: None for the first five, "exp", "english".
-        resamples, seed: of the bootstrap.
-
-    Raises:
-        DataError: nothing to score, other numbers of candidates than of references, or an example without either.
+    word scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
+    score, other numbers of candidates than of references, or an example without either.
     """
     settings = settings or BleuSettings()
     _check_numbers(candidates, references)
@@ -135,7 +122,6 @@ class _Distance:
         self._cut = English().segment if settings.tokenizer == "english" else str.split
 
     def words(self, text: str) -> str:
-        """The text with a blank between words."""
         return " ".join(self._cut(text))
 
     def __call__(self, hypothesis: str, reference: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""How well labels were predicted: accuracy with an interval, the confusion matrix, scores of each class."""
+"""Accuracy with its interval, the confusion matrix, and scores of each class."""
 
 from __future__ import annotations
 
@@ -16,15 +16,7 @@ _NORMAL_95: Final = 1.959963984540054
 
 
 class ClassScores(Record):
-    """Scores of one label.
-
-    Attributes:
-        label: its name.
-        precision: correct of all that were called so; 0 where none was.
-        recall: correct of all that are so; 0 where none is.
-        f1: their harmonic mean; 0 where both are 0.
-        support: how many are so.
-    """
+    """Precision, recall and F1 of one label, 0 where undefined; ``support`` is the number of examples that have it."""
 
     label: str
     precision: float
@@ -34,16 +26,10 @@ class ClassScores(Record):
 
 
 class Accuracy(Record):
-    """Accuracy and what it is made of.
+    """Accuracy (correct / examples) with its 95 % Wilson score interval, and scores by label.
 
-    Attributes:
-        accuracy: correct / examples, 0 to 1.
-        accuracy_low, accuracy_high: its 95 % interval by Wilson's score.
-        interval: the name of that method.
-        examples: how many.
-        macro_f1: plain mean of the F1 of all labels.
-        classes: scores of each label.
-        confusion: row: what an example is, column: what it was called, both by label.
+    ``macro_f1`` is the plain mean of the F1 of all labels; ``confusion`` has a row for each true label and a column for each
+    predicted one.
     """
 
     accuracy: float
@@ -59,11 +45,8 @@ class Accuracy(Record):
 def wilson_interval(correct: int, total: int) -> tuple[float, float]:
     """The 95 % score interval of a share (Wilson 1927): the shares p that correct / total does not refute.
 
-    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width
-    z / (1 + z^2 / n) sqrt(p (1 - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too.
-
-    Raises:
-        ValueError: for no trials.
+    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
+    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too. Raises ValueError for no trials.
     """
     if total < 1 or not 0 <= correct <= total:
         raise ValueError(f"{correct} of {total}")
@@ -75,7 +58,7 @@ def wilson_interval(correct: int, total: int) -> tuple[float, float]:
 
 
 def accuracy_of(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Accuracy:
-    """Everything from the confusion matrix (C, C): row is what an example is, column what it was called."""
+    """All scores from the confusion matrix (C, C): true labels in rows, predicted ones in columns."""
     correct, total = int(np.trace(confusion)), int(confusion.sum())
     low, high = wilson_interval(correct, total)
     classes = []

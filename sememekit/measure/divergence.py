@@ -9,30 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 
-def mean_pairwise_divergence(log_probs: npt.NDArray[np.float64]) -> float:
-    """Mean of KL(p_c || p_d) in nats over all ordered pairs of different contexts c, d (Table 5, Yang et al. 2018).
-
-    All pairs are taken, not a sample of them: the sum over pairs of sum_x p_c(x) (log p_c(x) - log p_d(x)) is
-    N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), which costs one pass over the rows.
-    ``PairwiseDivergence`` takes the rows block by block.
-
-    Args:
-        log_probs: (N, V), natural logarithms of distributions, none of them -inf.
-
-    Returns:
-        nats; NaN for fewer than two contexts.
-    """
-    total = PairwiseDivergence(log_probs.shape[1])
-    total.add(log_probs)
-    return total.mean()
-
-
 @final
 class PairwiseDivergence:
-    """What ``mean_pairwise_divergence`` is made of, for rows that come block by block.
+    """Mean of KL(p_c || p_d) in nats over all ordered pairs of different contexts c, d (Table 5, Yang et al. 2018).
 
-    Args:
-        num_words: V.
+    Rows of V log-probabilities, none of them -inf, come block by block. All pairs are taken, not a sample of them: the sum over
+    pairs of sum_x p_c(x) (log p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one
+    pass over the rows.
     """
 
     def __init__(self, num_words: int) -> None:
@@ -40,7 +23,6 @@ class PairwiseDivergence:
         self._total, self._total_log = np.zeros(num_words), np.zeros(num_words)
 
     def add(self, log_probs: npt.NDArray[np.float64]) -> None:
-        """Take in further rows (b, V)."""
         for row in log_probs:
             probability = np.exp(row)
             self._negative_entropy += float(probability @ row)

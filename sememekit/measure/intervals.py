@@ -1,7 +1,7 @@
 """Bootstrap intervals of ratios of sums, and of paired differences between two such ratios.
 
-Examples are drawn with replacement; numerator and denominator of an example travel together, and so do both sides of a pair. A
-draw whose denominator is zero has no ratio and is left out.
+Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
+pair. A draw whose denominator is zero has no ratio and is left out.
 """
 
 from __future__ import annotations
@@ -31,12 +31,7 @@ class Estimate:
 
 
 def ratio_interval(
-    numerator: ArrayLike,
-    denominator: ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    confidence: float = 0.95,
+    numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0, confidence: float = 0.95
 ) -> Estimate:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
     top, bottom = _column(numerator), _column(denominator)
@@ -54,8 +49,7 @@ def ratio_difference_interval(
 ) -> Estimate:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
-    Args:
-        first, second: numerator and denominator, (n,) each; an example that a side does not count has zeros there.
+    Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
     """
     return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed, confidence=confidence)[0]
 

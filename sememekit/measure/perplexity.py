@@ -1,4 +1,4 @@
-"""One perplexity protocol: its divisor, and the signature that makes two figures comparable."""
+"""The perplexity protocol: its divisor, and the version that makes two figures comparable."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ PROTOCOL_VERSION = 1
 class Perplexity(Record):
     """Perplexity of a text in three units; see docs/perplexity.md.
 
-    Attributes:
-        perplexity: exp(nats / tokens), by word; infinite for a model that diverged.
-        nats: total negative log-likelihood.
-        tokens: predicted tokens, the divisor.
-        per_character: exp(nats / characters of the source text), None where the text had none counted.
-        bits_per_byte: nats / ln 2 / UTF-8 bytes of the source text, None likewise.
+    ``perplexity`` is exp(nats / tokens), by word; infinite for a model that diverged. ``per_character`` is exp(nats /
+    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None where those were not counted.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -34,13 +30,8 @@ class Perplexity(Record):
 
 
 def perplexity_of(tally: Tally, characters: int = 0, num_bytes: int = 0) -> Perplexity:
-    """Perplexity by word, by character and bits a byte from one sum of nats.
-
-    Args:
-        tally: nats and predicted tokens.
-        characters: characters of the source text without white space; 0 where unknown.
-        num_bytes: UTF-8 bytes of the same; 0 where unknown.
-    """
+    """Perplexity by word, by character and bits a byte; ``characters`` and ``num_bytes`` of the source text without white
+    space, 0 where unknown."""
     return Perplexity(
         perplexity=tally.perplexity,
         nats=tally.nats,
@@ -51,13 +42,7 @@ def perplexity_of(tally: Tally, characters: int = 0, num_bytes: int = 0) -> Perp
 
 
 def unigram_tally(train: np.ndarray, tokens: np.ndarray, num_words: int) -> Tally:
-    """Nats of ``tokens`` under the add-one unigram model of ``train``: what a model that learned frequencies alone gets.
-
-    Args:
-        train: (n,) word ids.
-        tokens: (m,) word ids; the first is not predicted.
-        num_words: V.
-    """
+    """Nats of ``tokens`` (m,), except the first, under the add-one unigram model of ``train`` (n,): the unigram baseline."""
     counts = np.bincount(train, minlength=num_words) + 1.0
     log_probs = np.log(counts / counts.sum())
     predicted = tokens[1:]

@@ -1,4 +1,4 @@
-"""The rank of a matrix of log-probabilities: how many directions a model's predictions vary in."""
+"""The rank of a matrix of log-probabilities: the number of dimensions in which a model's predictions vary."""
 
 from __future__ import annotations
 
@@ -10,36 +10,28 @@ import numpy.typing as npt
 import torch
 
 COPIES = 3
-"""Times the matrix that its decomposition needs in memory, the matrix itself included."""
+"""Memory that a singular value decomposition needs, in multiples of the matrix, which is included."""
 BLOCK_ROWS: Final = 2048
-"""Rows of a block that ``TriangularFactor`` takes in at once."""
+"""Rows of a block of ``TriangularFactor``."""
 _PANEL: Final = 128
 """Columns whose reflections are applied together; LAPACK applies 64 and fewer one by one."""
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Singular values of an N x V matrix.
-
-    Attributes:
-        values: falling, min(N, V) of them.
-        shape: (N, V).
-    """
+    """Falling singular values of a matrix of ``shape`` (N, V), min(N, V) of them."""
 
     values: npt.NDArray[np.float64]
     shape: tuple[int, int]
 
     @property
     def round_off(self) -> float:
-        """The expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007, Sec. 2.6).
-
-        eps is that of float64, 2.2e-16.
-        """
+        """The expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007, Sec.
+        2.6)."""
         return float(0.5 * np.sqrt(sum(self.shape) + 1.0) * np.finfo(np.float64).eps * self.values[0])
 
     @property
     def rank(self) -> int:
-        """Singular values above the round-off."""
         return int((self.values > self.round_off).sum())
 
     def cumulative(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -49,23 +41,20 @@ class Spectrum:
 
 
 def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
-    """Singular values of a matrix (N, V), N and V at least 1. It needs ``COPIES`` times its memory."""
+    """Singular values of a matrix (N, V), N and V at least 1; needs ``COPIES`` times its memory."""
     values = np.linalg.svd(matrix, compute_uv=False).astype(np.float64)
     return Spectrum(values, (matrix.shape[0], matrix.shape[1]))
 
 
 @final
 class TriangularFactor:
-    """R of A = Q R for a matrix of any number of rows that come block by block; its singular values are those of A.
+    """R of A = Q R for a matrix with V columns whose rows come block by block; its singular values are those of A.
 
     A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
     reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
     stays triangular, the work is 2 N V^2 whatever the blocks, and memory is that of R and of one block. Orthogonal
-    transformations keep the singular values to round-off; those of the Gram matrix A'A would have lost all below the square
-    root of eps, some 1e-8 of the largest.
-
-    Args:
-        num_columns: V.
+    transformations keep the singular values to round-off; those of the Gram matrix A'A would lose all below some 1e-8 of the
+    largest.
     """
 
     def __init__(self, num_columns: int) -> None:
@@ -73,7 +62,6 @@ class TriangularFactor:
         self.num_rows = 0
 
     def add(self, rows: npt.NDArray[np.float64]) -> None:
-        """Take in further rows (b, V)."""
         for begin in range(0, len(rows), BLOCK_ROWS):
             self._add(torch.from_numpy(rows[begin : begin + BLOCK_ROWS].copy()))
 
@@ -104,5 +92,5 @@ def rows_that_fit(num_words: int, num_bytes: float) -> int:
 
 
 def bytes_by_blocks(num_words: int) -> int:
-    """Memory that any number of rows takes by blocks: R and the copy that its singular values take, and three blocks."""
+    """Memory of ``TriangularFactor``: R, the copy that its singular values take, and three blocks."""
     return 8 * num_words * (2 * num_words + 3 * BLOCK_ROWS)

@@ -1,7 +1,7 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004) of written texts against references, with a signature and bootstrap intervals.
 
-The package rouge-score does the counting. What is ours is what it leaves open: what a unit is, how long a text may be, what
-several references mean, and that a word which a model does not know matches nothing.
+The package rouge-score does the counting. Settled here is what it leaves open: the unit, the length of a text, several
+references, and that an unknown word matches nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -29,14 +30,14 @@ _NEVER_CHARACTER: Final = "\ue000"
 
 
 class RougeSettings(Settings):
-    """What is compared, and how.
+    """How texts are scored.
 
     Attributes:
         unit: "word" or "character"; every character that is not white space is one.
-        tokenizer: how words are found, on both sides: "rouge-score" (lower case; whatever is no ASCII letter or digit parts
-            words), "jieba" (its own dictionary, no guessing) or "white space". Without meaning for characters.
+        tokenizer: of words, on both sides: "rouge-score" (lower case; anything but ASCII letters and digits separates words),
+            "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters.
         stemming: Porter's stems of English words of more than three letters.
-        byte_cap: bytes of UTF-8 of a written text that count, the first ones; None for all. References are never cut.
+        byte_cap: the first bytes of UTF-8 of a written text that count; None for all. References are never cut.
         statistic: "f1", or "recall".
         references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
             sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
@@ -65,18 +66,14 @@ PRESETS_OF_DATASETS: Final[Mapping[str, tuple[str, ...]]] = {
     "lcsts": ("lcsts-characters", "lcsts-words"),
     "peoples-daily-headlines": ("lcsts-characters", "lcsts-words"),
 }
-"""Data set -> the presets that its texts are usually scored by, the main one first."""
+"""Data set -> its usual presets, the main one first."""
 
 
 @dataclass(frozen=True)
 class RougeReport:
-    """Means over the examples, each with its 95 % bootstrap interval.
+    """Means over n examples, 0 to 1, with 95 % bootstrap intervals, and ``per_example``: metric -> (n,).
 
-    Attributes:
-        rouge1, rouge2, rougeL: 0 to 1.
-        per_example: metric -> (n,) score of each example.
-        examples: n.
-        signature: one line; scores with equal signatures can be compared.
+    Scores with equal ``signature`` can be compared.
     """
 
     rouge1: Estimate
@@ -95,16 +92,10 @@ def rouge(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> RougeReport:
-    """Score written texts.
+    """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
-    no credit for not knowing a word that somebody masked in the reference.
-
-    Args:
-        hypotheses: n texts. Words that a model wrote stand between blanks, also in Chinese.
-        references: one or several for each, as they were written.
-        settings: None for words, F1, full length.
-        resamples, seed: of the bootstrap.
+    no credit for an unknown word that was masked in the reference. ``resamples`` and ``seed`` are of the bootstrap.
 
     Raises:
         DataError: nothing to score, texts and references in different numbers, or a text without any reference.
@@ -124,12 +115,7 @@ def rouge(
 
 
 def rouge_signature(settings: RougeSettings, num_references: Sequence[int]) -> str:
-    """One line of all that must agree before two scores can be compared.
-
-    Args:
-        settings: as in :func:`rouge`.
-        num_references: the numbers of references that occur.
-    """
+    """One line of all that must agree before two scores can be compared, with the numbers of references that occur."""
     spread = str(num_references[0]) if len(num_references) == 1 else f"{num_references[0]}-{num_references[-1]}"
     tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
     if tokenizer == "jieba":
@@ -167,14 +153,7 @@ def _scorer(settings: RougeSettings) -> Callable[[str, str], tuple[_Scores, int,
     from rouge_score.rouge_scorer import RougeScorer
 
     cut = _cutter(settings)
-
-    class Units:
-        """What rouge-score asks for in place of its own words."""
-
-        def tokenize(self, text: str) -> Sequence[str]:
-            return cut(text)
-
-    scorer = RougeScorer(list(METRICS), tokenizer=Units())
+    scorer = RougeScorer(list(METRICS), tokenizer=SimpleNamespace(tokenize=cut))
     return lambda reference, hypothesis: (scorer.score(reference, hypothesis), len(cut(reference)), len(cut(hypothesis)))
 
 
@@ -199,10 +178,7 @@ def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
 
 
 def _example(
-    hypothesis: str,
-    references: Sequence[str],
-    settings: RougeSettings,
-    score: Callable[[str, str], tuple[_Scores, int, int]],
+    hypothesis: str, references: Sequence[str], settings: RougeSettings, score: Callable[[str, str], tuple[_Scores, int, int]]
 ) -> list[float]:
     if settings.byte_cap is not None:
         hypothesis = hypothesis.encode()[: settings.byte_cap].decode(errors="ignore")

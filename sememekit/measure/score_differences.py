@@ -1,41 +1,20 @@
-"""Two systems on the same inputs: paired differences of what ROUGE or BLEU gave them."""
+"""Paired differences of ROUGE or BLEU between two systems on the same inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import numpy as np
-import numpy.typing as npt
 
 from sememekit.errors import DataError
+from sememekit.measure.bleu import BleuReport
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_difference_interval
-
-
-class ScoreReport(Protocol):
-    """What ``rouge`` and ``dialogue_bleu`` return, as far as a comparison needs it."""
-
-    @property
-    def per_example(self) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Metric -> (n,) score of each example."""
-
-    @property
-    def examples(self) -> int:
-        """n."""
-
-    @property
-    def signature(self) -> str:
-        """All that must agree before two scores can be compared."""
+from sememekit.measure.rouge import RougeReport
 
 
 def score_differences(
-    first: ScoreReport, second: ScoreReport, *, resamples: int = RESAMPLES, seed: int = 0
+    first: BleuReport | RougeReport, second: BleuReport | RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
-
-    Raises:
-        DataError: when the reports are of different settings or different numbers of examples.
-    """
+    Raises DataError when the settings or the numbers of examples differ."""
     if first.signature != second.signature or first.examples != second.examples:
         raise DataError(
             f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "

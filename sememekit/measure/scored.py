@@ -1,4 +1,4 @@
-"""Predictions that were scored: their nats, and the figures that come of them."""
+"""Predictions with their nats, and the metrics of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sememekit.measure.tally import Tally
 
 @dataclass(frozen=True)
 class Scored:
-    """A chunk of scored text.
+    """A segment of scored text.
 
     Attributes:
         targets: (T, B) word ids that were predicted.
         nats: (T, B) negative log-likelihood of each.
         mask: (T, B) which of them count; the rest is padding.
         parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
-        hidden: (T, B, H) the contexts that they were predicted from; None for a task that has none.
+        hidden: (T, B, H) the hidden states that they were predicted from; None for a task that has none.
         places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
     """
 
@@ -48,7 +48,7 @@ def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
 
 
 def perplexity_metrics(chunks: Iterable[Scored]) -> dict[str, float]:
-    """Perplexity, nats and tokens of scored text; terms of the loss have perplexities of their own, whose product it is."""
+    """Perplexity, nats and tokens of scored text, and the perplexity of each term of the loss; their product is the whole."""
     whole, parts = tallies(chunks)
     metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
     return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}

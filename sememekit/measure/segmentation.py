@@ -23,14 +23,13 @@ Words = Sequence[str]
 
 
 class SegmentationScores(Record):
-    """How well sentences were cut into words.
+    """Scores of n sentences that were cut into words.
 
     Attributes:
-        sentences: n.
         gold_words, words, right: of the gold segmentation, of this one, and in both.
         precision, recall, f1: see the module; 0 where nothing is right, and where there is nothing to divide by.
         f1_low, f1_high: 95% bootstrap interval over sentences.
-        new_words: gold words that the list of known words lacks; None without a list.
+        new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
     """
 
@@ -50,11 +49,9 @@ class SegmentationScores(Record):
 @final
 @dataclass(frozen=True)
 class WordCounts:
-    """Words of n sentences: in the gold segmentation, in another, and in both; and the same of words not on a list.
+    """Words of n sentences, (n,) each: in the gold segmentation, in another, and in both.
 
-    Attributes:
-        gold, given, right: (n,).
-        new, new_right: (n,) gold words outside the list, and how many of them are right; None without a list.
+    ``new`` and ``new_right``: gold words outside a list of known words, and how many of them are right; None without a list.
     """
 
     gold: npt.NDArray[np.int64]
@@ -64,7 +61,6 @@ class WordCounts:
     new_right: npt.NDArray[np.int64] | None = None
 
     def scores(self, *, resamples: int = RESAMPLES, seed: int = 0) -> SegmentationScores:
-        """Precision, recall and F1 over all sentences."""
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
         interval = ratio_interval(2 * self.right, self.gold + self.given, resamples=resamples, seed=seed)
         new = None if self.new is None else int(self.new.sum())
@@ -84,15 +80,8 @@ class WordCounts:
 
 
 def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection[str] | None = None) -> WordCounts:
-    """Compare two segmentations of the same sentences.
-
-    Args:
-        gold, given: n sentences of words each.
-        known: words such as those of a training text, to count apart how many others are found.
-
-    Raises:
-        DataError: for another number of sentences, or a sentence of another text, by its number from 1.
-    """
+    """Compare two segmentations of the same n sentences; gold words outside of ``known`` are counted separately. Raises
+    DataError for another number of sentences, or a sentence of another text, by its number from 1."""
     if len(gold) != len(given):
         raise DataError(f"{len(given)} sentences were segmented, and the gold segmentation has {len(gold)}")
     rows = []
@@ -127,13 +116,13 @@ def spans(words: Words) -> list[tuple[int, int]]:
 
 
 def random_words(text: str, rate: float, generator: np.random.Generator) -> list[str]:
-    """Cut a text at each place between two characters with probability ``rate``, independently."""
+    """Cut a text at each position between two characters with probability ``rate``, independently."""
     cuts = [index for index in range(1, len(text)) if generator.random() < rate]
     return [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
 def boundary_rate(sentences: Sequence[Words]) -> float:
-    """Share of the places between two characters where a word ends."""
+    """Share of the positions between two characters where a word ends."""
     inner = sum(max(len(words) - 1, 0) for words in sentences)
     places = sum(max(sum(map(len, words)) - 1, 0) for words in sentences)
     return inner / places if places else 0.0

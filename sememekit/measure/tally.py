@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tally:
-    """A sum of nats and the number of tokens that it was summed over. Tallies add up; a mean of means cannot be written.
+    """Total nats and the number of predicted tokens. Tallies add up; a mean of means cannot be written.
 
     >>> (Tally(4.0, 2) + Tally(2.0, 1)).mean
     2.0
-
-    Attributes:
-        nats: total negative log-likelihood in nats.
-        count: predicted tokens.
     """
 
     nats: float = 0.0

@@ -24,7 +24,7 @@ _WORDS: Final = 1 << 22
 
 @final
 class SplitWriter:
-    """The file of ids of one split, and what is counted while it is written."""
+    """The file of ids of one split, and its counts."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
         self._file = path.open("wb")
@@ -43,11 +43,9 @@ class SplitWriter:
         self._file.write(data)
 
     def abandon(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def close(self) -> SplitSummary:
-        """Close the file and return the counts."""
         self.abandon()
         tokens = int(self._counts.sum())
         unknown = 0 if self._unknown is None else int(self._counts[self._unknown])
@@ -66,7 +64,7 @@ class SplitWriter:
 
 @final
 class IdWriter:
-    """Writes the splits of one prepared-data folder; as a context manager it closes their files, come what may."""
+    """Writes the splits of one prepared-data folder; as a context manager it always closes their files."""
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
         self._folder = folder
@@ -84,11 +82,8 @@ class IdWriter:
     def encode(
         self, parts: Sequence[tuple[str | None, ShardResult]], *, proportions: Sequence[int], shuffle: bool, seed: int
     ) -> dict[str, SplitSummary]:
-        """Write every shard to its split; shards without a split are divided together.
-
-        Raises:
-            DataError: when a split would hold no words.
-        """
+        """Write every shard to its split; shards without a split are divided together. Raises DataError when a split would hold
+        no words."""
         undivided = [shard for split, shard in parts if split is None]
         if undivided:
             self._require(sum(shard.sentences for shard in undivided), proportions)
@@ -126,7 +121,6 @@ class IdWriter:
         return self._writers[split]
 
     def _mapping(self, shard: ShardResult) -> npt.NDArray[np.uint32]:
-        """(types,) provisional id -> id."""
         pairs = [(index, self._vocabulary.id(word)) for word, _, index in shard.types()]
         mapping = np.zeros(len(pairs), dtype=np.uint32)
         if pairs:

@@ -1,4 +1,4 @@
-"""One vocabulary out of the sorted word lists of all shards, without holding all words of the corpus at once."""
+"""One vocabulary from the sorted word lists of all shards, in bounded memory."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def merge_vocabulary(
 
     A word is kept when the lexicon knows it (or there is none, or it stands alone), it occurs ``min_count`` times, and it is
     among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
-
-    Raises:
-        ConfigError: for a minimum count or a size that cannot be.
+    Raises ConfigError for an impossible minimum count or size.
     """
     if min_count < 1:
         raise ConfigError(f"--min-count {min_count}: 1 or more is needed")
@@ -77,10 +75,10 @@ def merge_vocabulary(
 
 
 def of_training(shards: Sequence[ShardResult], division: StratifiedDivision, folder: Path) -> list[ShardResult]:
-    """Shards of a text that is divided in its order, with the counts of the sentences that become train in the place of all.
+    """Shards of a text that is divided in its order, with the counts of the sentences of train only.
 
-    ``division`` gives the labels that the encoder will give, from the first sentence on. Only the words of what is returned may
-    be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
+    ``division`` gives the labels that the encoder will give, from the first sentence on. Only the words of the result may be
+    read; they lie in ``folder``. Memory grows with the distinct words of one shard.
     """
     found = []
     for number, shard in enumerate(shards):
@@ -95,7 +93,7 @@ def of_training(shards: Sequence[ShardResult], division: StratifiedDivision, fol
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
     """The same words by how often a model has to predict each: those of the predicted texts, and one end for each of them.
 
-    What draws, groups or orders words by frequency needs these counts. A word that only other texts have has the count 0.
+    Whatever draws, groups or orders words by frequency needs these counts. A word of other texts only has the count 0.
     """
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     ends = 0
@@ -109,7 +107,7 @@ def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predi
 
 
 def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
-    """(types,) how often each provisional id occurs in the sentences that ``chosen(first, how many)`` says are meant."""
+    """(types,) counts of provisional ids in the sentences that ``chosen(first, number)`` selects."""
     units, ids, position = shard.units(), shard.ids(), 0
     counts = np.zeros(sum(1 for _ in shard.types()), dtype=np.int64)
     for first in range(0, len(units), _SENTENCES):
@@ -122,7 +120,7 @@ def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool
 
 
 class _Reversed(NamedTuple):
-    """A word that sorts the other way round."""
+    """A word that sorts in reverse."""
 
     text: str
 
@@ -131,7 +129,7 @@ class _Reversed(NamedTuple):
 
 
 def _word_counts(shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
-    """Words of all shards in order, a word once for each shard that has it; at most 128 files are open at a time."""
+    """Words of all shards in order, once for each shard that has it; at most 128 files are open at a time."""
     streams: list[Iterator[tuple[str, int]]] = []
     for first in range(0, len(shards), _OPEN_AT_ONCE):
         group = [((word, count) for word, count, _ in shard.types()) for shard in shards[first : first + _OPEN_AT_ONCE]]
@@ -147,8 +145,7 @@ def _word_counts(shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[
 
 def _read_merged(path: Path) -> Iterator[tuple[str, int]]:
     with path.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            word, count = line[:-1].split("\t")
+        for word, count in (line[:-1].split("\t") for line in file):
             yield word, int(count)
 
 

@@ -1,9 +1,9 @@
 """Exact counts of n-grams in bounded memory, and the most frequent of them.
 
-Length by length. An n-gram that is counted often begins with an (n-1)-gram that is counted as often, so each place of the text
-carries the rank of the (n-1)-gram that begins there, and ``rank * V + next word`` is a key of one integer whatever V and n are.
-Blocks of keys are sorted and counted in memory and go to the disk as runs; the runs are then added up one range of keys at a
-time. Ranks, runs and sums are files; what is in memory is one block, one range, and the best so far.
+Length by length. The first n-1 words of a frequent n-gram are at least as frequent, so each position of the text has the rank
+of the (n-1)-gram that begins there, and ``rank * V + next word`` is a key of one integer whatever V and n are. Blocks of keys
+are sorted and counted in memory and go to the disk as runs; the runs are then added up one range of keys at a time. Ranks, runs
+and sums are files; one block, one range, and the best so far are in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCK: Final = 1 << 22
 """Words of a block, and keys of a range."""
 
 LEAST: Final = 2
-"""An n-gram that is met only once is never taken."""
+"""Lower bound of the counts."""
 
 
 class Counted(NamedTuple):
@@ -31,6 +31,27 @@ class Counted(NamedTuple):
 
     ngrams: list[tuple[int, ...]]
     counts: list[int]
+
+
+class _Text(NamedTuple):
+    """The text (N,) of V words, which words no n-gram may hold, which can only be its last, and the words of a block."""
+
+    tokens: npt.NDArray[np.integer]
+    num_words: int
+    forbidden: npt.NDArray[np.bool_]
+    closing: npt.NDArray[np.bool_]
+    block: int
+
+    def begins(self, length: int) -> range:
+        """Where blocks of n-grams begin."""
+        return range(0, len(self.tokens) - length + 1, self.block)
+
+    def keys(self, ranks: Keys, begin: int, length: int, barred: npt.NDArray[np.bool_]) -> Keys:
+        """Keys of the n-grams that begin in a block, -1 where there is none or where its last word is ``barred``."""
+        end = min(begin + self.block, len(self.tokens) - length + 1)
+        last = np.asarray(self.tokens[begin + length - 1 : end + length - 1], dtype=np.int64)
+        before = np.asarray(ranks[begin:end])
+        return np.where((before < 0) | barred[last], -1, before * self.num_words + last)
 
 
 def frequent_ngrams(
@@ -44,17 +65,11 @@ def frequent_ngrams(
     folder: Path,
     block: int = BLOCK,
 ) -> Counted:
-    """The most frequent n-grams of 2 to ``longest`` words.
+    """The ``most`` most frequent n-grams of 2 to L = ``longest`` words; ties go to the shorter one, then to the smaller ids
+    from the left.
 
-    Args:
-        tokens: (N,) word ids, such as a memory-mapped file.
-        num_words: V.
-        longest: L.
-        most: how many to take; ties go to the shorter n-gram, then to the smaller ids from the left.
-        never: word ids that no n-gram may hold.
-        only_last: word ids that can only be the last of an n-gram.
-        folder: where work files may lie while this runs.
-        block: see :data:`BLOCK`.
+    ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. No n-gram holds a word of ``never``;
+    words of ``only_last`` can only be its last. Temporary files lie in ``folder``.
     """
     forbidden, closing = np.zeros(num_words, dtype=bool), np.zeros(num_words, dtype=bool)
     forbidden[list(never)] = True
@@ -62,57 +77,37 @@ def frequent_ngrams(
     best: list[tuple[int, int, tuple[int, ...]]] = []  # (-count, n, ids): sorts as ids are given out
     if most < 1 or longest < 2 or len(tokens) < 2:
         return Counted([], [])
+    text = _Text(tokens, num_words, forbidden, closing, block)
     with tempfile.TemporaryDirectory(dir=folder, prefix="ngrams-") as name:
         work = Path(name)
-        ranks = _first_ranks(tokens, forbidden | closing, work / "ranks-1", block)
-        prefixes: Keys | None = None  # key of each rank at the length before; the rank of a single word is its id
-        levels: list[Keys] = []
+        ranks = _first_ranks(text, work / "ranks-1")
+        levels: list[Keys] = []  # of each length the key of each rank; the rank of a single word is its id
         for length in range(2, longest + 1):
             runs = work / f"runs-{length}"
             runs.mkdir()
-            for number, begin in enumerate(range(0, len(tokens) - length + 1, block)):
-                keys = _keys(tokens, ranks, begin, length, num_words, forbidden, block)
-                _write_run(runs / str(number), keys[keys >= 0])
+            for number, begin in enumerate(text.begins(length)):
+                keys = text.keys(ranks, begin, length, forbidden)
+                if len(keys := keys[keys >= 0]):
+                    np.stack(np.unique(keys, return_counts=True)).astype(np.int64).tofile(runs / str(number))
             least = max(LEAST, -best[-1][0]) if len(best) == most else LEAST
-            prefixes, counts = _add_up(runs, least, block, work / f"sums-{length}")
+            keys, counts = _add_up(runs, least, block, work / f"sums-{length}")
             shutil.rmtree(runs)
-            levels.append(prefixes)
+            levels.append(keys)
             best = sorted([*best, *_best(counts, levels, num_words, length, most, block)])[:most]
             if length < longest:
-                ranks = _next_ranks(tokens, ranks, prefixes, length, num_words, forbidden, closing, work, block)
-        del ranks, prefixes, levels
+                ranks = _next_ranks(text, ranks, keys, length, work / f"ranks-{length}")
+        del ranks, keys, counts, levels  # they map files of the folder
     return Counted([ngram for _, _, ngram in best], [-count for count, _, _ in best])
 
 
-def _first_ranks(tokens: npt.NDArray[np.integer], barred: npt.NDArray[np.bool_], path: Path, block: int) -> Keys:
-    """(N,) the word at each place, or -1 where no n-gram can begin or go on."""
+def _first_ranks(text: _Text, path: Path) -> Keys:
+    """(N,) the word at each position, or -1 where no n-gram can begin or go on."""
+    barred = text.forbidden | text.closing
     with path.open("wb") as file:
-        for begin in range(0, len(tokens), block):
-            part = np.asarray(tokens[begin : begin + block], dtype=np.int64)
+        for begin in text.begins(1):
+            part = np.asarray(text.tokens[begin : begin + text.block], dtype=np.int64)
             np.where(barred[part], -1, part).tofile(file)
-    return np.memmap(path, dtype=np.int64, mode="r")
-
-
-def _keys(
-    tokens: npt.NDArray[np.integer],
-    ranks: Keys,
-    begin: int,
-    length: int,
-    num_words: int,
-    forbidden: npt.NDArray[np.bool_],
-    block: int,
-) -> Keys:
-    """Keys of the n-grams that begin in a block, -1 where there is none."""
-    end = min(begin + block, len(tokens) - length + 1)
-    last = np.asarray(tokens[begin + length - 1 : end + length - 1], dtype=np.int64)
-    before = np.asarray(ranks[begin:end])
-    return np.where((before < 0) | forbidden[last], -1, before * num_words + last)
-
-
-def _write_run(path: Path, keys: Keys) -> None:
-    if len(keys):
-        found, counts = np.unique(keys, return_counts=True)
-        np.stack([found, counts.astype(np.int64)]).tofile(path)
+    return _open(path)
 
 
 def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]:
@@ -141,13 +136,8 @@ def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]
 
 def _bound(runs: Sequence[Keys], places: Sequence[int], block: int) -> int:
     """A key such that every run has at most its share of a block up to it, and one run all of its share."""
-    share = max(1, block // max(1, len(runs)))
-    ends = [
-        int(run[0, min(place + share, run.shape[1]) - 1])
-        for run, place in zip(runs, places, strict=True)
-        if place < run.shape[1]
-    ]
-    return min(ends)
+    share, rest = max(1, block // max(1, len(runs))), zip(runs, places, strict=True)
+    return min(int(run[0, min(place + share, run.shape[1]) - 1]) for run, place in rest if place < run.shape[1])
 
 
 def _open(path: Path) -> Keys:
@@ -175,22 +165,12 @@ def _best(
         yield -count, length, (rank, *words)
 
 
-def _next_ranks(
-    tokens: npt.NDArray[np.integer],
-    ranks: Keys,
-    keys: Keys,
-    length: int,
-    num_words: int,
-    forbidden: npt.NDArray[np.bool_],
-    closing: npt.NDArray[np.bool_],
-    work: Path,
-    block: int,
-) -> Keys:
-    """(N - n + 1,) the rank of the n-gram that begins at each place, -1 where it is rare or ends a sentence."""
-    path = work / f"ranks-{length}"
+def _next_ranks(text: _Text, ranks: Keys, keys: Keys, length: int, path: Path) -> Keys:
+    """(N - n + 1,) the rank of the n-gram that begins at each position, -1 where it is rare or ends a sentence."""
+    barred = text.forbidden | text.closing
     with path.open("wb") as file:
-        for begin in range(0, len(tokens) - length + 1, block):
-            wanted = _keys(tokens, ranks, begin, length, num_words, forbidden | closing, block)
+        for begin in text.begins(length):
+            wanted = text.keys(ranks, begin, length, barred)
             index = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
             found = keys[index] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
             np.where(found, index, -1).tofile(file)

@@ -1,23 +1,22 @@
 """From a corpus to a prepared-data folder, in bounded memory, resumable and written atomically.
 
-1. Sources are hashed and, when packed, unpacked into the work folder ``.NAME.partial`` beside the output.
+1. Sources are hashed and decompressed into the work folder ``.NAME.partial`` beside the output.
 2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.
 3. The sorted word lists of the shards are merged into one vocabulary.
 4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
 5. If asked for, n-grams of the training split are counted for the chunk vocabulary.
 6. The finished folder is renamed to its place and the work folder is removed.
 
-A run that is killed leaves the work folder; the next run with the same input and options goes on from the last finished shard.
-Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no folder, and
-the next run makes it.
+A run that is killed leaves the work folder; the next run with the same input and options continues after the last finished
+shard. Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no
+folder, and the next run makes it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -31,12 +30,12 @@ from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
-from sememekit.prepare.pool import ShardJob, run_shards
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.prepare.shards import shard_key, sync
+from sememekit.prepare.shards import ShardJob, run_shards, shard_key
 from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.reading import FaultCounter, Span, cut_spans
@@ -54,7 +53,7 @@ class SegmenterWords(NamedTuple):
 
 
 class GivenVocabulary(NamedTuple):
-    """A vocabulary of other data to be used as it is, and where it was found, for messages."""
+    """A vocabulary of other data, and where it was found, for messages."""
 
     vocabulary: Vocabulary
     where: str
@@ -64,14 +63,9 @@ class GivenVocabulary(NamedTuple):
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
-    Args:
-        dataset: its name, for the signature.
-        corpus: reads the text.
-        settings: what was chosen; ``lexicon``, ``vocabulary`` and ``turns`` have been used already.
-        out: the folder to write.
-        lexicon: the words that the segmenter knows.
-        given: the vocabulary of other data.
-        progress: called as (stage, done, total) with the stages ``hash``, ``shards``, ``encode``.
+    ``dataset`` is its name, for the signature; of ``settings``, ``lexicon``, ``vocabulary`` and ``turns`` have been used
+    already; ``lexicon`` are the words that the segmenter knows, ``given`` the vocabulary of other data; ``progress`` has the
+    stages ``hash``, ``shards``, ``encode``.
     """
 
     def __init__(
@@ -87,11 +81,8 @@ class Pipeline:
     ) -> None:
         if settings.workers < 1:
             raise ConfigError(f"--workers {settings.workers}: 1 or more is needed")
-        self._dataset = dataset
-        self._corpus = corpus
-        self._settings = settings
-        self._lexicon = lexicon
-        self._given = given
+        self._dataset, self._corpus, self._settings = dataset, corpus, settings
+        self._lexicon, self._given = lexicon, given
         self._out = out.absolute()
         self._work = _work_folder(self._out)
         self._faults = FaultCounter(settings.errors)
@@ -104,19 +95,12 @@ class Pipeline:
         _check_chunks(settings, self._end_of_sentence)
 
     def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
-        """Do all of it.
-
-        Args:
-            open_segmenter: makes the segmenter; gets (split, span) for all of the text, should it learn from it, and a path for
-                its model.
-
-        Raises:
-            DataError: for sources or an output folder that cannot be used.
-        """
+        """Do all of it. ``open_segmenter`` makes the segmenter; it is given (split, span) for all of the text, to train on, and
+        a path for its model. Raises DataError for sources or an output folder that cannot be used."""
         _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
         self._work.mkdir(parents=True, exist_ok=True)
-        with _sole_writer(self._work, self._out):
+        with sole_writer(self._work / "lock", self._is_busy):
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()
             try:
@@ -125,6 +109,11 @@ class Pipeline:
                 if not any(self._work.glob("*.done")):  # nothing to go on from
                     shutil.rmtree(self._work, ignore_errors=True)
                 raise
+
+    def _is_busy(self, holder: str) -> DataError:
+        return DataError(
+            f"--out {self._out}: another preprocess is writing this folder ({holder}); wait for it, or give another"
+        )
 
     def _run(self, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
         unpacked = []
@@ -190,7 +179,6 @@ class Pipeline:
         return run_shards(job, [span for _, span, _ in parts], keys, self._settings.workers, self._progress)
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
-        """Write the chunk vocabulary of the training split, where one is asked for."""
         length = self._settings.chunk_length
         if not self._settings.chunks or length is None:
             return None
@@ -210,7 +198,7 @@ class Pipeline:
         return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
 
     def _merge(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> Merged:
-        """The vocabulary: of the corpus, or the one that was given."""
+        """The vocabulary: of the corpus, or the given one."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
         if self._given is not None:
             missing = [word for word in specials if word not in self._given.vocabulary]
@@ -220,7 +208,13 @@ class Pipeline:
                     "it is of data of another kind"
                 )
             return Merged(self._given.vocabulary, None)
-        counted = self._counted(parts, results)
+        splits = self._corpus.vocabulary_splits
+        counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
+        undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
+        if splits == ("train",) and not self._corpus.shuffle:
+            division = StratifiedDivision(self._corpus.proportions, self._settings.seed)
+            undivided = of_training(undivided, division, self._work)
+        counted += undivided
         merged = merge_vocabulary(
             counted,
             known=self._lexicon.words if self._lexicon is not None and self._corpus.lexicon_limits_words() else None,
@@ -234,18 +228,8 @@ class Pipeline:
             return merged
         return merged._replace(vocabulary=count_predicted(merged.vocabulary, counted, self._corpus.predicted))
 
-    def _counted(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> list[ShardResult]:
-        """The shards that the vocabulary is counted on."""
-        splits = self._corpus.vocabulary_splits
-        counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
-        undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
-        if splits == ("train",) and not self._corpus.shuffle:
-            division = StratifiedDivision(self._corpus.proportions, self._settings.seed)
-            return counted + of_training(undivided, division, self._work)
-        return counted + undivided
-
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
-        """The options that decide the result, with the defaults of the data set where none was given."""
+        """The options that decide the result, with the defaults of the data set."""
         left_out = set(PreprocessSettings.unrecorded)
         left_out |= set() if self._settings.chunks else {"chunks", "chunk_length"}
         fields = PreprocessSettings.model_fields
@@ -265,7 +249,6 @@ class Pipeline:
         return options
 
     def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
-        """Write the rest, move the folder to its place and check it once more there."""
         vocabulary.save(target / VOCABULARY)
         if (self._work / MODEL).is_file():
             shutil.copyfile(self._work / MODEL, target / MODEL)
@@ -273,22 +256,20 @@ class Pipeline:
             (target / LEXICON).write_bytes(lexicon_bytes(self._lexicon.words))
         write_signature(target / SIGNATURE, signature)
         PreparedData.open(target)
-        for path in target.iterdir():
-            sync(path)
-        sync(target)
+        for path in [*target.iterdir(), target]:
+            sync_to_disk(path)
         if self._out.exists():
             _check_out(self._out, self._settings.force)
             replaced = self._work / "replaced"
             shutil.rmtree(replaced, ignore_errors=True)  # of a run that was killed between the renames and its end
             os.replace(self._out, replaced)
         os.replace(target, self._out)
-        sync(self._out.parent)
+        sync_to_disk(self._out.parent)
         shutil.rmtree(self._work)
         return PreparedData.open(self._out)
 
 
 def _check_chunks(settings: PreprocessSettings, end_of_sentence: bool) -> None:
-    """Raise ConfigError for options about chunks that do not fit."""
     if settings.chunks < 0 or (settings.chunk_length is not None and settings.chunk_length < 2):
         raise ConfigError(f"--chunks {settings.chunks} --chunk-length {settings.chunk_length}: n-grams have 2 words or more")
     if settings.chunk_length is not None and settings.chunk_length > LONGEST:
@@ -299,29 +280,12 @@ def _check_chunks(settings: PreprocessSettings, end_of_sentence: bool) -> None:
         raise ConfigError("--chunks: n-grams must not cross the ends of sentences, which are not marked; add --end-of-sentence")
 
 
-@contextmanager
-def _sole_writer(work: Path, out: Path) -> Iterator[None]:
-    """Hold the work folder for this process; the system lets go of it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: two runs into one folder are not noticed there
-        yield
-        return
-    with (work / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"--out {out}: another preprocess is writing this folder; wait for it, or give another") from None
-        yield
-
-
 def _work_folder(out: Path) -> Path:
-    """Beside the output, so that one rename moves what is finished."""
     return out.parent / f".{out.name}.partial"
 
 
 def _check_out(out: Path, force: bool) -> None:
-    """Raise DataError when ``out`` holds something that preprocess did not write, or prepared data without ``force``."""
+    """Raise DataError when ``out`` holds files that preprocess did not write, or prepared data without ``force``."""
     if out.exists() and not out.is_dir():
         raise DataError(f"--out {out}: a file is there already; give a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / SIGNATURE).is_file():

@@ -1,4 +1,4 @@
-"""How the text of a corpus is cut: the segmenter's name, the words that it knows, the sentences that it learns from."""
+"""The segmenter of a corpus: its name, the words that it knows, the sentences that it is trained on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-
 _SENTENCES_TO_SEE: Final = 1000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
-"""Text whose words no blanks part is told by its first sentences with so many ideographs: most have no blank, or more than so
-many ideographs a word."""
+"""A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than
+this."""
 
 
 def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
@@ -53,7 +53,7 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
 
 
 def refuse_text_without_blanks(span: Span, errors: str) -> None:
-    """Raise DataError for Chinese or Japanese in which no blanks part the words: each sentence would become one word."""
+    """Raise DataError for Chinese or Japanese without blanks between words: each sentence would become one word."""
     seen = raw = 0
     for piece in read_pieces(span, FaultCounter("replace" if errors == "strict" else errors)):
         words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
@@ -71,7 +71,7 @@ def refuse_text_without_blanks(span: Span, errors: str) -> None:
 
 
 def training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
-    """The sentences that will be in train, which the encoder chooses by the same labels when the text comes undivided."""
+    """The sentences of train; of undivided text by the labels that the encoder gives."""
     division = StratifiedDivision(corpus.proportions, seed)
     labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
     for split, span in parts:

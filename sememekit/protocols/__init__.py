@@ -1,4 +1,4 @@
-"""Ways of scoring a text that learn from it as it goes by: a cache of what was read, and steps on its gradient."""
+"""Scoring that adapts to the text it reads: a continuous cache, and dynamic evaluation."""
 
 from sememekit.protocols.cache import (
     CACHE_PRESETS,

@@ -1,18 +1,18 @@
-"""How ``evaluate-ppl`` reads a text with a cache, with dynamic evaluation, or with both, and how it tunes them."""
+"""How ``evaluate-ppl`` scores a text with a cache, with dynamic evaluation, or with both, and how it tunes them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from sememekit.config import Record, Settings
+from sememekit.config import Record, Settings, read_overrides, read_settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
@@ -26,6 +26,8 @@ from sememekit.protocols import (
     DynamicPoint,
     DynamicSettings,
     GradientStatistics,
+    cache_settings,
+    dynamic_settings,
     grid_points,
     score_dynamically,
     statistics_for,
@@ -35,40 +37,36 @@ from sememekit.protocols import (
 from sememekit.tasks.base import WordPredictor
 
 DYNAMIC_TUNING_TOKENS: Final = 30_000
-"""Validation tokens that dynamic evaluation is tuned on unless told otherwise, as in the quick search of the public code."""
+"""Validation tokens that dynamic evaluation is tuned on by default, as in the quick search of the public code."""
 
 
 class Tuning(Settings):
-    """What is tried on the validation split before the text is scored."""
+    """The grids that are tried on the validation split before the text is scored."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Only the first so many tokens; None is all of them for a cache alone, and 30,000 where the model takes steps."""
+    """Only the first so many tokens; None for all with a cache alone, and 30,000 with dynamic evaluation."""
     cache: CacheGrid = CacheGrid()
-    """For ``cache``."""
     dynamic: DynamicGrid = DynamicGrid()
-    """For ``dynamic``."""
 
 
 class Adaptation(Settings):
-    """Ways of learning from the text that is scored; none of them changes the run."""
+    """Ways of adapting to the text that is scored; the run stays as it is."""
 
     cache: CacheSettings | None = None
-    """Mix in a cache of what was read."""
     dynamic: DynamicSettings | None = None
-    """Take gradient steps on what was read."""
     tuning: Tuning | None = None
     """Find the settings on the validation split first."""
     statistics_tokens: int | None = Field(default=None, ge=1)
-    """Statistics of gradients from the first so many training tokens; None for all, as published."""
+    """Gradient statistics from the first so many training tokens; None for all, as published."""
 
 
 class TuningReport(Record):
-    """What tuning found.
+    """The result of tuning.
 
     Attributes:
         split, tokens: the text that was read for it.
-        static_perplexity: of that text without cache or steps.
-        dynamic, cache: every point that was tried, best first; the cache is tuned on the best of the steps.
+        static_perplexity: of that text under the static model.
+        dynamic, cache: every point that was tried, best first; the cache is tuned on the best of dynamic evaluation.
         at_the_edge: names of settings whose best value is the smallest or the largest that was tried.
     """
 
@@ -81,14 +79,13 @@ class TuningReport(Record):
 
 
 class AdaptationReport(Record):
-    """How the text was read.
+    """How the text was scored.
 
     Attributes:
-        static_perplexity: of the same text in the same columns under the model as it was trained.
+        static_perplexity: of the same text in the same columns under the static model.
         cache, dynamic: the settings in use.
-        exact: the settings of the steps in the scaling of the equations, where they were given in the other.
+        exact: the settings of dynamic evaluation in the scaling of the equations, where they were given in the other.
         statistics_batches: batches behind the statistics of gradients.
-        tuning: what was tried.
     """
 
     static_perplexity: float
@@ -101,7 +98,7 @@ class AdaptationReport(Record):
 
 @dataclass(frozen=True)
 class AdaptiveScorer:
-    """Reads texts as an adaptation says, tuned and with its statistics at hand."""
+    """Scores texts by an adaptation that is tuned and has its statistics."""
 
     task: WordPredictor
     cache: CacheSettings | None
@@ -110,7 +107,6 @@ class AdaptiveScorer:
     tuning: TuningReport | None
 
     def segments(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
-        """Every token but the first, scored once."""
         if self.dynamic is None or self.statistics is None:
             segments = self.task.score(tokens, batch_size=columns, progress=progress)
         else:
@@ -120,7 +116,7 @@ class AdaptiveScorer:
         return segments if self.cache is None else with_cache(segments, self.cache)
 
     def report(self, tokens: np.ndarray, columns: int, progress: Progress) -> AdaptationReport:
-        """How it read, and the perplexity of the text without all that."""
+        """The settings, and the perplexity of the text under the static model."""
         static, _ = tallies(self.task.score(tokens, batch_size=columns, progress=partial(progress, "tokens, as trained")))
         exact = None
         if self.dynamic is not None and self.statistics is not None and self.dynamic.scaling != "krause":
@@ -135,7 +131,7 @@ class AdaptiveScorer:
         )
 
     def signature(self) -> dict[str, str]:
-        """What a signature says beyond that of the model as it was trained."""
+        """Additions to the signature of the static model."""
         parts = {}
         if self.cache is not None:
             cache = self.cache
@@ -153,20 +149,11 @@ class AdaptiveScorer:
 def make_scorer(
     task: WordPredictor, data: PreparedData, run: Path, adaptation: Adaptation, dtype: str, columns: int, progress: Progress
 ) -> AdaptiveScorer:
-    """Gather what an adaptation needs and tune it where that is asked for.
+    """Gather the statistics of an adaptation, and tune it where asked for.
 
-    Args:
-        task: the model.
-        data: with training text for statistics and validation text for tuning.
-        run: the run folder; statistics are kept there.
-        adaptation: what is asked for.
-        dtype: of matrix products.
-        columns: as the text itself is going to be read.
-        progress: called with (stage, done, total).
-
-    Raises:
-        ConfigError: tuning without anything to tune.
-        DataError: a split is missing or too short.
+    ``data`` has training text for statistics and validation text for tuning; statistics are kept in the folder ``run``;
+    ``dtype`` is of matrix products; ``columns`` as the text itself is going to be read. Raises ConfigError: tuning without
+    anything to tune. Raises DataError: a split is missing or too short.
     """
     if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
         raise ConfigError("tuning needs something to tune: a cache (--cache), dynamic evaluation (--dynamic), or both")
@@ -187,7 +174,7 @@ def make_scorer(
 
 
 def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: int, progress: Progress) -> AdaptiveScorer:
-    """The reader with the settings that do best on the validation split: first those of the steps, then those of the cache."""
+    """The scorer with the best settings on the validation split: first those of dynamic evaluation, then those of the cache."""
     tokens = data.tokens("valid")
     limit = tuning.tokens or (DYNAMIC_TUNING_TOKENS if reader.dynamic is not None else len(tokens))
     tokens = tokens[:limit]
@@ -230,6 +217,71 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
 
 
 def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:
-    """The name, where several values were tried and the best is the smallest or the largest."""
     values = set(tried)
     return [name] if len(values) > 1 and best in (min(values), max(values)) else []
+
+
+S = TypeVar("S", bound=Settings)
+
+
+class CacheChoice(CacheSettings):
+    """``--set cache.KEY=VALUE``: the settings, and a preset for those that are not chosen."""
+
+    preset: str | None = None
+
+
+class DynamicChoice(DynamicSettings):
+    """``--set dynamic.KEY=VALUE``: the settings, a preset for the others, and the training tokens that MS is computed from."""
+
+    preset: str | None = None
+    statistics_tokens: int | None = Field(default=None, ge=1)
+
+
+class TuneChoice(Settings):
+    """``--set tune.KEY=VALUE``."""
+
+    tokens: int | None = Field(default=None, ge=2)
+
+
+def read_adaptation(
+    overrides: Sequence[str] = (), *, cache: bool = False, dynamic: bool = False, tune: bool = False
+) -> Adaptation | None:
+    """The adaptation that is asked for by ``cache``, ``dynamic`` and ``tune``; None for the static model.
+
+    ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning tries every value of a setting
+    that was not chosen, and only the chosen one of any other. Raises ConfigError: an override of something that was not asked
+    for, of an unknown key or out of its range.
+    """
+    table = read_overrides(overrides, ("cache", "dynamic", "tune"))
+    needed = {"cache": cache, "dynamic": dynamic, "tune": tune}
+    for slot, keys in table.items():
+        if not needed[slot]:
+            raise ConfigError(f"--set {slot}.{next(iter(keys))}: of no use without --{slot}; add it, or leave this out")
+    if tune and not (cache or dynamic):
+        raise ConfigError("--tune: of no use without --cache, --dynamic or both; add one")
+    chosen = _chosen(CacheChoice, "cache", table)
+    moved = _chosen(DynamicChoice, "dynamic", table)
+    statistics_tokens = moved.pop("statistics_tokens", None)
+    tuning = None
+    if tune:
+        fixed = {f"{name}s": (chosen[name],) for name in ("theta", "weight", "window") if name in chosen}
+        if "start" in chosen:
+            fixed["start"] = chosen["start"]
+        tuning = Tuning(
+            tokens=_chosen(TuneChoice, "tune", table).get("tokens"),
+            cache=CacheGrid(**fixed),
+            dynamic=DynamicGrid(**{f"{name}s": (1.0,) for name in ("rate", "decay") if name in moved}),
+        )
+    if not (cache or dynamic):
+        return None
+    return Adaptation(
+        cache=cache_settings(**chosen) if cache else None,
+        dynamic=dynamic_settings(**moved) if dynamic else None,
+        tuning=tuning,
+        statistics_tokens=statistics_tokens,
+    )
+
+
+def _chosen(kind: type[S], slot: str, table: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    settings = read_settings(kind, table.get(slot, {}), f"--set {slot}")
+    return {name: getattr(settings, name) for name in settings.model_fields_set}

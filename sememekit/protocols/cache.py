@@ -1,6 +1,6 @@
-"""The continuous cache: words that were read in similar contexts get probability (Grave et al. 2017).
+"""The continuous cache: words that followed similar hidden states get probability (Grave et al. 2017).
 
-Any iterator of scored segments will do, so that a cache can stand on a model that stays as it is or on one that adapts.
+It reads any iterator of scored segments, from a static model or from dynamic evaluation.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import torch
 from pydantic import Field
@@ -30,13 +30,13 @@ class CacheSettings(Settings):
     """Settings of the cache; the defaults are those that the AWD-LSTM code published for Penn Treebank."""
 
     theta: float = Field(default=1.0, ge=0.0)
-    """How sharply the cache prefers similar contexts; 0 is the unigram distribution of the window."""
+    """How sharply the cache prefers similar hidden states; 0 is the unigram distribution of the window."""
     weight: float = Field(default=0.1, gt=0.0, lt=1.0)
     """lambda, the share of the cache in the mixture."""
     window: int = Field(default=500, ge=1)
-    """How many of the last positions are remembered."""
+    """How many of the last positions are kept."""
     start: Start = "history"
-    """The cache begins as soon as one position lies behind, or, as in the public code, where more than ``window`` do."""
+    """The cache begins after one position ("history") or, as in the public code, after more than ``window``."""
 
 
 CACHE_PRESETS: Final = {
@@ -46,28 +46,16 @@ CACHE_PRESETS: Final = {
 """Published settings by data set, of the AWD-LSTM code (Merity et al. 2018)."""
 
 
-def cache_settings(
-    preset: str | None = None,
-    *,
-    theta: float | None = None,
-    weight: float | None = None,
-    window: int | None = None,
-    start: Start | None = None,
-) -> CacheSettings:
-    """The settings of a preset, those that are given in its place; None is not given.
-
-    Raises:
-        ConfigError: no such preset.
-    """
+def cache_settings(preset: str | None = None, **given: Any) -> CacheSettings:
+    """The settings of a preset, replaced by the ``given`` fields that are not None. Raises ConfigError: no such preset."""
     if preset is not None and preset not in CACHE_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of the cache; allowed: {', '.join(CACHE_PRESETS)}")
     base = CacheSettings() if preset is None else CACHE_PRESETS[preset]
-    given = {"theta": theta, "weight": weight, "window": window, "start": start}
     return CacheSettings(**{**base.model_dump(), **{name: value for name, value in given.items() if value is not None}})
 
 
 class CacheGrid(Settings):
-    """The values that ``tune_cache`` tries, each with each."""
+    """The values that ``tune_cache`` tries, in all combinations."""
 
     thetas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
     weights: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -76,7 +64,7 @@ class CacheGrid(Settings):
 
 
 class CachePoint(Record):
-    """One point of the grid and the perplexity there."""
+    """One point of the grid and its perplexity."""
 
     settings: CacheSettings
     perplexity: float
@@ -86,11 +74,9 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
     """The same segments under p = lambda p_cache + (1 - lambda) p_model.
 
     p_cache(w) is the sum, over the positions i of the last ``window`` whose next word was w, of softmax_i(theta h_t . h_i),
-    with h the contexts that the output layer sees, without dropout. Where the cache is not in use yet, p is p_model alone.
-    Each column has a history of its own, and segments are joined without a gap, so that their length does not change the value.
-
-    Raises:
-        ConfigError: the segments have no contexts.
+    with h the hidden states that the output layer reads, without dropout. Before the cache is in use, p is p_model. Each column
+    has a history of its own, and segments are joined without a gap, so that their length does not change the value. Raises
+    ConfigError: the segments have no hidden states.
     """
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
         log_cache = found[settings.window, settings.theta]
@@ -98,12 +84,7 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
 
 
 def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
-    """Perplexity at every point of a grid, from one reading of the text; best first.
-
-    Args:
-        segments: of validation text.
-        grid: what to try.
-    """
+    """Perplexity at every point of a grid, from one pass over validation text; best first."""
     tallies = {point: Tally() for point in product(grid.windows, grid.thetas, grid.weights)}
     for segment, log_caches in _log_caches(segments, grid.windows, grid.thetas, grid.start):
         for (window, theta), log_cache in log_caches.items():
@@ -119,14 +100,14 @@ def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
 
 @dataclass(frozen=True)
 class _LogCache:
-    """log p_cache(target) (T, B) of a segment, and from which row on the cache is in use."""
+    """log p_cache(target) (T, B) of a segment, and the first row where the cache is in use."""
 
     values: Tensor
     first: int
 
 
 def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
-    """-log of the mixture, in log space: a word that the cache does not hold has log p_cache = -inf."""
+    """-log of the mixture, in log space: a word outside the cache has log p_cache = -inf."""
     first = log_cache.first
     mixed = torch.logaddexp(math.log(weight) + log_cache.values[first:], math.log1p(-weight) - nats[first:])
     return torch.cat([nats[:first], -mixed])
@@ -158,11 +139,8 @@ def _targets_in_cache(
 ) -> dict[tuple[int, float], Tensor]:
     """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
-    Args:
-        history: the rows before the segment, at most the largest window, and those of the segment.
-        behind: how many lie before the segment.
-        length: T.
-        windows, thetas: see ``CacheSettings``.
+    ``history`` has the rows before the segment, ``behind`` of them and at most the largest window, and the T = ``length`` rows
+    of the segment.
     """
     keys, words = history.rows()
     widest = max(windows)
@@ -193,7 +171,7 @@ def _targets_in_cache(
 
 @final
 class _History:
-    """The last ``window`` rows and those appended last, contiguous in memory; old rows are moved away only now and then."""
+    """The last ``window`` rows and those appended last, contiguous in memory; old rows are removed in large steps."""
 
     def __init__(self, window: int, like: Tensor, words: Tensor) -> None:
         self._window = window
@@ -207,7 +185,6 @@ class _History:
         return min(self._window, self._end - self._begin)
 
     def append(self, keys: Tensor, words: Tensor) -> None:
-        """Forget all but the last ``window`` rows and add some."""
         self._begin = self._end - self.size
         if self._end + len(keys) > len(self._keys):
             kept = slice(self._begin, self._end)
@@ -221,5 +198,5 @@ class _History:
         self._end += len(keys)
 
     def rows(self) -> tuple[Tensor, Tensor]:
-        """(n, B, H) contexts and (n, B) the words after them, in their order."""
+        """(n, B, H) hidden states and (n, B) the words after them, in their order."""
         return self._keys[self._begin : self._end], self._words[self._begin : self._end]

@@ -1,4 +1,4 @@
-"""Dynamic evaluation: the model takes a gradient step on each segment after it was scored (Krause et al. 2018)."""
+"""Dynamic evaluation: a gradient step on each segment after it was scored (Krause et al. 2018)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,18 @@ class DynamicSettings(Settings):
     decay: float = Field(default=0.002, ge=0.0)
     """lambda, of the step back to the trained weights."""
     epsilon: float = Field(default=2e-5, gt=0.0)
-    """Keeps steps small on weights whose gradients are."""
+    """Keeps steps small on weights with small gradients."""
     scaling: Scaling = "krause"
-    """What rate, decay and epsilon are relative to; see ``in_krause_scaling``."""
+    """The scaling of rate, decay and epsilon; see ``in_krause_scaling``."""
     segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
     """L, words that are scored before a step."""
 
     def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
-        """The same steps in the scaling of the equations.
+        """The same steps in the scaling of the equations, for m parameter tensors and statistics of n batches.
 
         The first public code, and that of the mixture of softmaxes after it, summed squared gradients over batches, and sizes
         over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m.
         So lambda' D' = (lambda' / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
-
-        Args:
-            num_tensors: m, parameter tensors, shared ones once.
-            num_batches: n, batches of the statistics.
         """
         if self.scaling == "krause":
             return self
@@ -77,13 +73,11 @@ def dynamic_settings(
     scaling: Scaling | None = None,
     segment: int | None = None,
 ) -> DynamicSettings:
-    """The settings of a preset, those that are given in its place; None is not given.
+    """The settings of a preset, with those that are given in their place; None is not given.
 
     Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
-    proportion to the segment, as in the grid search of the public code.
-
-    Raises:
-        ConfigError: no such preset, or one whose numbers are in another scaling.
+    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset, or one in another
+    scaling.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
@@ -103,21 +97,21 @@ def dynamic_settings(
 
 
 class DynamicGrid(Settings):
-    """What tuning tries: multiples of the rate and of the decay of the settings it starts from, each with each."""
+    """Multiples of the rate and of the decay that tuning tries, in all combinations."""
 
     rates: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     decays: tuple[float, ...] = (0.5, 1.0, 2.0)
 
 
 class DynamicPoint(Record):
-    """One point of the grid and the perplexity there; None where the steps led away, so that it is no finite number."""
+    """One point of the grid and its perplexity; None where that is not finite."""
 
     settings: DynamicSettings
     perplexity: float | None
 
 
 def grid_points(start: DynamicSettings, grid: DynamicGrid) -> list[DynamicSettings]:
-    """The settings of a grid."""
+    """The settings of a grid around ``start``."""
     return [
         start.model_copy(update={"rate": start.rate * rate, "decay": start.decay * decay})
         for rate, decay in product(grid.rates, grid.decays)
@@ -135,21 +129,14 @@ def score_dynamically(
 ) -> Iterator[Scored]:
     """Score a stream segment by segment; after each, the weights take a step on its loss (Eq. (5), (6), Krause et al. 2018).
 
-    w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the
-    statistics, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is scored before the weights
-    have seen it. State is carried, gradients are not; nothing is dropped. The weights are put back to the bit at the end, also
-    when the iterator is left early (on ``close``) or by an error.
+    w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the statistics
+    of this model on its training text, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is
+    scored before the step on it. State is carried, gradients are not; there is no dropout. The ``batch_size`` columns share the
+    weights, and a step is for the mean of all. The weights are restored to the bit at the end, also when the iterator is left
+    early (on ``close``) or by an error.
 
-    Args:
-        task: the model.
-        tokens: (n,) word ids; every one but the first is predicted once.
-        settings: of the steps.
-        statistics: of this model on its training text.
-        batch_size: columns; they share the weights, and a step is for the mean of all.
-        progress: called with predicted tokens so far and in all.
-
-    Yields:
-        chunks of at most ``segment`` rows; a short last one has as much weight as it has words.
+    Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with predicted tokens so far and in
+    all. Yields segments of at most ``segment`` rows; a short last one has as much weight as it has words.
     """
     inputs, targets, mask = evaluation_columns(tokens, batch_size)
     named = trainable(task)

@@ -1,4 +1,4 @@
-"""How large the gradient of each weight usually is on the training text: what dynamic evaluation scales its steps with."""
+"""The mean size of each weight's gradient on the training text, by which dynamic evaluation scales its steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sememekit.files import replace_file
 from sememekit.tasks.base import WordPredictor
 
 STATISTICS_FILE: Final = "gradient-statistics.safetensors"
-"""Where they lie in a run folder."""
+"""Their file in a run folder."""
 STATISTICS_BATCH: Final = 100
 """Columns of a batch, as published."""
 
@@ -33,9 +33,9 @@ class GradientStatistics:
     """Statistics of gradients, Sec. 4.1 of Krause et al. 2018.
 
     Attributes:
-        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by the name of its parameter; a parameter
-            that several modules share is there once.
-        num_batches: how many batches the mean was taken over.
+        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by the name of its parameter; a shared
+            parameter is there once.
+        num_batches: of the mean.
     """
 
     root_mean_square: dict[str, Tensor]
@@ -49,10 +49,10 @@ def trainable(task: nn.Module) -> dict[str, nn.Parameter]:
 
 @contextmanager
 def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
-    """Evaluation mode, in which nothing is dropped, but gradients can be taken; modes are as before afterwards.
+    """Inside, evaluation mode without dropout, but with gradients; modes are restored afterwards.
 
-    cuDNN computes gradients of its recurrent layers in training mode only, so these alone are put there, with a rate of zero.
-    Whatever wraps them, weight drop included, stays in evaluation mode.
+    cuDNN computes gradients of its recurrent layers in training mode only, so these alone are in it, with a dropout rate of
+    zero. Whatever wraps them, weight drop included, stays in evaluation mode.
     """
     modes = {module: module.training for module in task.modules()}
     kernels = [module for module in task.modules() if isinstance(module, nn.RNNBase)]
@@ -79,19 +79,10 @@ def gather_statistics(
     batch_size: int = STATISTICS_BATCH,
     progress: Callable[[int, int], None] | None = None,
 ) -> GradientStatistics:
-    """Statistics over a training text: one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
+    """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
-    The state is carried from batch to batch, gradients are not. A last batch may have fewer rows.
-
-    Args:
-        task: the model; its weights and modes stay as they are.
-        tokens: (n,) word ids.
-        segment: L, rows of a batch.
-        batch_size: B, columns.
-        progress: called with batches done and in all.
-
-    Raises:
-        DataError: the text is too short for two rows.
+    The state is carried from batch to batch, gradients are not. A last batch may have fewer rows. Weights and modes stay as
+    they are; ``progress`` is called with batches done and in all. Raises DataError: the text is too short for two rows.
     """
     if len(tokens) < 2 * batch_size:
         raise DataError(
@@ -137,19 +128,9 @@ def statistics_for(
 ) -> GradientStatistics:
     """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
 
-    Args:
-        task: the model.
-        tokens: (n,) ids of the training text.
-        text: its SHA-256.
-        file: in the safetensors format, beside the run.
-        segment: rows of a batch.
-        dtype: of matrix products.
-        num_tokens: only the first so many tokens; None for all.
-        progress: as in ``gather_statistics``.
-
-    Raises:
-        CheckpointError: the file is there and is no such file, or it cannot be written.
-        DataError: the text is too short.
+    ``tokens`` (n,) are the training text, of which the first ``num_tokens`` are read (None: all), and ``text`` its SHA-256;
+    ``segment`` rows a batch; ``dtype`` is of matrix products; ``progress`` as in ``gather_statistics``. Raises CheckpointError:
+    the file is no file of statistics, or cannot be written. Raises DataError: the text is too short.
     """
     signature = {
         "format": 1,

@@ -73,7 +73,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curves:
-    """One to four lines, told apart by colour, dash and the name at the end of each.
+    """One to four lines, with a colour, a dash pattern and a name each.
 
     Attributes:
         title: what the chart shows, for those who cannot see it.
@@ -148,12 +148,9 @@ class Curves:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Weights as squares; the darkest square is the largest weight, and a line says how large that is.
+    """Weights of at least 0 as squares, a row of ``values`` for each of ``rows``; the darkest square is the largest weight.
 
-    Attributes:
-        title: what the chart shows, for those who cannot see it.
-        columns, rows: their names.
-        values: of each row, a weight of at least 0 for each column.
+    ``title`` says what the chart shows, for those who cannot see it.
     """
 
     title: str
@@ -163,12 +160,10 @@ class Heatmap:
 
     @property
     def size(self) -> tuple[int, int]:
-        """As for :class:`Curves`."""
         left, top = _wide(self.rows), _wide(self.columns)
         return max(left + _CELL * len(self.columns) + 8, 300), top + _CELL * len(self.rows) + 30
 
     def draw(self, figure: Figure, bottom: float) -> list[Mark]:
-        """As for :class:`Curves`."""
         from matplotlib.colors import to_rgba
 
         left, largest = _wide(self.rows), max(map(max, self.values)) or 1.0
@@ -217,11 +212,7 @@ def chart(shown: Chart) -> Markup:
 
 
 def check_figure(path: Path) -> None:
-    """Refuse a figure that cannot be written, before anything is computed for it.
-
-    Raises:
-        ConfigError: a name that ends in neither .png nor .svg, or a file of another kind that is there already.
-    """
+    """Refuse, with ConfigError, a figure of another ending than .png or .svg, or in place of a file of another kind."""
     if path.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--figure {path}: its name must end in .png or .svg")
     check_output(path, FIGURE)

@@ -1,4 +1,4 @@
-"""What ``sememekit analyze`` says about classifiers, as tables: for a terminal, and as a page that needs nothing else."""
+"""The tables of ``sememekit analyze`` for classifiers, and their page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class Table:
 
     @property
     def numbers(self) -> range:
-        """Columns that hold numbers."""
         return range(self.numeric, len(self.columns))
 
 

@@ -1,4 +1,4 @@
-"""Pages that need nothing else: one HTML file with style and script inside, and nothing from elsewhere.
+"""Self-contained HTML pages: style and script are inside.
 
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """

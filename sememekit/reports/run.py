@@ -1,4 +1,4 @@
-"""``sememekit report``: the life of a run on one page, with its learning curves and, where it has clusters, theirs."""
+"""``sememekit report``: a page about a run, with its learning curves and the changes of its word clusters."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ _PARTS: Final = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_p
 
 
 class RunReport(Record):
-    """What a report was written about.
-
-    Attributes:
-        run: the run folder.
-        page: the file.
-        epochs, steps: done so far.
-        changes: how often the model changed by other means than gradients.
-    """
+    """The page of a run; ``changes`` counts how often the model changed by other means than gradients."""
 
     run: str
     page: str
@@ -39,15 +32,10 @@ class RunReport(Record):
 
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
-    """Write the page of a run, which may be still going on.
-
-    Args:
-        run: the run folder.
-        html: the file to write; ``report.html`` in the run folder unless given.
-        figure: also write the charts alone, as .png or .svg.
+    """Write the page of a run, which may be still in training; arguments as ``sememekit report --help``.
 
     Raises:
-        CheckpointError: no run, one without a single report yet, or a torn one.
+        CheckpointError: no run, one without a finished epoch, or a torn one.
         ConfigError: ``html`` or ``figure`` is there already and is no such file, or ``figure`` has another ending.
     """
     if figure is not None:
@@ -98,7 +86,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry]) -> st
 
 
 def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
-    """All charts of a run, for a file: the learning curve, and the life of its clusters where it has some."""
+    """All charts of a run, for a file: the learning curve, and those of its clusters where it has some."""
     epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
     clusters = _clusters(epochs, changes) if "cluster_perplexity" in epochs[-1]["valid"] else []
     return [*_learning(epochs, _drops(plan)), *(one for _, one in clusters)]
@@ -155,7 +143,6 @@ def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | 
 
 
 def _curves(lines: Sequence[Line | None], title: str, y: str) -> list[Curves]:
-    """A chart of the lines that there are."""
     there = tuple(line for line in lines if line is not None)
     told = "; ".join(f"{line.name} from {line.points[0][1]:,.1f} to {line.points[-1][1]:,.1f}" for line in there)
     return [Curves(f"{title}: {told}", _STEP, y, there)] if there else []
@@ -171,14 +158,14 @@ def _drops(table: Mapping[str, Any]) -> bool:
 
 def _learning(epochs: Sequence[Entry], drops: bool) -> list[Curves]:
     valid = epochs[-1]["valid"]
-    headline = "perplexity" if "perplexity" in valid else next(iter(valid))
-    lines = [_line(f"validation {headline}".replace("_", " "), epochs, lambda record: record["valid"].get(headline))]
-    if headline == "accuracy":
-        return [Curves("Learning curve", _STEP, headline, (line,), "percent", show=".1%") for line in lines if line is not None]
-    if headline == "perplexity":
+    metric = "perplexity" if "perplexity" in valid else next(iter(valid))
+    lines = [_line(f"validation {metric}".replace("_", " "), epochs, lambda record: record["valid"].get(metric))]
+    if metric == "accuracy":
+        return [Curves("Learning curve", _STEP, metric, (line,), "percent", show=".1%") for line in lines if line is not None]
+    if metric == "perplexity":
         name = "training, dropout on" if drops else "training"
         lines.append(_line(name, epochs, lambda record: exp(min(700.0, record["train_nats"]))))
-    return _curves(lines, "Learning curve", f"{headline} (log scale)".replace("_", " "))
+    return _curves(lines, "Learning curve", f"{metric} (log scale)".replace("_", " "))
 
 
 def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[str, Curves]]:
@@ -204,7 +191,6 @@ def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[s
 
 
 def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
-    """What cluster-update did, a row each time."""
     found = [(record["step"], record["values"]) for record in changes if record["kind"] == "ClusterUpdate"]
     return [
         (
@@ -218,7 +204,6 @@ def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
 
 
 def _table(epochs: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows of the table of epochs."""
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
     best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [

@@ -1,4 +1,4 @@
-"""An attack under way: what it attacks, by what, and what came of it so far."""
+"""Running an attack out of its parts, and the reports of one and of two."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from sememekit.attack import (
     build_constraints,
     build_goal,
     build_search,
+    long_run,
     words_of,
 )
-from sememekit.attack.constraints.opposites import Opposites
+from sememekit.attack.constraints.pairs import Opposites
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
-from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
-from sememekit.runs.attack_notes import notes, warnings
 from sememekit.runs.victims import NamedVictim, SentenceNats
+
+UNCUT_SHARE = 0.2
+"""Share of examples with a stretch too long for one word from which an attack stops: it would take sentences for words."""
 
 
 def prepare_attack(
@@ -71,12 +74,10 @@ class OpenAttack:
     Attributes:
         folder: the results so far.
         engine: victim, goal, search, constraints and substitutes.
-        plan: its settings.
-        named: the victim.
         nats: the language model that ranks substitutes, where there is one.
         data: the file of the examples, as it was typed.
         chosen: the examples to attack.
-        uncut: what is to be said of texts that were not cut.
+        uncut: warnings about texts that were not cut.
     """
 
     folder: AttackFolder
@@ -108,6 +109,7 @@ class OpenAttack:
         results = [result for _, result in sorted(self.folder.results().items())]
         before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
         coverage = coverage_of(result.space for result in results if result.space is not None)
+        unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         opposites = sum(part.num_pairs for part in self.engine.constraints if isinstance(part, Opposites))
         report = AttackReport(
             folder=str(self.folder.path),
@@ -121,7 +123,7 @@ class OpenAttack:
             query_budget=self.plan.attack.query_budget,
             segmentation=self.named.cut_by,
             notes=tuple(notes(self.plan, self.named, opposites)),
-            warnings=(*self.uncut, *warnings(self.plan, coverage), *([_unfinished(len(results))] if stopped else [])),
+            warnings=(*self.uncut, *warnings(self.plan, coverage), *([unfinished] if stopped else [])),
             coverage=coverage,
             rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
             perplexity_before=before,
@@ -144,10 +146,6 @@ def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult]) -
         raise DataError(
             f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {report.folder}"
         )
-
-
-def _unfinished(done: int) -> str:
-    return f"unfinished: the {done:,} examples that are done first are the quick ones, so these rates are no estimate"
 
 
 def _reason(result: ExampleResult) -> str:
@@ -216,3 +214,64 @@ def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "")
         elif one != two:
             found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
     return found
+
+
+def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> list[str]:
+    """Warnings about Chinese text that would be taken for one word; DataError from ``UNCUT_SHARE`` of the examples on."""
+    if named.cut is not None:
+        return []
+    found = [run for run in (long_run(example.fields) for example in examples) if run]
+    if not found:
+        return []
+    told = (
+        f"{data}: {len(found):,} of {len(examples):,} examples hold Chinese without blanks, such as {found[0][:12]!r}, which "
+        "would be taken for one word"
+    )
+    if named.blanks:
+        remedy = "the victim was trained on text with blanks between words; cut the file alike, with: sememekit segment FILE"
+    else:
+        remedy = "add --segmenter jieba, or --segmenter fmm --lexicon FORMAT:PATH; the victim still gets text without blanks"
+    if len(found) >= UNCUT_SHARE * len(examples):
+        raise DataError(f"{told}; {remedy}")
+    return [f"{told}; {remedy}"]
+
+
+def notes(plan: AttackPlan, named: NamedVictim, opposites: int) -> list[str]:
+    """What an attack left alone and did not check; ``opposites`` pairs of words must not stand for each other."""
+    names = [part.name for part in plan.constraints]
+    found = [f"constraints: {', '.join(names) if names else 'none'} (protect {plan.attack.protect})"]
+    if plan.attack.protect == "nothing" and not {"stop_words", "protected"} & set(names):
+        found.append("stop words, marks, numbers and negations may change")
+    if opposites:
+        given = "with the lists given" if _antonym_list(plan) else "our short list alone, no antonym list was given"
+        found.append(f"opposites left out: {opposites:,} pairs, {given}")
+    if named.victim.words is None and plan.attack.known_words:
+        found.append("known-words filter off: the function names no words (attribute words), so substitutes may be new to it")
+    elif not plan.attack.known_words:
+        found.append("known-words filter off: attack.known_words is false")
+    return found
+
+
+def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
+    """What makes the figures say less than they seem to."""
+    found = []
+    paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
+    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
+        found.append(
+            "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
+            "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
+            "--paraphrases FILE"
+        )
+    if coverage.words and coverage.low:
+        found.append(
+            f"only {100 * (coverage.share_changeable or 0):.1f} % of the words may change ({coverage.with_candidates:,} of "
+            f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
+            "the victim; give candidates in the language of the texts, or loosen the constraints"
+        )
+    return found
+
+
+def _antonym_list(plan: AttackPlan) -> bool:
+    """Whether a list of opposites besides our own was given."""
+    settings = [part.settings for part in plan.constraints if part.name == "opposites"]
+    return any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in settings)

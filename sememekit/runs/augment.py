@@ -1,4 +1,4 @@
-"""Adversarial training: what fooled one model is put into the training text of the next, with the right labels."""
+"""Adversarial training: adversarial examples of one model are added to the training examples of the next."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
 
 FILE = "augment.jsonl"
-"""The copy in the run folder: a run goes on with the examples that it began with."""
+"""The copy in the run folder, for ``--resume``."""
 
 
 def augmented(data: PreparedData, path: Path, share: float, seed: int) -> PreparedData:
     """The data with further training examples.
 
     Args:
-        data: of examples with labels.
         path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or a file of texts
             and labels, read by the rules by which the data were prepared.
         share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
             adds a tenth of the training set).
-        seed: of the draw.
 
     Raises:
         DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
-            the validation or test split and not of the training split: a model that has seen it cannot be judged there.
+            the validation or test split and not of the training split: a model that has seen it cannot be evaluated there.
     """
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
@@ -74,7 +72,6 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
 
 
 def _keys(examples: Examples) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Every example as tuples of ids."""
     for number in range(len(examples)):
         yield _key([examples.text(number, text).tolist() for text in range(examples.num_texts)])
 

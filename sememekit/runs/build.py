@@ -1,4 +1,4 @@
-"""From a plan to objects: its model, and the graph, clusters and data that it names."""
+"""The model of a plan, and the graph, clusters and data that it names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sememekit.word_classes.file import read_clusters
 
 
 def labels_of(signature: Signature) -> tuple[str, ...]:
-    """The labels of the data that were signed so; none for a stream of words."""
+    """The labels of the data that have this signature; none for a stream of words."""
     return (signature.examples.labels if signature.examples is not None else None) or ()
 
 
@@ -47,12 +47,9 @@ def build_task(
     """The model of a plan, freshly initialised under the plan's seed, on the CPU.
 
     Args:
-        plan: what to build.
-        vocabulary: the words.
-        graph: their sememes, or None.
         clusters: (V,) the cluster of each word, or None.
         labels: for tasks that predict labels, as ``labels_of`` gives them.
-        segments: words and n-grams, for tasks that read lattices, or None.
+        chunks: words and n-grams, for tasks that read lattices, or None.
 
     Raises:
         ConfigError: when the parts do not fit, or when one needs a graph and there is none.
@@ -75,25 +72,16 @@ def build_task(
     return task_class.build(plan.task.settings, resources)
 
 
-def pick_device(name: str) -> torch.device:
-    """The device behind ``auto``, ``cpu`` or ``cuda``.
-
-    Raises:
-        ConfigError: CUDA is asked for and is not there.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("--device cuda: this torch sees no CUDA device; use --device cpu, or see 'sememekit doctor'")
-    return torch.device(name)
-
-
 def prepare_torch(settings: RunSettings) -> torch.device:
-    """Set threads and precision of matrix products as the run asks, and give back the device."""
+    """Set threads and precision of matrix products as the run asks, and give back the device; ConfigError without CUDA."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
-    return pick_device(settings.device)
+    if settings.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device cuda: this torch sees no CUDA device; use --device cpu, or see 'sememekit doctor'")
+    return torch.device(settings.device)
 
 
 def versions() -> dict[str, Any]:
@@ -111,28 +99,18 @@ def versions() -> dict[str, Any]:
 
 
 def graph_of(plan: Plan) -> SememeGraph | None:
-    """The graph that a plan names, or None where it names none.
-
-    Raises:
-        ConfigError: when it names none and its encoder or decoder needs one.
-        GraphError: when the file cannot be used.
-    """
+    """The graph that a plan names, or None; ConfigError where it names none and its encoder or decoder needs one."""
+    if plan.graph.path:
+        return SememeGraph.load(Path(plan.graph.path))
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
-    decoder = plan.decoder
-    if decoder and not plan.graph.path and "graph" in variant("decoder", decoder.name).needs(decoder.settings):
-        raise ConfigError(f"decoder {decoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
-    if not plan.graph.path and "graph" in variant("encoder", plan.encoder.name).needs(plan.encoder.settings):
-        raise ConfigError(f"encoder {plan.encoder.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
-    return SememeGraph.load(Path(plan.graph.path)) if plan.graph.path else None
+    for slot, part in (("decoder", plan.decoder), ("encoder", plan.encoder)):
+        if part is not None and "graph" in variant(slot, part.name).needs(part.settings):
+            raise ConfigError(f"{slot} {part.name!r} with these settings needs a sememe graph; add --graph FILE{hint}")
+    return None
 
 
 def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """(V,) the word clusters that a plan names, or None where it names none.
-
-    Raises:
-        ConfigError: when it names some and its decoder takes none.
-        DataError: when the file cannot be used for this vocabulary.
-    """
+    """(V,) the word clusters that a plan names, or None; ConfigError where its decoder takes none."""
     if not plan.clusters.path:
         return None
     if plan.decoder is None:
@@ -147,11 +125,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
 
 
 def data_of(plan: Plan) -> PreparedData:
-    """The prepared data that a plan names.
-
-    Raises:
-        ConfigError: when it names none.
-    """
+    """The prepared data that a plan names; ConfigError where it names none."""
     if not plan.data.path:
         hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
         raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")
@@ -162,9 +136,6 @@ def check_counts(plan: Plan, data: PreparedData) -> None:
     """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
 
     Earlier versions counted ``</s>`` 0 times, though it is the most frequent word that is predicted.
-
-    Raises:
-        ConfigError: with the command that prepares the data anew.
     """
     vocabulary, signature = data.vocabulary, data.signature
     of_pairs = signature.examples is not None and signature.examples.keeps_text

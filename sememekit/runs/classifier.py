@@ -22,9 +22,10 @@ Text = str | Sequence[str]
 class Classifier:
     """A trained model that gives texts labels.
 
+    >>> classifier = load_classifier(Path("runs/nli"))
+    >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
+
     Attributes:
-        run: the run that was loaded.
-        task: its model.
         texts: names of the N texts of an example.
         labels: names of the C labels.
     """
@@ -67,7 +68,7 @@ class Classifier:
             return self.task.probabilities(ids)
 
 
-def load_classifier(run: Path, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
+def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What assigning the words of a run to clusters anew needs: one reading of the text, a state of training, a snapshot."""
+"""The parts of ``cluster-update``: statistics of the training text, a state of training, a snapshot with new clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
-from sememekit.files import sync_folder
+from sememekit.files import sync_to_disk
 from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.writing import Predictor, predictions
@@ -32,24 +32,21 @@ class ClusterPerplexities(Record):
 
 
 class ClusterUpdateReport(Record):
-    """What assigning the words of a run anew did, and what training on did after it.
+    """What assigning the words of a run to clusters anew did, and what training on did after it.
 
     Attributes:
-        run, checkpoint: the run folder and the snapshot that was read.
+        checkpoint: the snapshot that was read.
         written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
-        statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9).
+        statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9), Shen et al. 2017.
         tokens_read: predicted tokens of the training text, each time it was read.
         objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-        split: the text of ``before``, ``after`` and ``trained``.
-        before, after: with the old clusters and with the new ones, the weights being the same.
+        before, after: on ``split``, with the old clusters and with the new ones, the weights being the same.
         trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
-        epochs_trained: epochs of the M-step that were done.
         best_epoch: the epoch of the best snapshot; that before the M-step where none of its epochs was better.
         finished: why the M-step ended.
         stopped: whether a signal ended it; ``train --resume`` goes on with it.
         moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
         orphaned_words: words that found no open cluster and went to the least loaded one.
-        num_clusters, empty_clusters, largest_cluster: the new clusters.
     """
 
     run: str
@@ -120,7 +117,7 @@ def read_cluster_bits(
     return sums
 
 
-def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int) -> tuple[dict[str, Any], int, int]:
+def training_state(loaded: Run, data: PreparedData, valid_metric: float, epochs: int) -> tuple[dict[str, Any], int, int]:
     """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
 
     What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
@@ -130,7 +127,7 @@ def training_state(loaded: Run, data: PreparedData, headline: float, epochs: int
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
     if which == "best":
-        stand["best"] = headline
+        stand["best"] = valid_metric
     done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
     steps = 0
     if epochs:
@@ -163,7 +160,7 @@ def keep_clusters(
             copy.append_metrics(line)
     copy.append_metrics({**record, "step": step})
     name = copy.save(step, task, state, best=True)
-    sync_folder(hidden)
+    sync_to_disk(hidden)
     hidden.replace(out)
-    sync_folder(out.parent)
+    sync_to_disk(out.parent)
     return out, name

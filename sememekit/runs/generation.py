@@ -1,4 +1,4 @@
-"""Text that goes on from a prompt, drawn word by word."""
+"""Sampling text from a language model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from sememekit.text.vocabulary import END, STOP, Vocabulary
 
 
 class GenerateReport(Record):
-    """What was generated.
+    """Text drawn from a model.
 
     Attributes:
         prompt: the words to begin with, as the model read them.
         tokens: the words that were added.
         text: both, with blanks between; ``<eos>`` ends a line.
         nats: summed negative log-probability of the added words, before temperature and top-k.
-        seed: that gives the same words again on the same kind of device.
     """
 
     prompt: tuple[str, ...]
@@ -34,7 +33,7 @@ class GenerateReport(Record):
 
 
 def generate(
-    run: Path,
+    run: Path | Run,
     prompt: str = "",
     *,
     num_tokens: int = 30,
@@ -45,22 +44,11 @@ def generate(
     device: str = "auto",
     which: Which = "best",
 ) -> GenerateReport:
-    """Draw words from a trained model, one after the other.
+    """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
-    its first word by the counts of the vocabulary.
-
-    Args:
-        run: the run folder.
-        prompt: words with blanks between, brought into the form of the data (lower case, a word for numbers) where these have
-            one; a word outside the vocabulary is read as ``<unk>``.
-        num_tokens: how many words to add.
-        temperature: the log-probabilities are divided by it; 0 takes the most probable word each time.
-        top_k: draw among so many most probable words; 0 for all.
-        unknown: let ``<unk>`` be drawn.
-        seed: same seed, same words.
-        device: ``auto``, ``cpu`` or ``cuda``; words are drawn on the CPU.
-        which: the best weights by validation, or the last.
+    its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, a word for
+    numbers). Words are drawn on the CPU, so that the same seed gives the same words.
 
     Raises:
         CheckpointError: no run, or a torn one.

@@ -21,7 +21,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class GivenWords(NamedTuple):
-    """What is taken from other data: their words and signature, and the file of the signature."""
+    """Words and signature of other data, and the file of the signature."""
 
     vocabulary: Vocabulary
     signature: Signature
@@ -29,16 +29,11 @@ class GivenWords(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
         return self.file.parent
 
 
 def read_given_words(folder: Path) -> GivenWords:
-    """Words and signature of prepared data, or of the data of a run.
-
-    Raises:
-        DataError: when the folder is neither.
-    """
+    """Words and signature of prepared data, or of the data of a run; DataError when the folder is neither."""
     if (folder / SIGNATURE).is_file():
         data = PreparedData.open(folder)
         return GivenWords(data.vocabulary, data.signature, folder / SIGNATURE)
@@ -52,11 +47,7 @@ def read_given_words(folder: Path) -> GivenWords:
 
 
 def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
-    """The settings with the form of the other data's text where they leave it open.
-
-    Raises:
-        ConfigError: they ask for another form, or for another vocabulary.
-    """
+    """The settings in the form of the other data; ConfigError where they ask for another form or vocabulary."""
     if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
         raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
     form = TextForm.recorded(given.signature.options, str(given.folder))
@@ -88,11 +79,7 @@ def _ends(given: GivenWords, corpus: Corpus) -> bool:
 
 
 def name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
-    """The name of the segmenter of the other data.
-
-    Raises:
-        DataError: another one is asked for.
-    """
+    """The name of the segmenter of the other data; DataError where another one is asked for."""
     name = recorded_name(given.signature, given.file)
     if wanted not in (None, name):
         raise DataError(
@@ -102,11 +89,7 @@ def name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
 
 
 def same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
-    """The segmenter of the other data, by ``words`` where a user names them; its model, where it has one, goes to ``model``.
-
-    Raises:
-        DataError: when it cannot be had again.
-    """
+    """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, is copied to ``model``."""
     own = words.words if words is not None else None
     segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")
     if (kept := given.file.with_name(MODEL)).is_file():

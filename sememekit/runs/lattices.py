@@ -41,8 +41,7 @@ class Reading:
     """A sentence under a lattice model. T tokens, the end mark left out.
 
     Attributes:
-        tokens: (T,) as they were written.
-        read_as: (T,) as the model reads them: ``<unk>`` for one that it does not know.
+        read_as: (T,) tokens as the model reads them: ``<unk>`` for one that it does not know.
         after_blank: (T,) whether a blank stands before the token, so that no word goes across.
         posteriors: (T + 1, L, C) the probability of each edge given the sentence, by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
@@ -136,7 +135,6 @@ class LatticeReader:
         return frozenset(self.word(text).replace(_BLANK, "") for text in texts if end not in text)
 
     def words(self, reading: Reading, decoding: Decoding) -> list[str]:
-        """The words of a sentence."""
         found = (self.word(reading.tokens[begin:end]) for begin, end in reading.chunks(decoding))
         return [word for word in found if word]
 
@@ -178,15 +176,9 @@ class LatticeReader:
 
 
 def open_reader(
-    run: Path, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
+    run: Path | Run, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
 ) -> LatticeReader:
-    """Load a trained lattice model; ``command`` asks for it, and ``lexicon`` is that of the segmenter of the data, if any.
-
-    Raises:
-        CheckpointError: no run, or a torn one.
-        ConfigError: a model of another kind.
-        DataError: a segmenter that is not that of the run.
-    """
+    """Load a trained lattice model, for ``command``; ConfigError for another kind. ``lexicon``: see ``Run.segmenter``."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, Lattice, command)
     return LatticeReader(loaded, task, loaded.segmenter(lexicon))
@@ -206,16 +198,6 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
-
-    Args:
-        reader: the model.
-        file: open for reading bytes.
-        decoding: see ``Reading.segments``.
-        name: of the stream, for messages.
-        faults: what to do with bytes that are not UTF-8, and how many there were.
-
-    Raises:
-        DataError: under ``strict``, for bytes that are not UTF-8 and for NUL.
     """
     pieces, kept = tee(read_stream(file, lambda offset: name, faults))
     for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):

@@ -37,7 +37,7 @@ class DataSettings(Settings):
     prepare: str = ""
     """The command that makes it, for people who read the recipe."""
     augment: str = ""
-    """Further training examples: what fooled another model, as ``sememekit attack`` writes it; empty for none."""
+    """Further training examples: adversarial examples that ``sememekit attack`` wrote; empty for none."""
     augment_share: float = Field(default=0.1, gt=0.0)
     """How many of them at most, as a share of the training examples."""
 
@@ -115,21 +115,12 @@ _PLAIN: dict[str, type[Settings]] = {
 
 
 def variant(slot: str, name: str) -> Any:
-    """The class of an encoder, a decoder or a task.
-
-    Raises:
-        ConfigError: no such one, or code of another kind.
-    """
+    """The class of an encoder, a decoder or a task; ConfigError where there is no such one."""
     table, base, _ = _VARIANTS[slot]
 
     def is_one(found: Any) -> bool:
-        settings = getattr(found, "Settings", None)
-        return (
-            isinstance(found, type)
-            and issubclass(found, base)
-            and isinstance(settings, type)
-            and issubclass(settings, Settings)
-        )
+        kinds = (found, base), (getattr(found, "Settings", None), Settings)
+        return all(isinstance(given, type) and issubclass(given, wanted) for given, wanted in kinds)
 
     found = load_variant(slot, name, table, is_one)
     if isabstract(found):
@@ -145,11 +136,7 @@ def check_plan_code(table: Mapping[str, Any], where: str) -> None:
 
 
 def read_plan(table: Mapping[str, Any], where: str) -> Plan:
-    """Read the table of a recipe, overrides included, into a plan.
-
-    Args:
-        table: slot -> keys, as ``load_recipe`` and ``apply_overrides`` give it.
-        where: the recipe's name, for messages.
+    """Read the table of a recipe, overrides included, into a plan; ``where`` is its name in messages.
 
     Raises:
         ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
@@ -186,10 +173,9 @@ def completed(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remarks_on(plan: Plan) -> tuple[str, ...]:
-    """A sentence for each thing that a plan was given and that nothing in its model reads: settings, and the graph.
+    """A sentence for each setting, and for a graph, that a plan was given and that nothing in its model reads.
 
-    They are remarks and no errors, since arms of an experiment often share their flags, and since the run keeps its graph for
-    the commands that group words by it.
+    They are no errors: arms of an experiment share their flags, and the run keeps its graph for grouping words by it.
     """
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):

@@ -17,8 +17,10 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of, prepare_torch
+from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
 from sememekit.sememes import SememeGraph, words_of_lexicons
+from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
@@ -45,11 +47,10 @@ class Run:
         run.task.score(run.data().tokens("test"))
         run.vocabulary.encode(run.segmenter().segment("天地人和"))
 
-    Opening compares the files with the manifest and reads plan, words and signature. The weights are read when ``task`` is
-    first asked for, the graph and the like alike, so that it costs little to ask what a run can do.
+    Opening compares the files with the manifest and reads plan, words and signature. The weights are read when
+    ``task`` is first asked for, and the graph likewise.
 
     Attributes:
-        folder: where it lies.
         plan: as it was trained.
         vocabulary: the V words.
         signature: how its data were made.
@@ -57,7 +58,14 @@ class Run:
     """
 
     def __init__(
-        self, folder: RunFolder, plan: Plan, vocabulary: Vocabulary, which: Which, settings: RunSettings, trust_code: bool
+        self,
+        folder: RunFolder,
+        plan: Plan,
+        vocabulary: Vocabulary,
+        which: Which,
+        settings: RunSettings,
+        trust_code: bool,
+        overlay: Path | None = None,
     ) -> None:
         self.folder = folder
         self.plan = plan
@@ -66,46 +74,58 @@ class Run:
         self.settings = settings
         self._which: Which = which
         self._trust_code = trust_code
+        self._overlay = overlay
 
     @classmethod
     def open(
         cls,
-        path: Path | str,
+        path: Path | str | Run,
         *,
         which: Which = "best",
         device: str = "auto",
         dtype: str | None = None,
         trust_code: bool = False,
+        overlay: Path | str | None = None,
     ) -> Run:
         """Open the folder of a run.
 
         Args:
-            path: the folder.
+            path: the folder; or an open run, of which plan and words are not read again.
             which: the best weights by validation, or the last.
             device: ``auto``, ``cpu`` or ``cuda``.
             dtype: of matrix products; None for that of the training.
-            trust_code: load classes that are not ours and that the folder names, as ``config.trusting_code`` does for a block.
+            trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
+            overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
         Raises:
             CheckpointError: the folder is no run, is torn, or its files are not of one run.
             ConfigError: it names code, which is not trusted or cannot be imported, or ``device`` or ``dtype`` is none.
         """
-        folder = RunFolder.open(Path(path))
-        with trusting_code(trust_code):
-            check_plan_code(folder.plan, f"{path}/plan.json")
-            plan = plan_of_run(folder)
+        if isinstance(path, Run):
+            folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
+            trust_code |= path._trust_code
+            overlay = path._overlay if overlay is None else overlay
+        else:
+            folder = RunFolder.open(Path(path))
+            with trusting_code(trust_code):
+                check_plan_code(folder.plan, f"{path}/plan.json")
+                plan = plan_of_run(folder)
+            vocabulary = vocabulary_of_run(folder)
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
-        return cls(folder, plan, vocabulary_of_run(folder), which, settings, trust_code)
+        changes = None if overlay is None else Path(overlay)
+        return cls(folder, plan, vocabulary, which, settings, trust_code, changes)
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     @property
     def path(self) -> Path:
-        """The folder."""
         return self.folder.path
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What can be asked of its model: see ``Task.kinds``. No weights are read."""
+        """What can be asked of its model: see ``Task.kinds``."""
         return self.plan.kinds
 
     @property
@@ -115,9 +135,24 @@ class Run:
 
     @cached_property
     def graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None."""
+        """The sememe graph that it keeps, or None; with the changes of the overlay, where there is one."""
+        return self.stored_graph if self._overlay is None else self._overlaid[0]
+
+    @cached_property
+    def stored_graph(self) -> SememeGraph | None:
+        """The sememe graph that it keeps, or None, whatever an overlay says."""
         file = self.folder.file(GRAPH)
         return SememeGraph.load(file) if file.exists() else None
+
+    @property
+    def changed_senses(self) -> tuple[ChangedSense, ...]:
+        """The senses that the overlay changes; none without one."""
+        return () if self._overlay is None else self._overlaid[1]
+
+    @cached_property
+    def _overlaid(self) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
+        assert self._overlay is not None
+        return overlaid(self.path, self.stored_graph, self.vocabulary, self._overlay)
 
     @cached_property
     def clusters(self) -> NDArray[np.int64] | None:
@@ -131,17 +166,15 @@ class Run:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where it computes. Threads and precision of this process are set as the run asks.
-
-        Raises:
-            ConfigError: CUDA is asked for and is not there.
-        """
+        """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property
     def _loaded(self) -> tuple[Task, str]:
         with trusting_code(self._trust_code):
             task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks)
+            if self._overlay is not None:
+                check_reads_graph(self.plan, task, self.path)
         snapshot = self.folder.load(self._which, with_trainer=False)
         load_weights(task, snapshot.weights, self.path)
         if (name := first_bad_weight(task)) is not None:
@@ -176,15 +209,11 @@ class Run:
         return autocast(self.device, self.settings.dtype)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All lines of ``metrics.jsonl``: what training reported."""
+        """All lines of ``metrics.jsonl``."""
         return self.folder.metrics()
 
     def data(self, given: Path | str | None = None) -> PreparedData:
-        """The prepared data of its training, or those that are given; of its vocabulary in either case.
-
-        Raises:
-            DataError: they are absent, or have another vocabulary.
-        """
+        """The prepared data of its training, or those ``given``; DataError where they are absent or have another vocabulary."""
         folder = Path(given if given is not None else self.plan.data.path)
         if given is None and not folder.is_dir():
             raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
@@ -198,7 +227,7 @@ class Run:
         return prepared
 
     def segmenter(self, lexicon: str | Sequence[str] | None = None, *, remedy: str = "") -> Segmenter:
-        """What cut the text of its data into words; whatever its model reads is cut by it.
+        """What cut the text of its data into words.
 
         Args:
             lexicon: ``FORMAT:PATH`` of its words, for a run of an earlier version, which keeps none.
@@ -227,11 +256,11 @@ class Run:
         )
 
     def form(self) -> TextForm:
-        """The form that its text was brought into before it was cut; what is typed in has to be brought into it, too."""
+        """The form of its text (lower case, a word for numbers, ...), into which other text has to be brought."""
         return TextForm.recorded(self.signature.options, str(self.folder.file(SIGNATURE)))
 
     def check_code(self, **names: object) -> None:
-        """Refuse code that its signature names, unless that is trusted: see ``config.check_code``."""
+        """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""
         check_code(names, str(self.folder.file(SIGNATURE)))
 
 
@@ -242,11 +271,7 @@ def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int
 
 
 def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
-    """The chunk vocabulary that a run keeps, or None.
-
-    Raises:
-        CheckpointError: it is not that of the run's data.
-    """
+    """The chunk vocabulary that a run keeps, or None; CheckpointError where it is not that of the run's data."""
     file = folder.file(CHUNKS)
     if not file.exists():
         return None
@@ -260,11 +285,7 @@ def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary 
 
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
-    """The words of a run.
-
-    Raises:
-        CheckpointError: they are not those of its data.
-    """
+    """The words of a run; CheckpointError where they are not those of its data."""
     vocabulary, signature = Vocabulary.load(folder.file(VOCABULARY)), folder.data_signature()
     if vocabulary.fingerprint != signature.vocabulary:
         raise CheckpointError(
@@ -276,11 +297,7 @@ def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
 
 
 def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path, remedy: str = "was plan.json changed?") -> None:
-    """Put weights into a model.
-
-    Raises:
-        CheckpointError: they do not fit; it names the first that does not, and ends with ``remedy``.
-    """
+    """Put weights into a model; CheckpointError names the first that does not fit, and ends with ``remedy``."""
     try:
         task.load_state_dict(dict(weights))
     except RuntimeError as error:

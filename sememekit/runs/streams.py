@@ -1,9 +1,8 @@
-"""Nats of each word of a stream under a model."""
+"""The loss (nats) of each word of a stream."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from sememekit.encoders.base import State
 from sememekit.tasks.base import WordPredictor
@@ -17,11 +16,11 @@ def with_context(ids: list[int], end: int | None) -> list[int]:
 
 
 @torch.no_grad()
-def stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[float]]:
-    """Nats of all but the first id of each stream; the longest stream comes first."""
+def stream_nats(task: WordPredictor, streams: list[list[int]], state: State | None = None) -> tuple[list[list[float]], State]:
+    """Nats of all but the first id of each stream, the longest first, and the state of the longest before its last id."""
     lengths = [len(stream) - 1 for stream in streams]
     nats: list[list[float]] = [[] for _ in streams]
-    state = task.encoder.start(len(streams))
+    state = task.encoder.start(len(streams)) if state is None else state
     for begin in range(0, max(lengths), _ROWS_AT_ONCE):
         alive = sum(length > begin for length in lengths)
         state = tuple(part[:alive] for part in state)
@@ -38,16 +37,4 @@ def stream_nats(task: WordPredictor, streams: list[list[int]]) -> list[list[floa
         found[mask.cpu()] = task.decoder.nll(hidden[mask], ids[1:][mask]).double().cpu()
         for column, length in enumerate(lengths[:alive]):
             nats[column] += found[: min(length - begin, rows), column].tolist()
-    return nats
-
-
-@torch.no_grad()
-def _one_stream(task: WordPredictor, stream: list[int], state: State) -> tuple[list[float], State]:
-    """Nats of all but the first id, and the state before the last id is read: the next line begins with it."""
-    nats: list[float] = []
-    ids: Tensor = torch.tensor(stream, device=task.device)[:, None]
-    for begin in range(0, len(stream) - 1, _ROWS_AT_ONCE):
-        piece = ids[begin : begin + _ROWS_AT_ONCE + 1]
-        hidden, state = task.contexts(piece[:-1], state)
-        nats += task.decoder.nll(hidden, piece[1:])[:, 0].double().tolist()
     return nats, state

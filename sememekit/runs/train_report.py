@@ -1,4 +1,4 @@
-"""What a training came to."""
+"""The report of ``train``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from sememekit.tasks.vectors import VectorCoverage
 
 
 class TrainReport(Record):
-    """What a training command did.
+    """What a training came to.
 
     Attributes:
-        run: the run folder.
         epochs: epochs done in all, earlier calls included.
-        metric: the primary metric, such as "perplexity" or "accuracy".
-        best_valid: best value of it on validation.
-        best_epoch: the epoch of it.
+        metric: the primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation.
         tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
         parameters: how many numbers are learned, shared ones once.
         vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.

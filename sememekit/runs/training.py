@@ -1,4 +1,4 @@
-"""The life of a training run: begun fresh or from another run, gone on with, and what its folder keeps."""
+"""Beginning and resuming a training run, and the files that its folder keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +54,6 @@ class Training:
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
-        folder: of the run.
-        plan: as it is trained.
-        task: the model.
         trainer: where the run begins or goes on.
         remarks: what was given and changes nothing in this model.
         vectors: how much of the training text has a vector of the file, for a fresh run of a task that begins with such a file.
@@ -75,27 +72,12 @@ class Training:
         return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
 
 
-@dataclass(frozen=True)
-class _Sources:
-    """What a model is built from and trained on."""
-
-    plan: Plan
+class _Sources(NamedTuple):
     data: PreparedData
     vocabulary: Vocabulary
     graph: SememeGraph | None
     clusters: NDArray[np.int64] | None
     chunks: ChunkVocabulary | None
-
-    def augmented(self, file: Path) -> PreparedData:
-        """The data, with the further examples of ``file`` where the plan asks for any."""
-        settings = self.plan.data
-        if not settings.augment:
-            return self.data
-        return augmented(self.data, file, settings.augment_share, self.plan.run.seed)
-
-    def build(self) -> Task:
-        labels = labels_of(self.data.signature)
-        return build_task(self.plan, self.vocabulary, self.graph, self.clusters, labels, self.chunks)
 
 
 @contextmanager
@@ -106,8 +88,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with each sentence that somebody should read before training begins: what changes nothing in this
-            model, and what the task has to say about the data (``Task.remarks``).
+        on_remark: called with what somebody should read before training begins; see ``commands.train.train``.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -122,7 +103,10 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         device = prepare_torch(plan.run)
         sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
-        data, task = sources.augmented(extra), sources.build()
+        data, labels = sources.data, labels_of(sources.data.signature)
+        if plan.data.augment:
+            data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
+        task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks)
         begun = folder is not None and bool(folder.pointer())
         if plan.run.start_from and not begun:
             _start_from(Path(plan.run.start_from), task, sources.vocabulary)
@@ -165,14 +149,14 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
 def _fresh_sources(plan: Plan) -> _Sources:
     graph, data = graph_of(plan), data_of(plan)
     check_counts(plan, data)
-    return _Sources(plan, data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
+    return _Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
 
 
 def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
     data, vocabulary = data_of(plan), vocabulary_of_run(folder)
     graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
     _check_data(folder, data, vocabulary)
-    return _Sources(plan, data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
+    return _Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
 
 
 def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:
@@ -206,12 +190,7 @@ def kept_files(
 
 
 def table_of_run(path: Path) -> dict[str, Any]:
-    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters.
-
-    Raises:
-        CheckpointError: ``path`` is no run.
-        ConfigError: it names code, which is not trusted.
-    """
+    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
     folder = RunFolder.open(path)
     check_plan_code(folder.plan, f"{path}/plan.json")
     table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
@@ -223,11 +202,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
 
 def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
-    """Put the best weights of another run into a model.
-
-    Raises:
-        CheckpointError: there are none, or they are of other words or sizes.
-    """
+    """Put the best weights of another run into a model; CheckpointError where they are of other words or sizes."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -261,33 +236,27 @@ def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: V
 
 
 def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
-    """Make sure that a run goes on with the words and the text that it began with."""
+    """Refuse data of other words or other text than the run began with."""
     if vocabulary.fingerprint != data.vocabulary.fingerprint:
         raise CheckpointError(
             f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
             f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
         )
-    begun = folder.data_signature()
+    begun, here = folder.data_signature(), data.signature
     for split in ("train", "valid"):
-        here = data.signature.examples
-        if begun.examples is not None and (here is None or begun.examples.splits[split] != here.splits[split]):
+        other = ""
+        if begun.splits[split].sha256 != here.splits[split].sha256:
+            other = f"another {split} text"
+        if begun.examples and (here.examples is None or begun.examples.splits[split] != here.examples.splits[split]):
+            other = f"other examples in {split}"
+        if other:
             raise CheckpointError(
-                f"{folder.path} was begun with other examples in {split} than {data.folder} has; "
-                f"give the data it began with (--data DIR)"
-            )
-        if begun.splits[split].sha256 != data.signature.splits[split].sha256:
-            raise CheckpointError(
-                f"{folder.path} was begun with another {split} text than {data.folder} has; "
-                f"give the data it began with (--data DIR)"
+                f"{folder.path} was begun with {other} than {data.folder} has; give the data it began with (--data DIR)"
             )
 
 
 def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
-    """The plan of the run, with the few changes that a resumed run may take from ``table``.
-
-    Raises:
-        ConfigError: when the table asks for another model, data or rule of training.
-    """
+    """The plan of the run, with the few changes that a resumed run may take from ``table``; ConfigError for others."""
     where = f"{folder.path}/plan.json"
     if not all(isinstance(keys, dict) for keys in folder.plan.values()):
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
@@ -314,11 +283,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
-    """Put a trainer where a snapshot was taken.
-
-    Raises:
-        CheckpointError: its state of training is not one of this version.
-    """
+    """Put a trainer where a snapshot was taken; CheckpointError where the state is not one of this version."""
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Who is attacked: a run folder of ours, or any function that gives texts probabilities."""
+"""Victims of an attack: a run of a classifier, or any function from texts to probabilities."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class NamedVictim:
     """A victim, and what tells it from others.
 
     Attributes:
-        victim: to ask.
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
         kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
         cut: cuts texts into the words that may be replaced; None for white space and marks.
@@ -60,15 +59,10 @@ def open_victim(
     segmenter: str = "",
     lexicon: str = "",
 ) -> NamedVictim:
-    """Open a victim.
+    """Open a victim: a run folder, or ``module:function``, where the module may lie in the working folder.
 
-    Args:
-        name: a run folder, or ``module:function``; the module may lie in the working folder. A function may carry its label
-            names as an attribute ``labels``, and the words that it knows, most frequent first, as ``words``.
-        labels: names of the labels, where the function does not carry them.
-        batch_size: texts in one call at most.
-        which, device: of a run.
-        segmenter, lexicon: cut the texts of a function; see ``segmenter_for``.
+    A function may carry its label names as an attribute ``labels``, and the words that it knows, most frequent first, as
+    ``words``; ``segmenter`` and ``lexicon`` cut its texts.
 
     Raises:
         ConfigError: no such function, no labels, a run that classifies no texts, or a segmenter where the victim has its own.
@@ -91,11 +85,7 @@ def open_victim(
     if labels and tuple(labels) != classifier.labels:
         raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
     victim = Victim(
-        classifier.probabilities,
-        classifier.labels,
-        name=name,
-        batch_size=batch_size,
-        words=classifier.run.vocabulary.tokens,
+        classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=classifier.run.vocabulary.tokens
     )
     identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
     signature = classifier.run.signature
@@ -132,7 +122,6 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """The function behind ``module:function``."""
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
@@ -154,7 +143,6 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
-    """Labels or words that a function carries."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ConfigError(f"victim {name!r}: its attribute {what} must be a list of strings, and is {type(values).__name__}")
     found = tuple(values)
@@ -166,34 +154,26 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """The console script does not look for modules where it is called; a victim of one's own lies just there."""
+    """Inside, modules in the working folder can be imported, as the console script does not allow by itself."""
     here = os.getcwd()
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    if here in sys.path:
+        yield
+        return
+    sys.path.insert(0, here)
     try:
         yield
     finally:
-        if added:
-            sys.path.remove(here)
+        sys.path.remove(here)
 
 
 class SentenceNats:
     """Sentences under one of our language models, in the form of its data. A word that it lacks is tried in lower case."""
 
     def __init__(self, run: Path, device: str = "auto") -> None:
-        """Load the model.
-
-        Raises:
-            CheckpointError: no run, or a torn one.
-            ConfigError: its task predicts no words.
-        """
-        self._loaded = Run.open(run, device=device)
-        self._task = require(self._loaded.task, WordPredictor, "attack --lm")
-        ends = self._loaded.signature.end_of_sentence
-        self._end = self._loaded.vocabulary.end_id if ends else None
-        self._form = self._loaded.form()
-        self.snapshot = self._loaded.snapshot
+        loaded = Run.open(run, device=device)
+        self._task = require(loaded.task, WordPredictor, "attack --lm")
+        self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
+        self._vocabulary, self._form, self.snapshot = loaded.vocabulary, loaded.form(), loaded.snapshot
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """(N,) nats of whole sentences."""
@@ -210,13 +190,12 @@ class SentenceNats:
         found: list[list[float]] = [[] for _ in streams]
         for begin in range(0, len(order), 256):
             part = order[begin : begin + 256]
-            for index, nats in zip(part, stream_nats(self._task, [streams[index] for index in part]), strict=True):
-                found[index] = nats
+            nats, _ = stream_nats(self._task, [streams[index] for index in part])
+            for index, each in zip(part, nats, strict=True):
+                found[index] = each
         return found
 
     def _ids(self, words: Sequence[str]) -> list[int]:
-        vocabulary = self._loaded.vocabulary
         formed = [self._form.word(word) for word in words]
-        read = [word if word in vocabulary else word.lower() for word in formed]
-        ids = vocabulary.encode(read).tolist()
+        ids = self._vocabulary.encode(word if word in self._vocabulary else word.lower() for word in formed).tolist()
         return [*ids, self._end] if self._end is not None else ids

@@ -1,4 +1,4 @@
-"""``sememekit generate RUN --input FILE``: a text for each text, and what every user of such a model starts from."""
+"""Models that write a text for a text (headlines, dialogue): loading one, and the beam search over lines of a file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _MARK: Final = re.compile(r"<[^<>\s]+>")
 
 
 class Found(Record):
-    """A text that was found.
+    """A text that the beam search found.
 
     Attributes:
-        text: the words with blanks between.
-        words: the words; ``<unk>`` as the settings of the search say.
+        text: the words with blanks between; ``<unk>`` as the settings of the search say.
         score: what texts competed by, higher is better: log-probability in nats over length to the power of the penalty.
         nats: summed negative log-probability, that of the end included where it was predicted.
         ended: whether the end was predicted; otherwise the text was cut at the greatest length.
@@ -41,12 +40,9 @@ class Found(Record):
 
 
 class WrittenText(Record):
-    """What a model wrote for one line.
+    """What a model wrote for one line (from 1): the best text, and the next best where more than one was asked for.
 
     Attributes:
-        line: of the input, from 1.
-        best: the best text.
-        others: the next best, where more than one was asked for.
         unknown: words of the line that the model does not know, each once.
     """
 
@@ -60,9 +56,11 @@ class WrittenText(Record):
 class Writer:
     """A trained model that writes a text for a text.
 
+    >>> writer = load_writer(Path("runs/headlines"))
+    >>> search = search_of(writer.task, ["task.search.beam_size=10"])
+    >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
+
     Attributes:
-        run: the run that was loaded.
-        task: its model.
         segmenter: what cuts texts into words, as the training data were; None for words that are apart already.
         half_width: whether full-width letters and digits become half-width ones before, as in the training data.
     """
@@ -86,18 +84,14 @@ class Writer:
         return words + self.segmenter.segment(text[begin:])
 
     def read(self, text: str, where: str) -> list[str]:
-        """The words of a text, once the model can read them.
-
-        Raises:
-            DataError: it is empty or too long, naming ``where``.
-        """
+        """The words of a text; DataError, naming ``where``, when it is empty or too long for the model."""
         words = self.words(text)
         self.task.check_source(len(words), where)
         return words
 
 
 def load_writer(
-    run: Path,
+    run: Path | Run,
     *,
     which: Which = "best",
     device: str = "auto",
@@ -108,7 +102,7 @@ def load_writer(
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
-        run, which, device: as everywhere.
+        run: a run, or its folder.
         apart: texts come as words with blanks between, and nothing cuts them.
         lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
@@ -146,13 +140,7 @@ def describe_search(search: BeamSettings) -> str:
 
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
-    """A text for each line, 1,024 lines read at once.
-
-    Args:
-        writer: the model.
-        lines: a text each.
-        search: how.
-        name: what a line is called in messages, such as the file.
+    """A text for each line, 1,024 lines read at once; messages call a line ``name``.
 
     Raises:
         DataError: a line without words or with too many, with its number.

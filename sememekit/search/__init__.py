@@ -1,4 +1,4 @@
-"""Finding likely texts under a model that predicts one word after the other; knows no model."""
+"""Search for probable texts under a model that predicts one word after the other."""
 
 from sememekit.search.beam import BeamSettings, Hypothesis, beam_search
 

@@ -15,10 +15,10 @@ from sememekit import config
 State = tuple[Tensor, ...]
 StepFunction = Callable[[Tensor, State, State, int], tuple[Tensor, Tensor, State, Tensor]]
 """(words (B, K), state, memory, C) -> log-probabilities (B K, C) of the C most probable next words, their ids (B K, C), the new
-state, and (B K,) where the attention looked most.
+state, and (B K,) the position with the largest attention weight.
 
-Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Where the vocabulary has
-fewer than C words all come. Log-probabilities and ids are written over.
+Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Of a vocabulary with
+fewer than C words all are returned. Log-probabilities and ids are overwritten.
 """
 
 
@@ -28,7 +28,7 @@ class BeamSettings(config.Settings):
     beam_size: int = Field(default=5, ge=1, le=1000)
     """K, hypotheses that are kept for each text; 1 is greedy search."""
     num_best: int = Field(default=1, ge=1, le=1000)
-    """How many of them are given back, the best first."""
+    """How many of them are returned, the best first."""
     length_penalty: float = Field(default=1.0, ge=0.0, le=100.0)
     """a: hypotheses compete by log-probability / length^a, the end counted where it was predicted; 0 lets short ones win."""
     min_length: int = Field(default=1, ge=0)
@@ -56,8 +56,8 @@ class Hypothesis:
     Attributes:
         words: ids, without begin and end.
         nats: summed negative log-probability, that of the end included where it was predicted.
-        score: what hypotheses compete by; higher is better.
-        attended: for each word, the position of the source that the attention most attended.
+        score: hypotheses are ranked by it; higher is better.
+        attended: for each word, the position of the source with the largest attention weight.
         ended: whether the end was predicted; otherwise the text was cut.
     """
 
@@ -70,35 +70,18 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(
-    step: StepFunction,
-    state: State,
-    memory: State,
-    *,
-    begin: int,
-    end: int,
-    settings: BeamSettings,
-    banned: Sequence[int] = (),
+    step: StepFunction, state: State, memory: State, *, begin: int, end: int, settings: BeamSettings, banned: Sequence[int] = ()
 ) -> list[list[Hypothesis]]:
-    """The best texts of each of B examples.
+    """The best texts of each of B examples, independent of the other examples.
 
-    In each round every hypothesis is extended by its most probable words, as many as could matter, the model being asked once.
+    In each round every hypothesis is extended by its most probable words, as many as could matter, with one call of the model.
     An extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done
     once K hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the
-    best open one divided by the longest possible length^a bounds all. Examples that are done leave the batch. No example
-    depends on its company.
+    best open one divided by the longest possible length^a bounds all. Examples that are done leave the batch.
 
-    Args:
-        step: the model.
-        state: before the first word, B rows.
-        memory: what the model needs and does not change, B rows each.
-        begin: the word before the first.
-        end: the word after the last.
-        settings: of the search.
-        banned: words that are never chosen; ``begin`` is one of them in any case.
-
-    Returns:
-        for each example up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every
-        text is forbidden.
+    ``state`` is that before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and ``end``
+    are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each example
+    up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every text is forbidden.
     """
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
@@ -173,7 +156,8 @@ def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[flo
 
 
 def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Which words would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T); none for ``size`` 0."""
+    """The words that would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T); none for ``size``
+    0."""
     if not size or texts.shape[1] < size:
         empty = texts.new_zeros(0)
         return empty, empty

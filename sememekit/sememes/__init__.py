@@ -34,25 +34,23 @@ __all__ = [
 
 LEXICON_FORMATS: dict[str, str] = {
     "open": "sememekit.sememes.formats.open_lexicon:OpenLexiconReader",
-    "hownet": "sememekit.sememes.formats.hownet:HowNetReader",
-    "hownet2000": "sememekit.sememes.formats.hownet2000:HowNet2000Reader",
-    "list": "sememekit.sememes.formats.word_list:WordListReader",
-    "table": "sememekit.sememes.formats.table:TableReader",
+    "hownet": "sememekit.sememes.formats.records:HowNetReader",
+    "hownet2000": "sememekit.sememes.formats.records:HowNet2000Reader",
+    "list": "sememekit.sememes.formats.records:WordListReader",
+    "table": "sememekit.sememes.formats.records:TableReader",
     "openhownet": "sememekit.sememes.formats.openhownet:OpenHowNetReader",
     "function-words": "sememekit.sememes.formats.open_lexicon:FunctionWordsReader",
     "dictionary": "sememekit.sememes.formats.dictionary:DictionaryReader",
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
     "random": "sememekit.sememes.formats.random_labels:RandomReader",
+    "single": "sememekit.sememes.formats.single:SingleReader",
 }
-"""Format name of ``--source`` -> "module:Class"."""
+"""Format of ``--source`` -> "module:Class"."""
 
 
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
-    """The reader class of ``FORMAT:PATH`` and the path to read.
-
-    Raises:
-        ConfigError: an unknown format, or no path where the format needs one.
-    """
+    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
+    needed."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
         raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")
@@ -64,16 +62,12 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
 
 
 def open_lexicon(spec: str, **options: object) -> Lexicon:
-    """Read a lexicon.
+    """Read a lexicon ``FORMAT:PATH``, with a format of ``LEXICON_FORMATS``.
 
-    Args:
-        spec: ``FORMAT:PATH`` with a format of ``LEXICON_FORMATS``; ``open`` alone is the lexicon that ships with sememekit,
-            and ``openhownet`` alone the folder into which that package downloads.
-        options: settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
-
-    Raises:
-        ConfigError: an unknown format or option, or no path where the format needs one.
-        DataError: the file is absent or is not what the format says.
+    ``open`` alone is the lexicon that ships with sememekit, and ``openhownet`` alone the folder into which that package
+    downloads. ``options`` are settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
+    Raises ConfigError: an unknown format or option, or no path where the format needs one. Raises DataError: the file is absent
+    or is not what the format says.
     """
     reader, path = lexicon_reader(spec)
     return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
@@ -93,18 +87,10 @@ def open_lexicons(
     defining_words: int = 2000,
     seed: int = 0,
 ) -> list[Lexicon]:
-    """Read several lexicons. The options go to the formats that have them and are left out for the others.
+    """Read several lexicons, each with those of the options that its format has; errors as ``open_lexicon``.
 
-    Args:
-        specs: as for ``open_lexicon``.
-        side: of hownet and openhownet.
-        yes_download: of openhownet.
-        lemmas: of dictionary, as for ``open_lemmas``.
-        defining_words: of dictionary.
-        seed: of random.
-
-    Raises:
-        ConfigError, DataError: as ``open_lexicon``.
+    ``side`` and ``yes_download`` are of hownet and openhownet, ``lemmas`` (as for ``open_lemmas``) and ``defining_words`` of
+    dictionary, ``seed`` of random.
     """
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}

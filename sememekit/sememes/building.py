@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sememekit.errors import GraphError
-from sememekit.sememes.graph import HasTokens, SememeGraph
+from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lemmas import Lemmas
 from sememekit.sememes.lexicon import Lexicon, Sense
 from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
+from sememekit.text.vocabulary import Vocabulary
 
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
 
-def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
+def build_graph(vocabulary: Vocabulary, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
     """Give every word of the vocabulary its senses.
 
-    For each word, the first that applies:
+    For each word, the first rule that applies:
 
     1. a special token has the sememes of its rule (``special_tokens``), unless it is one such as ``<unk>`` that a lexicon
        names itself;
@@ -27,15 +28,8 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     4. a token of nothing but punctuation or symbols has the sememe 标点;
     5. the one sense {``<unk>``}, and the word counts as not annotated.
 
-    Senses with equal sememes are merged; the senses of a word keep the order of the lexicon.
-
-    Args:
-        vocabulary: V words.
-        lexicons: asked in this order.
-        lemmas: base forms of inflected words, where there are any.
-
-    Raises:
-        GraphError: no lexicon, or an empty vocabulary.
+    Senses with equal sememes are merged; the senses of a word keep the order of the lexicon. Raises GraphError: no lexicon, or
+    an empty vocabulary.
     """
     if not lexicons:
         raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
@@ -61,7 +55,7 @@ def spellings(word: str) -> Iterator[str]:
 
 
 def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
-    """The senses of the first spelling that has one with sememes; empty if there is none."""
+    """The senses of the first spelling that has one with sememes."""
     for form in spellings(word):
         senses = tuple(sense for sense in lexicon.senses(form) if sense.sememes)
         if senses:

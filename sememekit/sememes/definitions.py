@@ -14,7 +14,7 @@ Grammar, one for both (blanks around a name are of no account)::
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sememekit.errors import DataError
@@ -22,7 +22,7 @@ from sememekit.sememes.lexicon import CHINESE_RUN
 
 MARKS = frozenset("#%$*+&@?!~^")
 MAX_DEPTH = 60
-"""Definitions in HowNet nest up to about ten deep; far deeper ones are no definitions."""
+"""Definitions in HowNet nest up to about ten levels."""
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
 _DELIMITERS = frozenset('{}()<>"=,;:|')
@@ -30,42 +30,33 @@ _DELIMITERS = frozenset('{}()<>"=,;:|')
 
 @dataclass(frozen=True)
 class DefinitionNode:
-    """One sememe of a definition with what hangs from it, or a bracket around several (then without a name)."""
+    """One sememe of a definition with its children, or a bracket around several (then without a name)."""
 
     english: str = ""
     chinese: str = ""
     relation: str = ""
     """The role before ``=``; a node that follows another without a comma shares its relation."""
     marks: str = ""
-    """Signs before the name; for ``{~}`` and ``{?}``, where the name is empty, they are all there is."""
+    """Signs before the name; in ``{~}`` and ``{?}`` there is no name."""
     bracket: str = ""
-    """``{``, ``(``, ``"``, ``<`` or nothing."""
     separator: str = ""
-    """What stands before it: a comma, a semicolon, or nothing."""
     is_group: bool = False
-    """True for a bracket without a head, such as ``{neg|否,past|昔}``: the children are all it has."""
+    """A bracket without a head, such as ``{neg|否,past|昔}``: it has children only."""
     children: tuple[DefinitionNode, ...] = ()
 
     @property
     def sememe(self) -> str:
-        """``english|中文``, or the one of the two that there is."""
         return "|".join(side for side in (self.english, self.chinese) if side)
 
 
 def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
-    """The trees of a DEF, in order.
-
-    Raises:
-        DataError: the position (characters from 1), what stands there and what was expected.
-    """
-    parser = _Parser(text)
-    nodes = parser.items(depth=0, closing="")
-    parser.expect_end()
-    return nodes
+    """The trees of a DEF, in order. Raises DataError with the position (characters from 1), what stands there and what was
+    expected."""
+    return _Parser(text).definition()
 
 
 def format_definition(nodes: Sequence[DefinitionNode]) -> str:
-    """The DEF of the trees; ``parse_definition`` of it gives them back."""
+    """The DEF of the trees; the inverse of ``parse_definition``."""
     return "".join(_format(node, joined=index > 0 and not node.separator) for index, node in enumerate(nodes))
 
 
@@ -95,8 +86,13 @@ class _Parser:
         self._text = text
         self._position = 0
 
+    def definition(self) -> tuple[DefinitionNode, ...]:
+        nodes = self.items(depth=0, closing="")
+        if self._peek():
+            self._fail("the end, a comma or a semicolon")
+        return nodes
+
     def items(self, depth: int, closing: str) -> tuple[DefinitionNode, ...]:
-        """One item or more, up to (and without) the closing bracket."""
         nodes = [self._item("", "", depth)]
         while True:
             next_one = self._peek()
@@ -107,10 +103,6 @@ class _Parser:
                 nodes.append(self._item("", nodes[-1].relation, depth))
             else:
                 return tuple(nodes)
-
-    def expect_end(self) -> None:
-        if self._peek():
-            self._fail("the end, a comma or a semicolon")
 
     def _item(self, separator: str, shared_relation: str, depth: int) -> DefinitionNode:
         if depth > MAX_DEPTH:
@@ -135,12 +127,9 @@ class _Parser:
         else:
             english, chinese = self._name(optional=False)
             node = DefinitionNode(english, chinese, marks=marks)
-        return DefinitionNode(
-            node.english, node.chinese, relation, node.marks, node.bracket, separator, node.is_group, node.children
-        )
+        return replace(node, relation=relation, separator=separator)
 
     def _bracketed(self, bracket: str, marks: str, depth: int) -> DefinitionNode:
-        """What stands inside; ``marks`` are those before the bracket."""
         if bracket in '"<':
             english, chinese = self._name(optional=bracket == "<")
             return DefinitionNode(english, chinese, marks=marks, bracket=bracket)
@@ -158,7 +147,7 @@ class _Parser:
         return DefinitionNode(marks=marks, bracket=bracket, is_group=True, children=self.items(depth + 1, _CLOSING[bracket]))
 
     def _head(self, depth: int) -> DefinitionNode | None:
-        """The head after ``{`` with what hangs from it; None, and nothing read, if this bracket is a group."""
+        """The head after ``{`` with its children; None, and nothing read, if this bracket is a group."""
         start = self._position
         marks = self._marks()
         english, chinese = self._name(optional=True)
@@ -173,7 +162,7 @@ class _Parser:
         return None
 
     def _marks(self) -> str:
-        """All marks up to the name or bracket, blanks between them left out: ``* *a`` is ``**a``."""
+        """All marks up to the name or bracket, without the blanks between them: ``* *a`` is ``**a``."""
         marks = ""
         while (sign := self._peek()) and sign in MARKS:
             self._position += 1
@@ -195,7 +184,7 @@ class _Parser:
         return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
 
     def _relation(self) -> str:
-        """What may turn out to be a role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
+        """A possible role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
         first = self._word()
         if first and self._peek() == "|":
             self._position += 1
@@ -210,12 +199,9 @@ class _Parser:
         return self._text[start : self._position].strip()
 
     def _peek(self) -> str:
-        self._skip_blanks()
-        return self._text[self._position : self._position + 1]
-
-    def _skip_blanks(self) -> None:
         while self._position < len(self._text) and self._text[self._position].isspace():
             self._position += 1
+        return self._text[self._position : self._position + 1]
 
     def _fail(self, expected: str) -> NoReturn:
         found = repr(self._text[self._position]) if self._position < len(self._text) else "the end"

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,48 +15,30 @@ from numpy.typing import NDArray
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
-from sememekit.sememes.perturbation import drop_annotation_edges
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
+from sememekit.text.vocabulary import Vocabulary
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
 Integers = NDArray[np.int64]
 
 
-class HasTokens(Protocol):
-    """What a graph needs of a vocabulary."""
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """Every word, in the order of its id."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What tells two vocabularies apart."""
-
-
-@dataclass(frozen=True)
-class _Arrays:
-    sense_offsets: Integers
-    sense_set: Integers
-    set_offsets: Integers
-    set_sememes: Integers
-    word_of_sense: Integers
-    senses_per_sememe: Integers
-    annotated: NDArray[np.bool_]
-
-
 class SememeGraph:
-    """Senses and sememes of every word of a vocabulary (Sec. 3.1, Gu et al. 2018).
+    """Senses and sememes of every word of a vocabulary (Sec. 3.1, Gu et al. 2018); ``build_graph`` makes one.
 
-    Every word has at least one sense, every sense at least one sememe, and the senses of a word differ in their sememes.
-    A word that no lexicon or rule knows has the one sense {``<unk>``} and ``annotated`` False.
+    >>> graph = build_graph(words, [open_lexicon("open")])
+    >>> graph.num_words, [sense.sememes for sense in graph.entry(words.id("工人")).senses]
+    (3, [('worker|工人',)])
+
+    Every word has at least one sense, every sense at least one sememe, and the senses of a word differ in their sememes. A word
+    that no lexicon or rule knows has the one sense {``<unk>``} and ``annotated`` False.
 
     Attributes:
         words: V words in the order of the vocabulary.
         vocabulary_fingerprint: of the vocabulary that the graph was built for.
         sememes: K names, sorted; only those that some sense of this vocabulary has.
+        num_words, num_senses, num_sememes, num_sets: V, S, K and U.
         sense_offsets: (V+1,) int64; the senses of word w are rows ``sense_offsets[w]:sense_offsets[w+1]``.
         sense_set: (S,) int64; which distinct sememe set a sense has.
         set_offsets: (U+1,) int64; the sememes of set u are ``set_sememes[set_offsets[u]:set_offsets[u+1]]``.
@@ -79,11 +59,12 @@ class SememeGraph:
         vocabulary_fingerprint: str,
         lexicons: Sequence[LexiconSource] = (),
         history: Sequence[str] = (),
+        numbering: SememeGraph | None = None,
     ) -> None:
-        """Number the senses, sets and sememes of ``entries``; one entry for each word, in the order of the vocabulary.
+        """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary.
 
-        Raises:
-            GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
+        With ``numbering``, ``sememes`` and ``senses_per_sememe`` are those of that graph, which has all sememes of ``entries``.
+        Raises GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
         """
         self._entries = tuple(entries)
         _check_entries(self._entries)
@@ -91,41 +72,35 @@ class SememeGraph:
         self.vocabulary_fingerprint = vocabulary_fingerprint
         self.lexicons = tuple(lexicons)
         self.history = tuple(history)
-        self.sememes: tuple[str, ...] = tuple(sorted({name for entry in self._entries for name in entry.sememes()}))
+        own = sorted({name for entry in self._entries for name in entry.sememes()})
+        self.sememes: tuple[str, ...] = tuple(own) if numbering is None else numbering.sememes
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
-        arrays = _number(self._entries, self.sememes)
-        self.sense_offsets = arrays.sense_offsets
-        self.sense_set = arrays.sense_set
-        self.set_offsets = arrays.set_offsets
-        self.set_sememes = arrays.set_sememes
-        self.word_of_sense = arrays.word_of_sense
-        self.senses_per_sememe = arrays.senses_per_sememe
-        self.annotated = arrays.annotated
+        self._number(numbering)
+        self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
+        self.num_sets = len(self.set_offsets) - 1
         self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
 
-    @property
-    def num_words(self) -> int:
-        """V."""
-        return len(self.words)
-
-    @property
-    def num_senses(self) -> int:
-        """S, over all words."""
-        return len(self.sense_set)
-
-    @property
-    def num_sememes(self) -> int:
-        """K."""
-        return len(self.sememes)
-
-    @property
-    def num_sets(self) -> int:
-        """U, distinct sememe sets."""
-        return len(self.set_offsets) - 1
+    def _number(self, numbering: SememeGraph | None) -> None:
+        sememe_id = {name: number for number, name in enumerate(self.sememes)}
+        set_id: dict[tuple[int, ...], int] = {}
+        sense_set: list[int] = []
+        senses_of_word = [len(entry.senses) for entry in self._entries]
+        senses_per_sememe = np.zeros(len(self.sememes), dtype=np.int64)
+        for entry in self._entries:
+            for sense in entry.senses:
+                ids = tuple(sorted(sememe_id[name] for name in sense.sememes))
+                sense_set.append(set_id.setdefault(ids, len(set_id)))
+                senses_per_sememe[list(ids)] += 1
+        self.sense_offsets: Integers = _frozen(_offsets(senses_of_word))
+        self.sense_set: Integers = _frozen(np.array(sense_set, dtype=np.int64))
+        self.set_offsets: Integers = _frozen(_offsets([len(ids) for ids in set_id]))
+        self.set_sememes: Integers = _frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64))
+        self.word_of_sense: Integers = _frozen(np.repeat(np.arange(len(self.words), dtype=np.int64), senses_of_word))
+        self.senses_per_sememe: Integers = _frozen(senses_per_sememe) if numbering is None else numbering.senses_per_sememe
+        self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
 
     def entries(self) -> Iterator[WordEntry]:
-        """The words with their senses by name, in the order of the vocabulary."""
         return iter(self._entries)
 
     def entry(self, word_id: int) -> WordEntry:
@@ -135,8 +110,8 @@ class SememeGraph:
     def pooled_sets(self) -> tuple[Integers, Integers, Integers]:
         """The sememes of each word with all its senses taken together, an unordered set (Sec. II-A, Qin et al. 2020).
 
-        Only what a lexicon says counts: a word that no lexicon knows has the empty set, and so have special tokens and marks
-        that get their sememes from a rule. Equal sets are one.
+        Only sememes from a lexicon count: an unknown word has the empty set, and so have special tokens and punctuation with
+        sememes from a rule. Equal sets are one.
 
         Returns:
             (V,) which set a word has; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w are
@@ -152,24 +127,25 @@ class SememeGraph:
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
-        """A graph with annotations removed at random, for the robustness test of Sec. 4.1, Gu et al. 2018.
-
-        See ``perturbation.drop_annotation_edges`` for what counts as an edge and what becomes of senses that lose all.
-
-        Raises:
-            GraphError: a rate outside 0 to 1.
-        """
+        """A graph with annotations removed at random, see ``drop_annotation_edges``. Raises GraphError: a rate outside 0 to
+        1."""
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
         entries, record = drop_annotation_edges(self._entries, rate, seed)
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
 
-    def check_vocabulary(self, vocabulary: HasTokens) -> None:
-        """Make sure that ids of this graph and ids of the vocabulary mean the same words.
+    def with_senses(self, entries: Iterable[WordEntry], record: str) -> SememeGraph:
+        """The same words with other sememes of this graph in some senses; sememes and senses keep their numbers.
 
-        Raises:
-            GraphError: names both fingerprints and the command that rebuilds the graph.
+        A model that was trained with this graph reads the new one with its weights; |D(e)| stays, so that other senses score as
+        before. ``entries`` are the V words, each with as many senses as here; ``record`` is a line of the history. Raises
+        GraphError: as for a new graph.
         """
+        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
+
+    def check_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
+        the command that builds the graph again."""
         if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:
             return
         raise GraphError(
@@ -179,11 +155,8 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line; the same graph gives the same bytes. Atomically, and on the disk.
-
-        Raises:
-            GraphError: the folder is absent or cannot be written, or a word cannot be written as UTF-8.
-        """
+        """Write one JSON file, a word a line, atomically; the same graph gives the same bytes. Raises GraphError: it cannot be
+        written."""
         path = Path(path)
         try:
             data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
@@ -198,11 +171,8 @@ class SememeGraph:
 
     @classmethod
     def load(cls, path: Path | str) -> SememeGraph:
-        """Read what ``save`` wrote.
-
-        Raises:
-            GraphError: absent, torn, edited, newer than this program, or another kind of file; says which.
-        """
+        """Read what ``save`` wrote. Raises GraphError: absent, torn, edited, newer than this program, or another kind of
+        file."""
         path = Path(path)
         records, fingerprint = parse_graph(path)
         try:
@@ -226,9 +196,8 @@ class SememeGraph:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return (
-            f"SememeGraph({self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes, {self.num_sets} sets)"
-        )
+        sizes = f"{self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes, {self.num_sets} sets"
+        return f"SememeGraph({sizes})"
 
 
 def _check_entries(entries: Sequence[WordEntry]) -> None:
@@ -247,30 +216,6 @@ def _check_entries(entries: Sequence[WordEntry]) -> None:
             raise GraphError(f"word {entry.word!r} has two senses with the same sememes; merge them")
 
 
-def _number(entries: Sequence[WordEntry], sememes: Sequence[str]) -> _Arrays:
-    sememe_id = {name: number for number, name in enumerate(sememes)}
-    set_id: dict[tuple[int, ...], int] = {}
-    sense_set: list[int] = []
-    senses_of_word: list[int] = []
-    senses_per_sememe = np.zeros(len(sememes), dtype=np.int64)
-    for entry in entries:
-        senses_of_word.append(len(entry.senses))
-        for sense in entry.senses:
-            ids = tuple(sorted(sememe_id[name] for name in sense.sememes))
-            sense_set.append(set_id.setdefault(ids, len(set_id)))
-            senses_per_sememe[list(ids)] += 1
-    sizes = [len(ids) for ids in set_id]
-    return _Arrays(
-        sense_offsets=_frozen(_offsets(senses_of_word)),
-        sense_set=_frozen(np.array(sense_set, dtype=np.int64)),
-        set_offsets=_frozen(_offsets(sizes)),
-        set_sememes=_frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64)),
-        word_of_sense=_frozen(np.repeat(np.arange(len(entries), dtype=np.int64), senses_of_word)),
-        senses_per_sememe=_frozen(senses_per_sememe),
-        annotated=_frozen(np.array([entry.is_annotated for entry in entries], dtype=np.bool_)),
-    )
-
-
 def _offsets(lengths: Sequence[int]) -> Integers:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.asarray(lengths, dtype=np.int64))])
 
@@ -278,3 +223,49 @@ def _offsets(lengths: Sequence[int]) -> Integers:
 def _frozen(array: NDArray) -> NDArray:
     array.setflags(write=False)
     return array
+
+
+def drop_annotation_edges(entries: Sequence[WordEntry], rate: float, seed: int) -> tuple[list[WordEntry], str]:
+    """Remove ``round(rate * edges)`` annotations, drawn uniformly without replacement; the entries, and a line for the graph's
+    history.
+
+    An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes by rule (special tokens, punctuation) and
+    the sense of words without annotation stay. A sense that loses all its sememes goes if its word keeps another; otherwise the
+    word counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so the edges of
+    the new graph can fall by more than the edges removed. Labels stay.
+    """
+    edges = [
+        (word, sense, sememe)
+        for word, entry in enumerate(entries)
+        if entry.is_from_lexicon
+        for sense, kept in enumerate(entry.senses)
+        for sememe in kept.sememes
+    ]
+    num_dropped = round(rate * len(edges))
+    chosen = np.random.default_rng(seed).permutation(len(edges))[:num_dropped]
+    dropped = {edges[index] for index in chosen.tolist()}
+    result: list[WordEntry] = []
+    lost_senses = merged_senses = lost_words = 0
+    for word, entry in enumerate(entries):
+        if not entry.is_from_lexicon:
+            result.append(entry)
+            continue
+        remaining: dict[tuple[str, ...], SenseEntry] = {}
+        for sense, old in enumerate(entry.senses):
+            sememes = tuple(name for name in old.sememes if (word, sense, name) not in dropped)
+            if not sememes:
+                lost_senses += 1
+            elif sememes in remaining:
+                merged_senses += 1
+            else:
+                remaining[sememes] = SenseEntry(sememes, old.label)
+        if remaining:
+            result.append(WordEntry(entry.word, entry.source, tuple(remaining.values())))
+        else:
+            lost_words += 1
+            result.append(WordEntry(entry.word, Source.NONE, (SenseEntry((UNKNOWN,), UNKNOWN),)))
+    record = (
+        f"drop_edges(rate={rate}, seed={seed}): {num_dropped} of {len(edges)} annotations removed; {lost_senses} senses "
+        f"without any left, {merged_senses} merged with an equal one, {lost_words} words left without annotation"
+    )
+    return result, record

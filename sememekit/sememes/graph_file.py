@@ -31,7 +31,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class GraphRecords:
-    """All that a graph file says, the fingerprint aside."""
+    """The content of a graph file without the fingerprint."""
 
     entries: tuple[WordEntry, ...]
     vocabulary_fingerprint: str
@@ -42,7 +42,11 @@ class GraphRecords:
 def render_graph(records: GraphRecords) -> str:
     """The text of the file up to its fingerprint, which is the hash of this text."""
     lexicons = [{"name": lexicon.name, "sha256": lexicon.sha256} for lexicon in records.lexicons]
-    lines = ",\n".join(_dump(_entry_to_json(entry)) for entry in records.entries)
+    words = []
+    for entry in records.entries:
+        senses = [{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses]
+        words.append(_dump({"word": entry.word, "source": entry.source, "senses": senses}))
+    lines = ",\n".join(words)
     return (
         f'{{"format": {_dump(FORMAT)}, "version": {VERSION},\n'
         f'"vocabulary": {_dump(records.vocabulary_fingerprint)},\n'
@@ -53,11 +57,8 @@ def render_graph(records: GraphRecords) -> str:
 
 
 def parse_graph(path: Path) -> tuple[GraphRecords, str]:
-    """What the file holds, and the fingerprint that it names.
-
-    Raises:
-        GraphError: absent, torn, newer than this program, or another kind of file.
-    """
+    """The content of the file, and the fingerprint in it. Raises GraphError: absent, torn, newer than this program, or another
+    kind of file."""
     again = "build it again: sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:
@@ -88,11 +89,6 @@ def parse_graph(path: Path) -> tuple[GraphRecords, str]:
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _entry_to_json(entry: WordEntry) -> dict[str, Any]:
-    senses = [{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses]
-    return {"word": entry.word, "source": entry.source, "senses": senses}
 
 
 def _entry_from_json(value: Any) -> WordEntry:

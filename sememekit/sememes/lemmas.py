@@ -1,4 +1,4 @@
-"""Base forms: a word that no lexicon knows as it is written may be known by its lemma."""
+"""Lemmas: a word that no lexicon knows as it is written may be known by its base form."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from typing import Protocol
 
 from sememekit.errors import DataError
 from sememekit.sememes.reading import read_lexicon_text
-from sememekit.sememes.wordnet import wordnet_folder
-from sememekit.sememes.wordnet_index import read_wordnet_index
+from sememekit.sememes.wordnet import read_wordnet_index, wordnet_folder
 
 
 class Lemmas(Protocol):
-    """Base forms of inflected words."""
+    """Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
 
     @property
-    def name(self) -> str:
-        """Where they come from, for reports."""
+    def name(self) -> str: ...
 
     @property
-    def sha256(self) -> str:
-        """Of the files that were read."""
+    def sha256(self) -> str: ...
 
     def bases(self, word: str) -> tuple[str, ...]:
-        """The base forms that ``word`` may have, the most probable first, the word itself left out; empty for unknown words."""
+        """The base forms of ``word``, the most probable first, without the word itself; empty for unknown words."""
 
 
 @dataclass(frozen=True)
 class LemmaList:
-    """A list of inflected forms, each with its lemma, both as the file writes them."""
+    """Inflected forms, each with its lemma."""
 
     name: str
     sha256: str
@@ -42,11 +39,8 @@ class LemmaList:
 
 
 def open_lemmas(spec: str) -> Lemmas:
-    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines.
-
-    Raises:
-        DataError: the files are absent or are not what they should be.
-    """
+    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError for files
+    that are absent or of another form."""
     name, _, path = spec.partition(":")
     if name == "wordnet" and not Path(spec).is_file():
         return read_wordnet_index(wordnet_folder(path))
@@ -55,10 +49,7 @@ def open_lemmas(spec: str) -> Lemmas:
 
 def read_lemmas(path: Path) -> LemmaList:
     """Read ``lemma TAB form`` lines; of several lines with one form the last counts, as in the released code of sememe RNNs.
-
-    Raises:
-        DataError: the file is absent or not text, or a line has not two columns.
-    """
+    Raises DataError: absent, not text, or a line without two columns."""
     source = read_lexicon_text(path)
     of_form: dict[str, str] = {}
     for number, line in source.entries():

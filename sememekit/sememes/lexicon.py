@@ -1,4 +1,4 @@
-"""What every lexicon gives, whatever file it came from: words, their senses, and the sememes of each sense."""
+"""The common form of all lexicons: words, their senses, and the sememes of each sense."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e0
 
 @dataclass(frozen=True)
 class Sense:
-    """One sense of one word.
+    """One sense of one word, with a sorted set of sememes.
 
-    ``sememes`` is a bag without order or repeats, held sorted. It may be empty: HowNet has definitions in English only,
-    such as ``{partner}``. Such a sense can be looked up, but a graph leaves it out.
+    The set may be empty: HowNet has definitions in English only, such as ``{partner}``. Such a sense can be looked up, but a
+    graph leaves it out.
     """
 
     word: str
@@ -40,18 +40,17 @@ class Sense:
 
 
 Side = Literal["chinese", "english"]
-"""Whose words are read from a lexicon that has both."""
+"""The language of the words to read from a bilingual lexicon."""
 
 
 class LexiconReport(config.Record):
-    """What a file held, oddities counted; nothing is left out silently."""
+    """Counts of a file; everything that is left out is counted."""
 
     records: int
     """Entries in the file, those skipped included."""
     words: int
     senses: int
     sememes: int
-    """Distinct sememes over all senses."""
     skipped: dict[str, int] = Field(default_factory=dict)
     """Entries that gave no sense, by reason."""
     empty_bags: int = 0
@@ -65,7 +64,10 @@ class LexiconReport(config.Record):
 
 
 class Lexicon:
-    """An immutable dictionary: word -> senses, in the order of the file."""
+    """An immutable dictionary: word -> senses, in the order of the file.
+
+    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, used or not, if it declares any.
+    """
 
     def __init__(
         self,
@@ -75,30 +77,23 @@ class Lexicon:
         report: LexiconReport,
         inventory: Sequence[str] = (),
     ) -> None:
-        self.name = name
-        """``format:file``, for reports."""
-        self.sha256 = sha256
-        self.report = report
-        self.inventory = tuple(inventory)
-        """Sememes that the lexicon declares, whether a sense uses them or not; empty where it declares none."""
+        self.name, self.sha256, self.report, self.inventory = name, sha256, report, tuple(inventory)
         self._senses = dict(senses)
 
     @property
     def words(self) -> KeysView[str]:
-        """Every word, in the order of the file."""
         return self._senses.keys()
 
     @property
     def num_senses(self) -> int:
-        """Senses of all words together."""
         return self.report.senses
 
     def senses(self, word: str) -> tuple[Sense, ...]:
-        """The senses of a word in the order of the file; empty for a word that is not here."""
+        """The senses of a word in the order of the file; empty for an unknown word."""
         return self._senses.get(word, ())
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """What ``word`` gets when it is given the senses of its lemma: the same senses."""
+        """The senses of ``word`` when its lemma has ``senses``: the same ones."""
         return senses
 
     def __len__(self) -> int:
@@ -112,7 +107,7 @@ class Lexicon:
 
 
 class LexiconBuilder:
-    """Collects the senses of one file and counts its oddities."""
+    """Collects the senses of one file and counts its faults."""
 
     num_examples = 5
 
@@ -124,12 +119,10 @@ class LexiconBuilder:
         self._num_records = 0
 
     def add(self, sense: Sense) -> None:
-        """Take one entry."""
         self._num_records += 1
         self._senses.setdefault(sense.word, []).append(sense)
 
     def skip(self, line: int, reason: str) -> None:
-        """Leave one entry out, and say why."""
         self._num_records += 1
         self._skipped[reason] = self._skipped.get(reason, 0) + 1
         if len(self._examples) < self.num_examples:
@@ -137,11 +130,9 @@ class LexiconBuilder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no entry was taken so far."""
         return not self._senses
 
     def finish(self, name: str, sha256: str, notes: tuple[str, ...] = (), inventory: Sequence[str] = ()) -> Lexicon:
-        """The lexicon with its report."""
         senses = {word: tuple(entries) for word, entries in self._senses.items()}
         every = [sense for entries in senses.values() for sense in entries]
         report = LexiconReport(
@@ -168,18 +159,13 @@ class LexiconReader(ABC):
 
     @classmethod
     def default_path(cls) -> str | None:
-        """Read when the format is named without a path; None where a path must be given."""
+        """The path where none is given; None where one must be."""
         return None
 
     def __init__(self, path: Path, settings: Settings) -> None:
-        """Where to read; nothing is opened yet."""
         self.path = path
         self.settings = settings
 
     @abstractmethod
     def read(self) -> Lexicon:
-        """Read it all.
-
-        Raises:
-            DataError: names the file, the line where there is one, what was found and what was expected.
-        """
+        """Read it all. Raises DataError with the file, the line where there is one, what was found and what was expected."""

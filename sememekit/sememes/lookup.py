@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from sememekit.config import Record, resources_folder
@@ -13,10 +12,9 @@ from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.definitions import DefinitionNode, parse_definition
 from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, scan_open_lexicon
+from sememekit.sememes.overlay import near_spellings
 from sememekit.sememes.special_tokens import SpecialTokens
 from sememekit.sememes.word_entry import Source
-
-NUM_NEAREST = 5
 
 
 class DefinitionTree(Record):
@@ -170,12 +168,4 @@ def _tree(node: DefinitionNode) -> DefinitionTree:
 
 
 def _nearest_words(word: str, lexicons: Sequence[Lexicon]) -> tuple[str, ...]:
-    """Only words that share a character and have about the length are compared; the whole of HowNet would take seconds."""
-    characters = set(word)
-    candidates = dict.fromkeys(
-        other
-        for lexicon in lexicons
-        for other in lexicon.words
-        if abs(len(other) - len(word)) <= 2 and not characters.isdisjoint(other)
-    )
-    return tuple(get_close_matches(word, list(candidates), n=NUM_NEAREST, cutoff=0.4))
+    return near_spellings(word, (other for lexicon in lexicons for other in lexicon.words))

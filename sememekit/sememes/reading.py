@@ -1,4 +1,4 @@
-"""Reading a lexicon file whole: packed ones are unpacked, the encoding is found by strict decoding, the bytes are hashed."""
+"""Lexicon files, read whole: decompressed, the encoding found by strict decoding, the bytes hashed."""
 
 from __future__ import annotations
 
@@ -14,43 +14,38 @@ from sememekit.errors import DataError
 from sememekit.files import read_bytes
 
 MAX_BYTES = 1 << 30
-"""A lexicon larger than this once unpacked is refused: HowNet has 60 MB, and a packed file may hide any amount."""
+"""A larger lexicon (after decompression) is refused: HowNet has 60 MB, and an archive may hide any amount."""
 
 
 @dataclass(frozen=True)
 class LexiconText:
-    """The text of one file and what identifies it."""
+    """The text of one file, with the SHA-256 of its bytes on disk."""
 
     path: Path
     text: str
     sha256: str
-    """Of the bytes on disk, before unpacking."""
     encoding: str
 
     def lines(self) -> list[str]:
-        """Lines without their ends; ``\\n`` and ``\\r\\n`` end a line, nothing else does."""
+        """Lines without their ends, which are ``\\n`` and ``\\r\\n`` only."""
         lines = self.text.split("\n")
         if lines and lines[-1] == "":
             lines.pop()
         return [line.removesuffix("\r") for line in lines]
 
     def entries(self, comment: str = "") -> Iterator[tuple[int, str]]:
-        """(number, line) of lines that are not blank and do not begin with ``comment``, where one is given."""
+        """(number, line) of lines that are not blank and do not begin with ``comment``."""
         for number, line in enumerate(self.lines(), start=1):
             if line.strip() and not (comment and line.startswith(comment)):
                 yield number, line
 
     def place(self, line: int) -> str:
-        """``file:line`` for a message; lines count from 1."""
+        """``file:line`` for a message."""
         return f"{self.path}:{line}"
 
 
 def read_lexicon_bytes(path: Path) -> bytes:
-    """All bytes of a file on disk.
-
-    Raises:
-        DataError: absent, a folder, unreadable, or empty.
-    """
+    """All bytes of a file. Raises DataError: absent, a folder, unreadable, or empty."""
     data = read_bytes(path, lambda why: DataError(f"lexicon {why}; give FORMAT:PATH with the path of a file"))
     if not data:
         raise DataError(f"lexicon {path}: the file is empty")
@@ -61,7 +56,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     """Read and decode a file; the first encoding that fits every byte is taken.
 
     Args:
-        path: a text file, or one packed with xz or gzip if its name ends in ``.xz`` or ``.gz``.
+        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``.
         encodings: tried in this order, strictly.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Sememes of the tokens that no lexicon holds: ``<unk>``, ``<eos>``, numbers, dates and punctuation.
+"""Sememes of tokens that no lexicon holds: ``<unk>``, ``<eos>``, numbers, dates and punctuation.
 
 The table follows the dictionary entries of the released language-model code (LM/hownet.py of SDLM, Gu et al. 2018), where
-sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal|基数``), or split the world otherwise
-(``基`` for ``基数``), so a rule names its sememe in both languages and ``resolve`` finds the lexicon's own name for it.
+sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal|基数``), or divide them otherwise (``基`` for
+``基数``), so a rule names its sememe in both languages and ``resolve`` finds the lexicon's own name for it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sememekit.text.vocabulary import END, UNKNOWN
 __all__ = ["END", "MARKS", "PRIVATE", "PUNCTUATION", "RULES", "UNKNOWN", "SpecialTokens", "chinese_side", "is_punctuation"]
 
 PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
-"""Tokens that own one sememe of their own name. Words without annotation share that of ``<unk>``, as in the released headline
-code. The last four are not in the released table; later tasks use them."""
+"""Tokens with one sememe of their own name. Words without annotation share that of ``<unk>``, as in the released headline code.
+The last four are not in the released table."""
 
 
 @dataclass(frozen=True)
 class RuleSememe:
-    """A sememe that a rule asks for, and the other Chinese names under which a lexicon may hold it, best first."""
+    """A sememe of a rule, and the other Chinese names under which a lexicon may hold it, best first."""
 
     english: str
     chinese: str
@@ -40,7 +40,7 @@ HOUR = RuleSememe("hour", "时", ("小时", "钟点", "时间单位"))
 SPECIFIC = RuleSememe("specific", "特定")
 
 MARKS = ("（", "『", "……", "●", "《", "—", "———", "』", "》", "△", "、", "）", "℃", "▲")
-"""The 14 marks that the released code adds because its HowNet lacks them."""
+"""The 14 punctuation marks that the released code adds because its HowNet lacks them."""
 
 RULES: dict[str, tuple[RuleSememe, ...]] = {
     "<N>": (CARDINAL,),
@@ -54,7 +54,7 @@ RULES: dict[str, tuple[RuleSememe, ...]] = {
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether every character is a punctuation mark or a symbol by its Unicode category (P or S)."""
+    """Whether every character is punctuation or a symbol by its Unicode category (P or S)."""
     return bool(token) and all(unicodedata.category(character)[0] in "PS" for character in token)
 
 
@@ -64,24 +64,27 @@ def chinese_side(sememe: str) -> str:
 
 
 class SpecialTokens:
-    """The rules in the words of the lexicons in use.
+    """The rules in terms of the lexicons in use.
 
-    A rule's sememe becomes, in this order: the lexicons' sememe with that Chinese name; theirs with one of its other
-    names; a new one, written as the first lexicon writes its own. Of several with one name (``year|年``, ``age|年``) the
-    one with most senses in the first lexicon that has any is taken, then the first by spelling.
+    A rule's sememe becomes, in this order: the lexicons' sememe with that Chinese name; theirs with one of its other names; a
+    new one, written as the first lexicon writes its own. Of several with one name (``year|年``, ``age|年``) the one with most
+    senses in the first lexicon that has any is taken, then the first by spelling.
     """
 
     def __init__(self, lexicons: Sequence[Lexicon]) -> None:
         wanted = {name for rule in RULES.values() for sememe in rule for name in (sememe.chinese, *sememe.others)}
         self._own_names: dict[str, str] = {}
         for lexicon in lexicons:
-            found = _count_by_chinese_name(lexicon, wanted)
+            found: dict[str, Counter[str]] = {}
+            for sememe in _sememes(lexicon):
+                if (chinese := chinese_side(sememe)) in wanted:
+                    found.setdefault(chinese, Counter())[sememe] += 1
             for chinese, counts in found.items():
                 self._own_names.setdefault(chinese, min(counts, key=lambda name: (-counts[name], name)))
-        self._pairs = bool(lexicons) and _writes_pairs(lexicons[0])
+        self._pairs = any("|" in sememe for lexicon in lexicons[:1] for sememe in _sememes(lexicon))
 
     def sememes_of(self, token: str) -> tuple[str, ...] | None:
-        """The sememes that a rule gives to this token, or None if no rule of the table covers it."""
+        """The sememes of a token by the rules, or None without a rule."""
         if token in PRIVATE:
             return (token,)
         if token in RULES:
@@ -89,7 +92,6 @@ class SpecialTokens:
         return None
 
     def resolve(self, sememe: RuleSememe) -> str:
-        """The lexicons' name for a rule's sememe."""
         for chinese in (sememe.chinese, *sememe.others):
             if chinese in self._own_names:
                 return self._own_names[chinese]
@@ -97,21 +99,8 @@ class SpecialTokens:
 
 
 def _sememes(lexicon: Lexicon) -> Iterator[str]:
-    """Every sememe as often as a sense has it, and once for standing in the inventory."""
+    """Every sememe, once for each sense that has it and once for the inventory."""
     yield from lexicon.inventory
     for word in lexicon.words:
         for sense in lexicon.senses(word):
             yield from sense.sememes
-
-
-def _count_by_chinese_name(lexicon: Lexicon, wanted: set[str]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
-    for sememe in _sememes(lexicon):
-        chinese = chinese_side(sememe)
-        if chinese in wanted:
-            found.setdefault(chinese, Counter())[sememe] += 1
-    return found
-
-
-def _writes_pairs(lexicon: Lexicon) -> bool:
-    return any("|" in sememe for sememe in _sememes(lexicon))

@@ -1,4 +1,4 @@
-"""What a graph covers and how its senses and sememes are spread; the paper gives two of these numbers."""
+"""Coverage of a graph, and averages over its senses and sememes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import GraphError
 from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.lexicon import LexiconReport
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 
@@ -25,18 +26,17 @@ class GraphStatistics(Record):
     senses: int
     sememes: int
     sememe_sets: int
-    """Distinct sets among the senses."""
     edges: int
     """Pairs of a sense and a sememe."""
     tokens: int
-    """Running tokens, as the vocabulary counts them: of pairs those that are predicted."""
+    """Running tokens by the counts of the vocabulary: of pairs those that are predicted."""
     annotated_words: int
     unannotated_words: int
     annotated_tokens: int
     type_coverage: float
     """Share of words that are annotated, 0 to 1."""
     token_coverage: float
-    """Share of running tokens whose word is annotated, 0 to 1."""
+    """Share of running tokens whose word is annotated."""
     lexicon_coverage: float
     """Share of running tokens, ends of sentences left out, whose word a lexicon knows: what an encoder's sememes reach."""
     senses_per_word: float
@@ -46,22 +46,38 @@ class GraphStatistics(Record):
     senses_per_sememe: float
     words_with_one_sense: int
     words_by_source: dict[str, int]
-    """Words taken from each lexicon, each rule, and none."""
+    """By lexicon, by rule, and "none"."""
     tokens_by_source: dict[str, int]
     words_without_annotation: tuple[str, ...]
     """Most frequent first, then by spelling."""
 
 
+class LexiconUse(Record):
+    """One ``--source`` of a graph: its report, and how many words and running tokens have their senses from it."""
+
+    source: str
+    name: str
+    sha256: str
+    report: LexiconReport
+    words_used: int
+    tokens_used: int
+
+
+class GraphReport(Record):
+    """The result of ``build-sememe-graph``."""
+
+    out: str
+    fingerprint: str
+    vocabulary_fingerprint: str
+    lexicons: tuple[LexiconUse, ...]
+    statistics: GraphStatistics
+    history: tuple[str, ...]
+    """One line for words known by their lemma, one for edges dropped."""
+
+
 def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
-    """Coverage and averages.
-
-    Args:
-        graph: of V words.
-        counts: (V,) occurrences of each word, in the order of ``graph.words``.
-
-    Raises:
-        GraphError: when the counts are not V.
-    """
+    """Coverage and averages of a graph of V words; ``counts`` (V,) are in the order of ``graph.words``. Raises GraphError when
+    the counts are not V."""
     counts = np.asarray(counts, dtype=np.int64)
     if counts.shape != (graph.num_words,):
         raise GraphError(f"statistics need one count for each of the {graph.num_words} words, given shape {counts.shape}")

@@ -1,7 +1,6 @@
-"""Sememe-equal substitutes: words that share a whole set of sememes in some sense, with the same part of speech where known.
+"""Sememe-equal substitutes of a word, for word-level attacks (Zang et al. 2020).
 
-Zang et al. 2020 (Word-level Textual Adversarial Attacking as Combinatorial Optimization) replace a word by words with an equal
-sememe set in some sense, of the same part of speech and the same inflection.
+A substitute has an equal sememe set in some sense, the same part of speech and the same inflection.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ ENDINGS: Final = {"ing": "v", "ed": "v", "est": "ar", "er": "ar", "s": "nv"}
 
 
 class Substitutes:
-    """Answers which words can stand for a word.
+    """Finds the words that can stand for a word.
 
     Two senses are equal when their sets of sememes are, and their parts of speech too, unless one of the two is not known.
     """
@@ -28,11 +27,8 @@ class Substitutes:
     ) -> None:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
-        Args:
-            lexicons: where the sememes come from.
-            inflections: where given, a word that no lexicon knows is looked up as its lemma, and its substitutes are put into
-                the same inflection.
-            ranks: of words by frequency, from 0: they decide between substitutes that share as many senses.
+        With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
+        ``ranks`` of words by frequency, from 0, order substitutes that share equally many senses.
         """
         self._inflections = inflections
         self._ranks = ranks or {}
@@ -47,7 +43,7 @@ class Substitutes:
                 self._words_of.setdefault(sense.sememes, {}).setdefault(sense.part_of_speech, set()).add(word)
 
     def of(self, word: str) -> tuple[str, ...]:
-        """Substitutes of a word: those that share most senses first, of these the more frequent ones, then by spelling."""
+        """Substitutes of a word: those that share most senses first, then by frequency, then by spelling."""
         if word in self._senses:
             return self._equal(self._senses[word], word)
         if self._inflections is None:
@@ -88,23 +84,17 @@ class Inflections:
 
     @classmethod
     def read(cls, path: Path) -> Inflections:
-        """Read the list; lines without a tab are passed over.
-
-        Raises:
-            DataError: absent, empty or not UTF-8.
-        """
+        """Read the list; lines without a tab are skipped. Raises DataError: absent, empty or not UTF-8."""
         lines = (line.split("\t") for line in read_lexicon_text(path).lines())
         return cls((fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 2)
 
     def lemmas(self, form: str) -> tuple[str, ...]:
-        """The lemmas of a form, in the order of the list."""
         return tuple(dict.fromkeys(self._lemmas.get(form, ())))
 
     @staticmethod
     def ending(lemma: str, form: str) -> str:
-        """Which of ``ENDINGS`` the form has and its lemma has not; empty for an irregular form."""
+        """The ending of ``ENDINGS`` that makes the form of its lemma; empty for an irregular form."""
         return next((ending for ending in ENDINGS if form.endswith(ending) and form != lemma and form[:1] == lemma[:1]), "")
 
     def inflect(self, lemma: str, ending: str) -> tuple[str, ...]:
-        """The forms of a lemma with an ending, as far as the list has them."""
         return tuple(dict.fromkeys(self._forms.get((lemma, ending), ())))

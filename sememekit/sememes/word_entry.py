@@ -1,4 +1,4 @@
-"""Words and senses by name: what a graph is built from, what its file holds, and what a random removal works on."""
+"""Words and senses by name: the input of a graph and the content of its file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sememekit.sememes.lexicon import Sense
 
 
 class Source:
-    """Where the senses of a word come from if not from a lexicon."""
+    """Sources of senses other than lexicons."""
 
     SPECIAL = "special token"
     PUNCTUATION = "punctuation rule"
@@ -45,7 +45,6 @@ class WordEntry:
         return self.is_annotated and self.source not in Source.RULES
 
     def sememes(self) -> set[str]:
-        """The distinct sememes of all its senses."""
         return {name for sense in self.senses for name in sense.sememes}
 
 
@@ -58,9 +57,9 @@ class LexiconSource:
 
 
 def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
-    """Senses of one word, those without sememes left out and those with equal sememes made one, in the order given.
+    """Senses of one word without those that have no sememes, equal sememes merged, in the order given.
 
-    A merged sense is labelled with the distinct parts of speech of its parts and their distinct glosses.
+    A merged sense is labelled with the distinct parts of speech and glosses of its parts.
     """
     groups: dict[tuple[str, ...], list[Sense]] = {}
     for sense in senses:

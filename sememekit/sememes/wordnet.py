@@ -1,14 +1,15 @@
-"""WordNet's database files: synsets with their words, parts of speech and glosses.
+"""WordNet's database: synsets, the order of the senses of a word, and base forms of inflected words.
 
-The format is that of the manual page wndb(5): one synset a line in ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``,
-with licence lines in front that begin with a blank. The index files are not needed.
+Formats of the manual pages wndb(5) and morphy(7): one synset a line in ``data.noun``, ``data.verb``, ``data.adj`` and
+``data.adv``, after licence lines that begin with a blank; ``index.noun`` and so on name the synsets of a lemma, the most
+frequent sense first; ``noun.exc`` and so on list irregular forms.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,10 @@ from sememekit.errors import DataError
 from sememekit.files import decode, read_bytes
 
 FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
-"""Part of speech -> file. Satellite adjectives (``s``) stand in ``data.adj`` and are adjectives."""
+"""Part of speech -> file. Satellite adjectives (``s``) are in ``data.adj``."""
 
 DEBIAN: Final = Path("/usr/share/wordnet")
-"""Where Debian's package wordnet-base puts the database."""
+"""Folder of Debian's package wordnet-base."""
 _POINTER_FILE: Final = {"n": "n", "v": "v", "a": "a", "s": "a", "r": "r"}
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
@@ -49,19 +50,14 @@ class Synset:
 
 @dataclass(frozen=True)
 class WordNet:
-    """All synsets, in the order of files and lines.
-
-    Attributes:
-        synsets: nouns, verbs, adjectives, adverbs.
-        sha256: over the four files.
-    """
+    """All synsets, in the order of files and lines, and the SHA-256 over the four files."""
 
     synsets: tuple[Synset, ...]
     sha256: str
 
     @cached_property
     def by_word(self) -> dict[str, tuple[Synset, ...]]:
-        """Lower-case word -> the synsets that it is in."""
+        """Lower-case word -> its synsets."""
         found: dict[str, list[Synset]] = {}
         for synset in self.synsets:
             for word in dict.fromkeys(word.lower() for word in synset.words):
@@ -70,15 +66,11 @@ class WordNet:
 
     @cached_property
     def by_offset(self) -> dict[tuple[str, str], Synset]:
-        """(part of speech, offset) -> synset."""
         return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
 
     def antonyms(self) -> frozenset[frozenset[str]]:
-        """All pairs of words that are antonyms, in lower case, underscores for blanks.
-
-        Raises:
-            DataError: a pointer leads to a word that is not there; names file and line.
-        """
+        """All pairs of antonyms, in lower case, underscores for blanks. Raises DataError for a pointer to a word that does not
+        exist, with file and line."""
         pairs = set()
         for synset in self.synsets:
             for own, target, other in synset.opposites:
@@ -93,21 +85,16 @@ class WordNet:
         return frozenset(pairs)
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Other words of the synsets of ``word``, each once, lower case, in the order of the synsets.
-
-        A synset has one part of speech, so a synonym agrees with the word in it.
-        """
+        """Other words of the synsets of ``word``, each once, lower case, in the order of the synsets, which have one part of
+        speech each."""
         word = word.lower()
         others = (other.lower() for synset in self.by_word.get(word, ()) for other in synset.words)
         return tuple(dict.fromkeys(other for other in others if other != word))
 
 
 def wordnet_folder(path: str = "") -> Path:
-    """The folder with the database: ``path``, a folder ``dict`` in it, or where Debian's wordnet-base puts it.
-
-    Raises:
-        DataError: none of them has ``data.noun``.
-    """
+    """The folder with the database: ``path``, a folder ``dict`` in it, or Debian's. Raises DataError: none of them has
+    ``data.noun``."""
     given = Path(path).expanduser()
     places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
@@ -121,14 +108,8 @@ def wordnet_folder(path: str = "") -> Path:
 
 
 def read_wordnet(path: str = "") -> WordNet:
-    """Read the four data files.
-
-    Args:
-        path: their folder; empty for Debian's.
-
-    Raises:
-        DataError: a file is absent, is not text, or has a line that is no synset; names the line.
-    """
+    """Read the four data files of the folder ``path``, or of Debian's. Raises DataError: a file is absent, is not text, or has
+    a line that is no synset."""
     folder = wordnet_folder(path)
     synsets: list[Synset] = []
     digest = hashlib.sha256()
@@ -139,11 +120,8 @@ def read_wordnet(path: str = "") -> WordNet:
 
 
 def database_lines(file: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    """(number, line) of a file of WordNet without its licence; ``digest`` takes its bytes.
-
-    Raises:
-        DataError: absent, or not UTF-8.
-    """
+    """(number, line) of a file of WordNet without its licence; ``digest`` is updated. Raises DataError: absent, or not
+    UTF-8."""
     data = read_bytes(file, lambda why: DataError(f"WordNet {why}; it needs data.*, and for base forms index.* and *.exc"))
     digest.update(data)
     for number, line in enumerate(decode(data, file, lambda why: DataError(f"WordNet {why}")).split("\n"), start=1):
@@ -176,3 +154,64 @@ def _opposites(fields: list[str], num_words: int) -> Iterator[tuple[int, tuple[s
             if not 0 <= own < num_words:
                 raise ValueError(f"pointer from word {own + 1} of {num_words}")
             yield own, (_POINTER_FILE[kind], offset), other
+
+
+NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+
+ENDINGS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "n": (
+        *(("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z")),
+        *(("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")),
+    ),
+    "v": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    "a": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "r": (),
+}
+"""Part of speech -> (ending, its replacement in the base form); a base form must be known with that part of speech."""
+
+
+@dataclass(frozen=True)
+class WordNetIndex:
+    """The index and exception files, with a name for reports and their common SHA-256.
+
+    Attributes:
+        senses: (part of speech, lemma in lower case, blanks for underscores) -> offsets of its synsets, frequent first.
+        irregular: (part of speech, form) -> base forms.
+    """
+
+    name: str
+    sha256: str
+    senses: Mapping[tuple[str, str], tuple[str, ...]]
+    irregular: Mapping[tuple[str, str], tuple[str, ...]]
+
+    def bases(self, word: str) -> tuple[str, ...]:
+        """Base forms of an inflected word, by part of speech, irregular ones first; never the word itself."""
+        return tuple(dict.fromkeys(base for base in self._bases(word.lower()) if base != word))
+
+    def _bases(self, word: str) -> Iterator[str]:
+        for part_of_speech, endings in ENDINGS.items():
+            yield from self.irregular.get((part_of_speech, word), ())
+            for ending, stands_for in endings:
+                if word.endswith(ending) and len(word) > len(ending) + 1:
+                    base = word.removesuffix(ending) + stands_for
+                    if (part_of_speech, base) in self.senses:
+                        yield base
+
+
+def read_wordnet_index(folder: Path) -> WordNetIndex:
+    """Read ``index.*`` and ``*.exc`` of a folder with WordNet's database. Raises DataError: a file is absent or has a line of
+    another form."""
+    digest = hashlib.sha256()
+    senses: dict[tuple[str, str], tuple[str, ...]] = {}
+    irregular: dict[tuple[str, str], tuple[str, ...]] = {}
+    for part_of_speech, name in NAMES.items():
+        for number, line in database_lines(folder / f"index.{name}", digest):
+            fields = line.split()
+            count = fields[2] if len(fields) > 2 and re.fullmatch(r"[0-9]{1,4}", fields[2]) else "0"
+            if int(count) < 1 or len(fields) < int(count) + 6:
+                raise DataError(f"{folder / f'index.{name}'}:{number}: no line of an index: {line[:60]!r}")
+            senses[part_of_speech, fields[0].replace("_", " ")] = tuple(fields[-int(count) :])
+        for _, line in database_lines(folder / f"{name}.exc", digest):
+            form, *bases = (part.replace("_", " ") for part in line.split())
+            irregular[part_of_speech, form] = tuple(bases)
+    return WordNetIndex(f"wordnet:{folder.name}", digest.hexdigest(), senses, irregular)

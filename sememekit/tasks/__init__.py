@@ -1,4 +1,4 @@
-"""What models are trained for: one file each, found by name in ``TASKS``."""
+"""What models are trained for, found by name in ``TASKS``."""
 
 TASKS = {
     "classification": "sememekit.tasks.classification:SingleTextClassifier",
@@ -6,7 +6,7 @@ TASKS = {
     "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
     "lattice": "sememekit.tasks.lattice.model:Lattice",
-    "nli": "sememekit.tasks.nli:TextPairClassifier",
+    "nli": "sememekit.tasks.classification:TextPairClassifier",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
 

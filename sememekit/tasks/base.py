@@ -1,4 +1,4 @@
-"""Base class of the tasks, and what it guarantees."""
+"""The base class of tasks, and one for each kind of model that commands know."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class BatchLoss:
     """The loss of one batch.
 
     Attributes:
-        nats: scalar tensor, the summed negative log-likelihood.
-        count: how many predictions the sum holds.
+        nats: scalar tensor, the summed negative log-likelihood of ``count`` predictions.
         penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
         carry: for the next batch.
         rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
@@ -82,7 +81,11 @@ def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[fl
 
 
 class Task(nn.Module, ABC):
-    """A model together with what it is trained and evaluated on. The trainer knows nothing but this.
+    """A model together with its training batches, loss and evaluation: all that the trainer knows.
+
+    >>> task = Run.open("runs/sdlm").task
+    >>> task.evaluate(PreparedData.open("data/pd"), "valid")["perplexity"]
+    >>> "words" in task.kinds
 
     A subclass nests a frozen ``Settings``. It derives from ``WordPredictor``, ``SentencePredictor``, ``LabelPredictor`` or
     ``writing.TextWriter`` where commands shall do more with it than ``train`` and ``eval``.
@@ -90,9 +93,7 @@ class Task(nn.Module, ABC):
 
     Settings: type[Settings]
     kinds: ClassVar[frozenset[Kind]] = frozenset()
-    """What commands can ask of it. Each is declared by the class that promises its methods: "words" by ``WordPredictor``,
-    "sentences" by ``SentencePredictor``, "labels" by ``LabelPredictor``, "texts" by ``writing.TextWriter``, "influence" by
-    ``classifier.TextClassifier`` and "lattices" by ``lattice.Lattice``. A subclass inherits it."""
+    """What commands can ask of it; each is declared by the class that has its methods, and inherited."""
     kind: ClassVar[Kind]
     """The kind that this class itself promises, where it promises one."""
     summary: ClassVar[str]
@@ -124,7 +125,6 @@ class Task(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
         return next(self.parameters()).device
 
     @classmethod
@@ -133,7 +133,7 @@ class Task(nn.Module, ABC):
         return frozenset()
 
     def remarks(self, data: PreparedData) -> Sequence[str]:
-        """What a user should know before training on ``data`` begins, a sentence each: what is left out, what has no effect."""
+        """What a user should know before training on ``data`` begins, a sentence each."""
         return ()
 
     def expect_updates(self, total: int) -> None:
@@ -153,11 +153,8 @@ class Task(nn.Module, ABC):
     def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Any]:
         """Training batches of one epoch from number ``first`` on, on the device of the parameters.
 
-        Args:
-            data: the prepared data.
-            epoch_seed: the seed of all that is random in how an epoch is ordered and cut. It differs from epoch to epoch and
-                from run to run; the same number gives the same batches, so that a run can go on in the middle.
-            first: how many batches to leave out at the start.
+        ``epoch_seed`` seeds all that is random in how an epoch is ordered and cut: the same number gives the same batches, so
+        that a run can be resumed in the middle of an epoch.
         """
 
     @abstractmethod
@@ -169,18 +166,14 @@ class Task(nn.Module, ABC):
         """Loss of one batch in nats, summed."""
 
     def losses(self, batch: Any, carry: Carry) -> Iterator[BatchLoss]:
-        """The loss of one batch in parts that go through one after the other and whose gradients are added, to save memory.
+        """The loss of one batch in parts whose gradients are added, to save memory; one part unless a task says otherwise.
 
-        One part, unless a task says otherwise. The shares sum to one, and the last part carries what the whole batch does.
+        The shares sum to one, and the last part carries what the whole batch does.
         """
         yield self.loss(batch, carry)
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Called after each step of the optimiser with its number, from 1, for what changes by other means than gradients.
-
-        Returns:
-            plain numbers for the record, or None: see ``Decoder.after_step``.
-        """
+        """Called after each step of the optimiser with its number, from 1: see ``Decoder.after_step``."""
         return None
 
     def after_rate_cut(self) -> None:
@@ -188,14 +181,14 @@ class Task(nn.Module, ABC):
 
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Metrics on a split, the headline among them. Dropout is off inside and as before afterwards."""
+        """Metrics on a split, without dropout, the primary one among them."""
 
     @abstractmethod
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         """The primary metric of a model that has learned nothing but frequencies: a run that stays near it is stuck."""
 
     def uniform(self) -> float | None:
-        """The perplexity of a model that gives every word the same probability, where perplexity is the headline; or None.
+        """The perplexity of a model that gives every word the same probability, where the metric is perplexity; or None.
 
         A model that is worse after an epoch of training has diverged.
         """
@@ -203,7 +196,12 @@ class Task(nn.Module, ABC):
 
 
 class WordPredictor(Task):
-    """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations."""
+    """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations.
+
+    >>> hidden_TBH, state = task.contexts(tokens_TB, task.encoder.start(2))
+    >>> log_probs_TBV = task.decoder.log_probs(hidden_TBH)
+    >>> perplexity = tallies(task.score(ids_N))[0].perplexity
+    """
 
     kind: ClassVar[Kind] = "words"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
@@ -216,7 +214,7 @@ class WordPredictor(Task):
     @property
     @abstractmethod
     def evaluation_batch_size(self) -> int:
-        """Columns that a stream is cut into for evaluation, unless ``score`` is told otherwise."""
+        """Columns that a stream is cut into for evaluation."""
 
     @abstractmethod
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -236,16 +234,18 @@ class WordPredictor(Task):
         Args:
             tokens: (n,) word ids.
             batch_size: columns; None for ``evaluation_batch_size``.
-            chunk_length: rows read at once; it decides memory and speed, never the value.
+            chunk_length: rows read at once and yielded together; it decides memory and speed, never the value.
             progress: called with predicted tokens so far and in all.
-
-        Yields:
-            chunks of at most ``chunk_length`` rows.
         """
 
 
 class SentencePredictor(Task):
-    """A task whose model gives whole sentences a probability, and its words none of their own."""
+    """A task whose model gives whole sentences a probability, and their words none of their own.
+
+    >>> nats = sum(part.sum() for _, part in task.sentence_nats(data, "test"))
+    >>> perplexity = math.exp(nats / len(data.tokens("test")))
+    >>> task.marginal    # such as "exact marginal"
+    """
 
     kind: ClassVar[Kind] = "sentences"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
@@ -264,22 +264,16 @@ class SentencePredictor(Task):
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Negative log-likelihood of every sentence of a split, end marks predicted, without dropout.
 
-        Args:
-            data: the prepared data.
-            split: of it.
-            progress: called with tokens so far and in all.
-
-        Yields:
-            numbers of sentences and the nats of each, every sentence once, in any order.
+        Yields numbers of sentences and the nats of each, every sentence once, in any order; ``progress`` counts tokens.
         """
 
 
 class LabelPredictor(Task):
-    """A task whose model gives the labels of whole texts probabilities. It takes labels in place of a decoder.
+    """A task whose model gives the labels of whole texts probabilities. It has no output layer over words.
 
-    Attributes:
-        labels: their names, by id.
-        num_texts: N, texts of an example.
+    >>> ids = [vocabulary.encode(text.split()) for text in ("A man sleeps .", "He is awake .")]
+    >>> probabilities_NC = task.probabilities([ids])    # one example of two texts
+    >>> task.labels[probabilities_NC[0].argmax()]
     """
 
     kind: ClassVar[Kind] = "labels"
@@ -311,7 +305,6 @@ _OTHER_COMMANDS: Final[dict[Kind, str]] = {
     "labels": "'sememekit predict RUN' and ",
     "texts": "'sememekit generate RUN' and ",
 }
-"""What there is for a run of a kind, for messages."""
 
 
 def declares(task: Task, kind: type[P]) -> TypeIs[P]:
@@ -320,11 +313,7 @@ def declares(task: Task, kind: type[P]) -> TypeIs[P]:
 
 
 def require(task: Task, kind: type[P], command: str) -> P:
-    """The task, where it declares what ``kind`` promises.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``, how to train such a model, and what there is for this one.
-    """
+    """The task, where it declares what ``kind`` promises; ConfigError for ``command`` says what there is for this one."""
     if not declares(task, kind):
         others = "".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds)
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What natural language inference and classification have in common: texts through one encoder, then a choice of a label."""
+"""The common part of text classification and natural language inference: encoder, pooling, a classifier of labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,6 @@ from sememekit.tasks.scoring import evaluating
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    pass
-
 NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
@@ -56,9 +53,13 @@ class TextBatch:
 class TextClassifier(LabelPredictor):
     """Word vectors -> dropout -> encoder -> one vector a text -> features of the example -> tanh layers -> label.
 
-    One encoder reads every text of an example. The vector of a text is the context at which reading ended (with two
-    directions: the last of the one with the first of the other), or the maximum over its words. The loss is the mean over the
-    examples of a batch. A subclass says how many texts an example has and what features they give.
+    >>> batch = task.batch_of([(premise_ids, hypothesis_ids)], np.array([0]))
+    >>> logits_BC = task.logits(batch)
+    >>> nats = task.loss(batch, ()).nats    # cross entropy, summed over the batch
+
+    One encoder reads every text of an example. The vector of a text is the last hidden state (with two directions: the last of
+    the one with the first of the other), or the maximum over its words. The loss is the mean over the examples of a batch. A
+    subclass says how many texts an example has and what features they give.
     """
 
     kind: ClassVar[Kind] = "influence"
@@ -67,8 +68,6 @@ class TextClassifier(LabelPredictor):
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
 
     class Settings(config.Settings):
-        """Settings of a classifier of texts."""
-
         vectors: str = ""
         """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
         tune_vectors: bool = False
@@ -136,16 +135,10 @@ class TextClassifier(LabelPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = cls.make_embedding(settings, resources.vocabulary)
+        embedding = nn.Embedding(len(resources.vocabulary), settings.embedding_size)
+        nn.init.normal_(embedding.weight, std=0.1)
         encoder = resources.make_encoder(settings.embedding_size)
         return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
-
-    @staticmethod
-    def make_embedding(settings: Settings, vocabulary: Vocabulary) -> nn.Embedding:
-        """(V, E) word vectors, normal with standard deviation 0.1."""
-        embedding = nn.Embedding(len(vocabulary), settings.embedding_size)
-        nn.init.normal_(embedding.weight, std=0.1)
-        return embedding
 
     def initialise(self) -> None:
         settings = self.settings
@@ -168,7 +161,6 @@ class TextClassifier(LabelPredictor):
         return vector_coverage(counts, has_vector, split=split, file=self.settings.vectors, outside=self.settings.outside)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Weights of runs that did not keep which words had a vector are taken as they are."""
         state_dict.setdefault(f"{prefix}has_vector", torch.full_like(self.has_vector, NOT_RECORDED))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
@@ -183,14 +175,12 @@ class TextClassifier(LabelPredictor):
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
         """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
-        settings = self.settings
-        x = self.embedding(tokens) if x is None else x
-        x = functional.dropout(x, settings.input_dropout, self.training)
-        encoded = self.encoder(x, tokens, self.encoder.start(tokens.shape[1]), lengths)
-        if settings.pooling == "last":
+        x_TBE = functional.dropout(self.embedding(tokens) if x is None else x, self.settings.input_dropout, self.training)
+        encoded = self.encoder(x_TBE, tokens, self.encoder.start(tokens.shape[1]), lengths)
+        if self.settings.pooling == "last":
             return self.encoder.last(encoded, lengths)
-        padding = torch.arange(len(tokens), device=tokens.device)[:, None] >= lengths.to(tokens.device)
-        return encoded.hidden.masked_fill(padding.unsqueeze(-1), float("-inf")).amax(0)
+        padding_TB = torch.arange(len(tokens), device=tokens.device)[:, None] >= lengths.to(tokens.device)
+        return encoded.hidden.masked_fill(padding_TB.unsqueeze(-1), float("-inf")).amax(0)
 
     def logits(self, batch: TextBatch) -> Tensor:
         """(B, C) unnormalised log-probabilities of the labels."""
@@ -199,26 +189,17 @@ class TextClassifier(LabelPredictor):
     def choose(self, texts: Sequence[Tensor]) -> Tensor:
         """(B, C) the same, from the vectors (B, H) of each text."""
         rate = self.settings.classifier_dropout
-        x = functional.dropout(self.features(texts), rate, self.training)
+        x_BF = functional.dropout(self.features(texts), rate, self.training)
         for layer in self.hidden:
-            x = functional.dropout(torch.tanh(layer(x)), rate, self.training)
-        logits: Tensor = self.choice(x)
-        return logits
+            x_BF = functional.dropout(torch.tanh(layer(x_BF)), rate, self.training)
+        logits_BC: Tensor = self.choice(x_BF)
+        return logits_BC
 
     def batch_of(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]], labels: npt.NDArray[np.integer]) -> TextBatch:
-        """A padded batch.
-
-        Args:
-            texts: B examples of N arrays of word ids.
-            labels: (B,).
-        """
+        """A padded batch of B examples of N arrays of word ids, with labels (B,)."""
         rows = [self._read(example[number]) for number in range(self.num_texts) for example in texts]
         tokens, lengths = self.padded(rows)
-        return TextBatch(
-            tokens,
-            lengths,
-            torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True),
-        )
+        return TextBatch(tokens, lengths, torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True))
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
@@ -246,11 +227,7 @@ class TextClassifier(LabelPredictor):
         return self._read_as_copy[1]
 
     def examples(self, data: PreparedData, split: str) -> Examples:
-        """The examples of a split, once they fit this model.
-
-        Raises:
-            DataError: data of another kind, or no examples.
-        """
+        """The examples of a split; DataError where they do not fit this model."""
         examples = data.examples(split)
         summary = data.signature.examples
         if summary is None or summary.labels != self.labels or examples.num_texts != self.num_texts:
@@ -284,10 +261,8 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels for examples of N arrays of word ids each, in evaluation mode.
-
-        A text that several examples have, or several times, is encoded once: an attack asks for one premise again and again,
-        and unknown words make texts alike.
+        """(n, C) probabilities of the labels. A text that occurs several times is encoded once: an attack asks for one premise
+        again and again, and unknown words make texts alike.
         """
         if not len(texts):
             return np.zeros((0, len(self.labels)))

@@ -1,4 +1,4 @@
-"""Dialogue: what to say next, given the turns before."""
+"""Response generation in dialogue."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from sememekit.tasks.seq2seq import SequenceToSequence
 
 @final
 class DialogueWriter(SequenceToSequence):
-    """Responses in a dialogue (Sec. 3.1, Yang et al. 2018): the source is a window of turns, the target the next one.
-
-    Texts are searched for with a beam of ten, of which the five best are measured.
-    """
+    """Responses in a dialogue (Sec. 3.1, Yang et al. 2018): the source is a window of turns, the target the next one."""
 
     scored_with: ClassVar[Literal["rouge", "bleu"]] = "bleu"
 
     class Settings(SequenceToSequence.Settings):
-        """Settings of dialogue."""
-
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
         """How responses are searched for."""
         checkpoint_by: Literal["nll"] = "nll"

@@ -1,4 +1,4 @@
-"""Headlines: a short text that says what a longer one is about."""
+"""Headline generation."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class HeadlineWriter(SequenceToSequence):
     scored_with: ClassVar[Literal["rouge", "bleu"]] = "rouge"
 
     class Settings(SequenceToSequence.Settings):
-        """Settings of headline generation."""
-
         checkpoint_by: Literal["nll", "rouge"] = "nll"
         """What the best weights are chosen by on validation: "nll", the likelihood of the references, or "rouge", ROUGE-L of
         texts that a search finds, as the data are usually scored; never the accuracy of words (see Gu et al. 2018, erratum)."""
@@ -58,14 +56,13 @@ class HeadlineWriter(SequenceToSequence):
         return metrics | {name: getattr(report, name).value for name in ("rouge1", "rouge2", "rougeL")}
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        """A model that knows word frequencies writes nothing that matches more than by chance."""
-        return super().unigram_baseline(data, split) | {"rougeL": 1e-4}
+        return super().unigram_baseline(data, split) | {"rougeL": 1e-4}  # no more than by chance
 
 
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Names and settings of the ROUGE that these data are usually scored by, the main one first.
 
-    Data of no custom are scored by characters where most words of the vocabulary are Chinese, otherwise by words.
+    Other data are scored by characters where most words of the vocabulary are Chinese, otherwise by words.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     if names:

@@ -28,25 +28,23 @@ from sememekit.text.vocabulary import Vocabulary
 
 @final
 class LanguageModel(WordPredictor):
-    """Embedding -> dropout -> encoder -> dropout -> decoder, trained by truncated back-propagation through time.
+    """Embedding -> dropout -> encoder -> dropout -> output layer, trained by truncated back-propagation through time.
 
     >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
     >>> loss = model.loss(target_TB, model.encoder.start(2))
     >>> perplexity = tallies(model.score(ids_N))[0].perplexity
 
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
-    segment. The loss is the mean over the tokens of a segment. See docs/perplexity.md for what is divided by what.
+    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
 
-    The regularisation of Merity et al. 2018 is here as far as it needs words or losses, for any encoder: dropout of word
-    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer.
-    The penalties are for the gradient only; no reported loss holds them.
+    Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
+    masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
+    are for the gradient only and in no reported loss.
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     class Settings(config.Settings):
-        """Settings of language modelling."""
-
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -87,11 +85,8 @@ class LanguageModel(WordPredictor):
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
-        self.settings = settings
-        self.vocabulary = vocabulary
-        self.embedding = embedding
-        self.encoder = encoder
-        self.decoder = decoder
+        self.settings, self.vocabulary = settings, vocabulary
+        self.embedding, self.encoder, self.decoder = embedding, encoder, decoder
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
@@ -105,19 +100,18 @@ class LanguageModel(WordPredictor):
         return self.settings.evaluation_batch_size
 
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Contexts (T, B, H) after each of ``tokens`` (T, B), dropout included in training, and the state after the last."""
         encoded, contexts = self._encode(tokens, state)
         return contexts, encoded.state
 
     def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
         settings = self.settings
         locked = (0,) if settings.locked_dropout else ()
-        x = self.embedding(tokens)
+        x_TBE = self.embedding(tokens)
         if self.training and settings.word_dropout:
-            kept = shared_dropout(x.new_ones(len(self.vocabulary)), settings.word_dropout, True, ())
-            x = x * kept[tokens].unsqueeze(-1)
-        x = shared_dropout(x, settings.input_dropout, self.training, locked)
-        encoded = self.encoder(x, tokens, state)
+            kept_V = shared_dropout(x_TBE.new_ones(len(self.vocabulary)), settings.word_dropout, True, ())
+            x_TBE = x_TBE * kept_V[tokens].unsqueeze(-1)
+        x_TBE = shared_dropout(x_TBE, settings.input_dropout, self.training, locked)
+        encoded = self.encoder(x_TBE, tokens, state)
         return encoded, shared_dropout(encoded.hidden, settings.output_dropout, self.training, locked)
 
     def _bounds(self, columns: np.ndarray, epoch_seed: int) -> list[int]:
@@ -152,13 +146,13 @@ class LanguageModel(WordPredictor):
         return self.encoder.start(self.settings.batch_size)
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
-        encoded, contexts = self._encode(batch[:-1], carry)
-        nats = self.decoder.nll(contexts, batch[1:])
+        encoded, hidden_TBH = self._encode(batch[:-1], carry)
+        nats_TB = self.decoder.nll(hidden_TBH, batch[1:])
         scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
         return BatchLoss(
-            at_least_single(nats).sum(),
-            nats.numel(),
-            self._penalty(encoded.hidden, contexts),
+            at_least_single(nats_TB).sum(),
+            nats_TB.numel(),
+            self._penalty(encoded.hidden, hidden_TBH),
             tuple(part.detach() for part in encoded.state),
             rate_scale=scale,
         )
@@ -207,10 +201,10 @@ class LanguageModel(WordPredictor):
             state = self.encoder.start(inputs.shape[1])
             for begin in range(0, len(inputs), length):
                 part = slice(begin, begin + length)
-                target = torch.from_numpy(targets[part]).to(self.device)
+                target_TB = torch.from_numpy(targets[part]).to(self.device)
                 with torch.no_grad():
-                    hidden, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
-                yield score_targets(self.decoder, hidden, target, torch.from_numpy(mask[part]).to(self.device))
+                    hidden_TBH, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
+                yield score_targets(self.decoder, hidden_TBH, target_TB, torch.from_numpy(mask[part]).to(self.device))
                 done += int(mask[part].sum())
                 if progress is not None:
                     progress(done, total)

@@ -21,13 +21,7 @@ Part = TypeVar("Part", Encoder, Decoder)
 
 @dataclass(frozen=True)
 class Chosen(Generic[Part]):
-    """An encoder or an output layer that a plan names, not built yet.
-
-    Attributes:
-        name: as the plan has it.
-        kind: the class.
-        settings: of that class.
-    """
+    """An encoder or an output layer that a plan names, not built yet."""
 
     name: str
     kind: type[Part]
@@ -43,10 +37,6 @@ class TaskResources:
 
     Attributes:
         task: its name in the plan, for messages.
-        vocabulary: the V words.
-        encoder: that the plan names.
-        decoder: that the plan names; None for a task that takes none.
-        graph: words, senses and sememes, where the run has a graph.
         clusters: (V,) the cluster of each word, where the run has a file of word clusters.
         labels: names of the labels of the data, by id; none for data without labels.
         chunks: words and n-grams, where the data have them.
@@ -62,24 +52,17 @@ class TaskResources:
     chunks: ChunkVocabulary | None = None
 
     def make_encoder(self, input_size: int) -> Encoder:
-        """The encoder of the plan, for input vectors of ``input_size`` numbers.
-
-        Raises:
-            ConfigError: its settings do not fit, or it needs a graph and there is none.
-        """
+        """The encoder of the plan, for input vectors of ``input_size`` numbers; ConfigError where it does not fit."""
         return self.encoder.kind(self.encoder.settings, EncoderResources(input_size, self.vocabulary, self.graph))
 
     def make_decoder(self, width: int, embedding: nn.Embedding | None, entries: Vocabulary | None = None) -> Decoder:
-        """The output layer of the plan.
+        """The output layer of the plan; ConfigError where it does not fit or needs what is not there.
 
         Args:
             width: H, the size of the contexts.
             embedding: (V, E) that a tied output layer shares; None for none.
             entries: what it chooses from, where that is not the words; ``embedding`` has a row for each. The graph and the
                 clusters are of single words and are not offered then.
-
-        Raises:
-            ConfigError: its settings do not fit, it needs what is not there, or the task said that it takes no output layer.
         """
         if self.decoder is None:
             raise ConfigError(

@@ -62,15 +62,17 @@ class PairBatch:
 class SequenceToSequence(TextWriter):
     """p(y | x) = product over t of p(y_t | g_t), g_t from ``AttentionalRNN`` over the outputs of the encoder for x.
 
-    Source and target share one vocabulary. The source is read as it is, without marks; ``<s>`` begins the target and ``</s>``
-    ends it. Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the
-    targets, ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks
-    that it locks over time are drawn for each word.
+    >>> batch = task.batch_of([(source_ids, target_ids)])
+    >>> loss = task.loss(batch, ())
+    >>> [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
+
+    Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
+    Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the targets,
+    ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks that it
+    locks over time are drawn for each word.
     """
 
     class Settings(config.Settings):
-        """Settings of a model from texts to texts."""
-
         embedding_size: int = Field(default=512, ge=1)
         """E, the size of the word vectors."""
         share_embedding: bool = True
@@ -112,9 +114,7 @@ class SequenceToSequence(TextWriter):
         for mark in (START, STOP):
             if mark not in vocabulary:
                 raise ConfigError(f"the vocabulary has no {mark!r}: it is not of a folder of pairs; {_PREPARE}")
-        self.settings = settings
-        self.vocabulary = vocabulary
-        self.embedding = embedding
+        self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
         own = settings.share_embedding
         self.source_embedding = embedding if own else uniform_embedding(len(vocabulary), settings.embedding_size)
         self.encoder = encoder
@@ -159,17 +159,17 @@ class SequenceToSequence(TextWriter):
             )
 
     def _read(self, source: Tensor, lengths: Tensor) -> tuple[Memory, State]:
-        x = functional.dropout(self.source_embedding(source), self.settings.input_dropout, self.training)
-        encoded = self.encoder(x, source, self.encoder.start(source.shape[1]), lengths)
-        with torch.autocast(x.device.type, enabled=False):
+        x_SBE = functional.dropout(self.source_embedding(source), self.settings.input_dropout, self.training)
+        encoded = self.encoder(x_SBE, source, self.encoder.start(source.shape[1]), lengths)
+        with torch.autocast(x_SBE.device.type, enabled=False):
             memory = self.writer.attention.prepare(encoded.hidden, lengths)
             return memory, self.writer.start(self.encoder.last(encoded, lengths))
 
     def _contexts(self, batch: PairBatch) -> Tensor:
         """(N, G) contexts of the real positions."""
         memory, state = self._read(batch.source, batch.source_lengths)
-        x = functional.dropout(self.embedding(batch.before), self.settings.input_dropout, self.training)
-        return self.writer(x, state, memory, batch.real).outputs
+        x_TBE = functional.dropout(self.embedding(batch.before), self.settings.input_dropout, self.training)
+        return self.writer(x_TBE, state, memory, batch.real).outputs
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
         source, lengths = padded([self._cut(source) for source, _ in pairs])
@@ -178,13 +178,8 @@ class SequenceToSequence(TextWriter):
         words, _ = padded(targets, end=[self._end])
         target_lengths = np.array([len(target) + 1 for target in targets])
         real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
-        return PairBatch(
-            source=self._place(source),
-            source_lengths=torch.from_numpy(lengths),
-            before=self._place(before),
-            real=self._place(real),
-            words=self._place(words.reshape(-1)[real]),
-        )
+        source_SB, before_TB, real_N, words_N = map(self._place, (source, before, real, words.reshape(-1)[real]))
+        return PairBatch(source_SB, torch.from_numpy(lengths), before_TB, real_N, words_N)
 
     def _cut(self, source: Ids) -> Ids:
         return source[: self.settings.read_words] if self.settings.read_words else source
@@ -193,11 +188,7 @@ class SequenceToSequence(TextWriter):
         return torch.from_numpy(array).to(self.device, non_blocking=True)
 
     def _examples(self, data: PreparedData, split: str) -> Examples:
-        """The pairs of a split, once they fit this model.
-
-        Raises:
-            DataError: data of another kind, no pairs, or a source that is too long.
-        """
+        """The pairs of a split; DataError where the data are of another kind or have none."""
         examples, summary = data.examples(split), data.signature.examples
         if summary is None or summary.texts != TEXTS:
             found = " and ".join(summary.texts) if summary else "words"
@@ -207,7 +198,6 @@ class SequenceToSequence(TextWriter):
         return examples
 
     def _checked(self, data: PreparedData, split: str) -> Examples:
-        """The same, every source of a length that this model reads."""
         examples = self._examples(data, split)
         lengths = examples.lengths()[:, 0]
         for which in (int(lengths.argmax()), int(lengths.argmin())):
@@ -232,8 +222,8 @@ class SequenceToSequence(TextWriter):
         return ()
 
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
-        nats = self.decoder.nll(self._contexts(batch), batch.words)
-        return BatchLoss(at_least_single(nats).sum(), nats.numel(), None, ())
+        nats_N = self.decoder.nll(self._contexts(batch), batch.words)
+        return BatchLoss(at_least_single(nats_N).sum(), nats_N.numel(), None, ())
 
     def after_step(self, step: int) -> dict[str, float] | None:
         return self.decoder.after_step(step)
@@ -262,7 +252,6 @@ class SequenceToSequence(TextWriter):
                     progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Perplexity per word of the targets, ends included, and of the terms of the loss."""
         return perplexity_metrics(self.score_pairs(data, split))
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
@@ -285,10 +274,7 @@ class SequenceToSequence(TextWriter):
 
     @torch.no_grad()
     def write(
-        self,
-        sources: Sequence[Ids],
-        search: BeamSettings | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: Callable[[int, int], None] | None = None
     ) -> list[list[Hypothesis]]:
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []
@@ -309,9 +295,9 @@ class SequenceToSequence(TextWriter):
         return found
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:
-        contexts, state, weights = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
-        log_probs, ids = self.decoder.topk_words(contexts, count)
-        return log_probs, ids, state, weights.argmax(dim=-1)
+        contexts_NG, state, weights_NS = self.writer.step(self.embedding(words.flatten()), state, Memory(*memory))
+        log_probs_NK, ids_NK = self.decoder.topk_words(contexts_NG, count)
+        return log_probs_NK, ids_NK, state, weights_NS.argmax(dim=-1)
 
     @torch.no_grad()
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:

@@ -16,13 +16,9 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class VectorCoverage(Record):
-    """How much of a text has a vector in the file that a model of labels began with.
-
-    The marks around texts are not counted. ``None`` where the run does not say, since it was trained before this was kept.
+    """How much of a text has a vector in the file that a classifier began with; the marks around texts are not counted.
 
     Attributes:
-        split: which text.
-        file: as the run names it.
         words, words_with_vector: different words of the split.
         tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
         outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
@@ -37,7 +33,6 @@ class VectorCoverage(Record):
     outside: str
 
     def sentence(self) -> str:
-        """For a person."""
         others = {
             "random": "the others have random ones",
             "unknown": "the others are read as <unk>",
@@ -66,15 +61,10 @@ def vector_coverage(
 
 
 def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding) -> Tensor:
-    """Put the vectors of a file into an embedding whose rows have standard deviation 0.1.
+    """Put the vectors of a file into an embedding whose rows have standard deviation 0.1; gives (V,) which words the file has.
 
-    A word outside the file keeps its own draw, scaled to the spread of the file's numbers.
-
-    Returns:
-        (V,) which words the file has.
-
-    Raises:
-        DataError: the file cannot be used, has vectors of another size, or knows no word of the vocabulary.
+    A word outside the file keeps its own draw, scaled to the spread of the file's numbers. DataError where the file cannot be
+    used, has vectors of another size, or knows no word of the vocabulary.
     """
     if not Path(file).is_file():
         raise DataError(f"{file}: no such file; say where the word vectors are with --vectors FILE")

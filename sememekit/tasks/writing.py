@@ -1,11 +1,11 @@
-"""What every task promises whose model writes a text for a text."""
+"""The base class of tasks whose model writes a text for a text, and what holds for all that predict words."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -20,13 +20,10 @@ from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
 from sememekit.tasks.padding import Ids
 from sememekit.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class TeacherForced:
-    """What a model says while it writes a text that is known already.
+    """The predictions of a given text.
 
     Attributes:
         contexts: (T, G) what each word was predicted from.
@@ -40,10 +37,14 @@ class TeacherForced:
 
 
 class TextWriter(Task):
-    """A task whose model gives texts a probability, given another text: perplexity, searched texts, explanations.
+    """A task whose model gives texts a probability, given another text: perplexity, beam search, explanations.
+
+    >>> [hypotheses] = task.write([vocabulary.encode(source)])
+    >>> hypothesis_words(vocabulary, hypotheses[0], source, task.search)
+    >>> perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity
 
     Attributes:
-        scored_with: what its texts are measured by.
+        scored_with: the metric of its texts.
     """
 
     kind: ClassVar[Kind] = "texts"
@@ -57,28 +58,17 @@ class TextWriter(Task):
     @property
     @abstractmethod
     def search(self) -> BeamSettings:
-        """How texts are searched for unless one says otherwise."""
+        """The settings of its beam search."""
 
     @abstractmethod
     def check_source(self, words: int, where: str) -> None:
-        """Refuse a source that this model cannot read.
-
-        Args:
-            words: how many it has.
-            where: its place, which begins the message.
-
-        Raises:
-            DataError: it is empty, or longer than the settings allow.
-        """
+        """Raise DataError, beginning with ``where``, for a source of ``words`` words that this model cannot read."""
 
     @abstractmethod
     def write(
-        self,
-        sources: Sequence[Ids],
-        search: BeamSettings | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: Callable[[int, int], None] | None = None
     ) -> list[list[Hypothesis]]:
-        """The best texts for each source, without dropout; no source depends on its company.
+        """The best texts for each source, without dropout; no source depends on the others in its batch.
 
         Args:
             sources: word ids, 1 at least each.
@@ -88,7 +78,7 @@ class TextWriter(Task):
 
     @abstractmethod
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:
-        """What the model says while it writes ``words``, which are word ids, without dropout."""
+        """The predictions of ``words`` (word ids) given ``source``, without dropout."""
 
     @property
     @abstractmethod
@@ -99,13 +89,7 @@ class TextWriter(Task):
     def score_pairs(
         self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
     ) -> Iterator[Scored]:
-        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions.
-
-        Args:
-            data: the prepared data.
-            split: of it.
-            progress: called with pairs so far and in all.
-        """
+        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions."""
 
 
 Predictor = WordPredictor | TextWriter
@@ -113,25 +97,21 @@ Predictor = WordPredictor | TextWriter
 
 
 def predictor(task: Task, command: str) -> Predictor:
-    """The task, where its output layer predicts words of the vocabulary, in a stream or for a text.
-
-    Raises:
-        ConfigError: where it does not, naming ``command``.
-    """
+    """The task, where its output layer predicts words, in a stream or for a text; ConfigError for ``command`` otherwise."""
     return task if declares(task, TextWriter) else require(task, WordPredictor, command)
 
 
 def predictions(
     task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Scored]:
-    """Every prediction of a split with its context, without dropout: see ``WordPredictor.score`` and ``score_pairs``."""
+    """Every prediction of a split with its context: see ``WordPredictor.score`` and ``score_pairs``."""
     if declares(task, TextWriter):
         return task.score_pairs(data, split, progress)
     return task.score(data.tokens(split), progress=progress)
 
 
 def hypothesis_words(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:
-    """The words of a hypothesis. Where the search says so, ``<unk>`` gives way to the most attended word of ``source``."""
+    """The words of a hypothesis; where the search says so, ``<unk>`` is replaced by the most attended word of ``source``."""
     words = vocabulary.decode(found.words)
     if search.unknown != "replace":
         return tuple(words)
@@ -140,11 +120,7 @@ def hypothesis_words(vocabulary: Vocabulary, found: Hypothesis, source: Sequence
 
 
 def originals_of(data: PreparedData, split: str) -> Originals:
-    """Sources and references of a split as they were written.
-
-    Raises:
-        DataError: the data keep no text.
-    """
+    """Sources and references of a split as they were written; DataError where the data keep none."""
     found = data.examples(split).originals
     if found is None:
         raise DataError(

@@ -21,21 +21,24 @@ from sememekit.text.vocabulary import LARGEST_COUNT, Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
 LONGEST: Final = 1000
-"""Words of an n-gram at most: every place of a text gets a table entry for each length."""
+"""Words of an n-gram at most: the table of ``windows`` has an entry for each length."""
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 
 @final
 class ChunkVocabulary:
-    """Immutable: V words with their ids 0..V-1, then n-grams of 2..L words with ids V..V+M-1, by falling count.
+    """Immutable: V words with their ids 0..V-1, then M n-grams of 2..L words with ids V..V+M-1, by falling count.
+
+    >>> chunks = ChunkVocabulary(words, [(0, 1)], [2], max_length=2)
+    >>> chunks.text(len(chunks) - 1)
+    ('今天', '工人')
 
     Ties go to the shorter n-gram, then to the smaller word ids from the left. No n-gram holds ``<unk>``, and ``<eos>`` can only
     be its last word, so none crosses the end of a sentence.
 
     Attributes:
-        num_tokens: V.
-        max_length: L, words of a chunk at most.
-        counts: (M,) how often each n-gram was counted in the training split.
+        num_tokens, max_length: V and L.
+        counts: (M,) counts of the n-grams in the training split.
         vocabulary_fingerprint: of the vocabulary that the ids belong to.
         fingerprint: 16 hexadecimal digits of the SHA-256 over the file.
     """
@@ -55,18 +58,10 @@ class ChunkVocabulary:
         max_length: int,
         where: str = "chunks",
     ) -> None:
-        """Take n-grams that are in order already.
+        """Take n-grams that are in order already: M tuples of 2..L word ids with falling counts; ``where`` opens each message.
 
-        Args:
-            vocabulary: the V words.
-            ngrams: M tuples of 2..L word ids; none for a vocabulary of words alone.
-            counts: M counts, falling.
-            max_length: L.
-            where: the place that the user knows; it opens each message.
-
-        Raises:
-            DataError: for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
-                counts out of order.
+        Raises DataError for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
+        counts out of order.
         """
         self.num_tokens = len(vocabulary)
         self.max_length = max_length
@@ -75,14 +70,13 @@ class ChunkVocabulary:
             self.counts = np.fromiter(counts, dtype=np.int64)
         except OverflowError:
             raise DataError(f"{where}: a count above {LARGEST_COUNT:,}, which 64 bits cannot hold") from None
-        self._words = vocabulary.tokens
+        self._vocabulary, self._words = vocabulary, vocabulary.tokens
         self._ngrams = tuple(ngrams)
         _check(self._ngrams, self.counts, vocabulary, max_length, where)
         self.fingerprint = hashlib.sha256(self._as_bytes()).hexdigest()[:16]
         self._keys, self._nodes, self._chunks = _trie(self._ngrams, self.num_tokens)
 
     def __len__(self) -> int:
-        """V + M."""
         return self.num_tokens + len(self._ngrams)
 
     def __repr__(self) -> str:
@@ -90,21 +84,15 @@ class ChunkVocabulary:
 
     @property
     def num_ngrams(self) -> int:
-        """M."""
         return len(self._ngrams)
 
     def tokens(self, id: int) -> tuple[int, ...]:
-        """The word ids of a chunk.
-
-        Raises:
-            DataError: for an id outside 0..V+M-1.
-        """
+        """The word ids of a chunk. Raises DataError for an id outside 0..V+M-1."""
         if not 0 <= id < len(self):
             raise DataError(f"chunk id {id} is outside the chunk vocabulary: allowed are 0 to {len(self) - 1}")
         return (id,) if id < self.num_tokens else self._ngrams[id - self.num_tokens]
 
     def text(self, id: int) -> tuple[str, ...]:
-        """The words of a chunk, as strings."""
         return tuple(self._words[token] for token in self.tokens(id))
 
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -112,29 +100,19 @@ class ChunkVocabulary:
         return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
 
     def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
-        """The chunks of at most ``length`` words, and of those n-grams the first ``num_ngrams``; ids are given out anew."""
+        """The chunks of at most ``length`` words, and of those n-grams the first ``num_ngrams``, with new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
-        fewer = object.__new__(ChunkVocabulary)
-        fewer.num_tokens, fewer._words = self.num_tokens, self._words
-        fewer.vocabulary_fingerprint = self.vocabulary_fingerprint
-        fewer.max_length = length
-        fewer.counts = self.counts[kept]
-        fewer._ngrams = tuple(self._ngrams[index] for index in kept)
-        fewer.fingerprint = hashlib.sha256(fewer._as_bytes()).hexdigest()[:16]
-        fewer._keys, fewer._nodes, fewer._chunks = _trie(fewer._ngrams, fewer.num_tokens)
-        return fewer
+        ngrams = [self._ngrams[index] for index in kept]
+        return ChunkVocabulary(self._vocabulary, ngrams, self.counts[kept].tolist(), max_length=length)
 
     def windows(self, tokens: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The chunks that end at each place.
-
-        Args:
-            tokens: (B, T) word ids; a negative id is padding and belongs to no chunk.
+        """The chunks that end at each position of ``tokens`` (B, T); a negative id is padding and belongs to no chunk.
 
         Returns:
             (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 where that is no
             chunk or would begin before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
-        A trie in sorted arrays: l steps from each beginning, each one binary search for all places at once; exact.
+        A trie in sorted arrays: l steps from each beginning, each one binary search for all positions at once.
         """
         ids = np.asarray(tokens, dtype=np.int64)
         rows, places = ids.shape
@@ -152,7 +130,6 @@ class ChunkVocabulary:
         return found
 
     def check_vocabulary(self, vocabulary: Vocabulary, where: str = "chunks") -> None:
-        """Raise DataError when the chunks were counted with another vocabulary; ``where`` opens the message."""
         if vocabulary.fingerprint != self.vocabulary_fingerprint:
             raise DataError(
                 f"{where}: the chunks belong to the vocabulary {self.vocabulary_fingerprint}, this one is "
@@ -160,16 +137,11 @@ class ChunkVocabulary:
             )
 
     def save(self, path: Path | str) -> None:
-        """Write the file that the docstring of this module draws."""
         Path(path).write_bytes(self._as_bytes())
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            DataError: for a file that is absent, malformed, or of another vocabulary, with ``file:line``.
-        """
+        """Read what :meth:`save` wrote. Raises DataError with ``file:line``, also for a file of another vocabulary."""
         text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")
         fields = head.split("\t")
@@ -226,11 +198,8 @@ def _check(
 def _trie(
     ngrams: Sequence[tuple[int, ...]], num_tokens: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Arrays of a trie whose first V nodes are the words.
-
-    Returns:
-        sorted keys ``node * V + word`` and the node that each leads to, both (edges,); the chunk of each node, (nodes,), or -1.
-    """
+    """A trie whose first V nodes are the words, as arrays: sorted keys ``node * V + word`` and the node that each leads to,
+    both (edges,), and the chunk of each node, (nodes,), or -1."""
     table: dict[tuple[int, int], int] = {}
     chunks = dict(enumerate(range(num_tokens)))
     for index, ngram in enumerate(ngrams):

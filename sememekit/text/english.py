@@ -1,4 +1,4 @@
-"""Cutting English into words as the Penn Treebank does: marks and clitics stand apart."""
+"""English words as in the Penn Treebank: punctuation and clitics are separate tokens."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ _QUOTES: Final = {"``": '"', "''": '"', "-lrb-": "(", "-rrb-": ")", "-lsb-": "["
 
 
 class EnglishCased:
-    """Penn Treebank style: "doesn't" is "does n't", marks stand apart, curved quotes are straight; letters keep their case.
+    """Penn Treebank style: "doesn't" is "does n't", punctuation is separate, curved quotes are straight; letters keep their
+    case.
 
-    Text that is cut already comes out as it went in, so tokenised and plain files go together; only ``-lrb-`` becomes the
-    bracket that it stands for, and `````` and ``''`` become a straight quote.
+    >>> EnglishCased().segment("It doesn't work.")
+    ['It', 'does', "n't", 'work', '.']
+
+    Tokenised text comes out as it went in, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote.
     """
 
     description: str = "English, marks and clitics apart, version 1"
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         words: list[str] = []
         for chunk in text.translate(_ALIKE).split():
             words += _cut(chunk)
@@ -45,21 +47,19 @@ class English(EnglishCased):
     description = "English, lower-cased, marks and clitics apart, version 1"
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         return super().segment(text.lower())
 
 
 class Gigaword:
-    """English as the headlines of Gigaword have it (Rush et al. 2015): lower-cased, marks and clitics apart, digits as ``#``.
+    """English as in the Gigaword headlines (Rush et al. 2015): lower-cased, punctuation and clitics separate, digits as ``#``.
 
     Brackets are ``-lrb-`` and ``-rrb-``, opening quotes two grave accents, closing ones two apostrophes, and ``UNK`` is
-    ``<unk>``. Text of Gigaword itself comes out as it went in, a word in ten thousand apart.
+    ``<unk>``. Text of Gigaword itself comes out as it went in, except for a word in ten thousand.
     """
 
     description: str = "English as in Gigaword headlines, version 1"
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         plain = _STRAIGHT_OPEN.sub(" `` ", text.translate(_CURVED)).replace('"', " '' ")
         plain = _PAIRED_QUOTES.sub(r" \g<0> ", plain)
         words: list[str] = []
@@ -93,28 +93,18 @@ _WHOLE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""What stands as a word in Gigaword although it would be cut elsewhere."""
+"""Words of Gigaword that the pattern for the Penn Treebank would cut."""
 
 
 @lru_cache(maxsize=1 << 16)
 def _cut_headline(chunk: str) -> tuple[str, ...]:
-    """Words of a lower-cased text without white space."""
     found = (chunk,) if chunk.isalpha() or _WHOLE.fullmatch(chunk) else _TOKEN.findall(_CLITIC.sub(" ", chunk))
     return tuple(_BRACKETS.get(word) or _DIGIT.sub("#", word) for word in found)
 
 
 @lru_cache(maxsize=1 << 16)
 def _cut(chunk: str) -> tuple[str, ...]:
-    """Words of a text without white space."""
-    chunk = _bare(chunk)
-    if chunk.isalpha():
-        return (chunk,)
-    return tuple(_TOKEN.findall(_CLITIC.sub(" ", chunk)))
-
-
-def _bare(chunk: str) -> str:
-    """The chunk with quotes and brackets in one spelling."""
     for written, plain in _QUOTES.items():
         if written in chunk.lower():
             chunk = re.sub(re.escape(written), plain, chunk, flags=re.IGNORECASE)
-    return chunk
+    return (chunk,) if chunk.isalpha() else tuple(_TOKEN.findall(_CLITIC.sub(" ", chunk)))

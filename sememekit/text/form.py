@@ -1,4 +1,4 @@
-"""The form that a text is brought into before it is cut, for data that are prepared in the form of a benchmark."""
+"""The form of a text before segmentation, for data in the form of a benchmark: lower case, one word for all numbers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ _WORD: Final = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class TextForm:
-    """Lower case, and one word in the place of every number; as it stands, nothing at all.
+    """Lower case, and one word in place of every number; by default the text as it is.
 
-    Whoever prepares a text and whoever reads one that is typed in, for a model of such data, ask here. A number is a word of
-    digits, maybe with a sign, with ``. , : / -`` between digits, and with ``%`` behind. Where blanks part no words, only words
-    that were cut can be known for numbers: so ``text`` goes before the segmenter, and ``words`` behind it. The word that stands
-    for numbers stays as it is, so that a text in this form is not changed again.
+    Both ``preprocess`` and the commands that read typed text use it. A number is a word of digits, with an optional sign, with
+    ``. , : / -`` between digits, and an optional ``%``. Where white space does not part the words, numbers are known only after
+    segmentation: so ``text`` goes before the segmenter, and ``words`` after it. Applying the form twice changes nothing.
 
     Attributes:
         lower: bring the text into lower case.
-        numbers_to: the word in the place of every number, such as ``N``; None for the numbers themselves.
+        numbers_to: the word for every number, such as ``N``; None keeps the numbers.
     """
 
     lower: bool = False
@@ -33,15 +32,8 @@ class TextForm:
 
     @classmethod
     def recorded(cls, options: Mapping[str, object], where: str) -> TextForm:
-        """The form that prepared data have.
-
-        Args:
-            options: of their signature.
-            where: the file that it was read from.
-
-        Raises:
-            DataError: no version writes such options.
-        """
+        """The form that the ``options`` of a signature describe; ``where`` is its file. Raises DataError for options that no
+        version writes."""
         lower, numbers_to = options.get("lower", False), options.get("numbers_to")
         if not isinstance(lower, bool) or not (numbers_to is None or isinstance(numbers_to, str)):
             raise DataError(
@@ -52,11 +44,9 @@ class TextForm:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes anything."""
         return self.lower or self.numbers_to is not None
 
     def text(self, text: str) -> str:
-        """A text before it is cut."""
         text = self._lowered(text) if self.lower else text
         return text if self.numbers_to is None else _NUMBER.sub(self.numbers_to.replace("\\", r"\\"), text)
 
@@ -67,20 +57,19 @@ class TextForm:
         return _WORD.sub(lambda word: word[0] if word[0] == mark else word[0].lower(), text)
 
     def words(self, words: Iterable[str]) -> list[str]:
-        """Words as the segmenter gives them for ``text``."""
+        """The words that the segmenter gave for ``text``."""
         if self.numbers_to is None:
             return list(words)
         return [self.numbers_to if _NUMBER.fullmatch(word) else word for word in words]
 
     def word(self, word: str) -> str:
-        """One word that blanks part from others."""
         return self.text(word)
 
     def as_written(self, text: str) -> tuple[str, list[str]]:
         """``text`` of a text, and for each of its characters what was written there.
 
-        Of a stretch that is of another length in this form, such as a number, the first character has all and the others have
-        nothing. The parts side by side are the text as it was written.
+        Where a stretch changes its length, such as a number, its first character has all of it and the others have nothing. The
+        parts joined are the original text.
         """
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):

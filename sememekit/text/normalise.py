@@ -1,4 +1,4 @@
-"""Normalisation of the People's Daily text, after section "Data" of Gu et al. 2018 and the code released with it."""
+"""Normalisation of the People's Daily text (section "Data" of Gu et al. 2018, and the released code)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 """A Chinese character."""
 
 CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
-"""The four classes. The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
+"""The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
 RULE: Final = (
     "full-width letters, digits, % . / to half width; surname and given name joined; whole words that are numbers to <N>, "
@@ -51,40 +51,30 @@ _CLOSERS: Final = frozenset("”’」』）》】〉")
 
 
 def to_half_width(text: str) -> str:
-    """Full-width letters, digits, per cent sign, ． and slash to ASCII; other marks stay as they are."""
+    """Full-width letters, digits, per cent sign, ． and slash to ASCII; other marks stay."""
     return text if text.isascii() else text.translate(_HALF_WIDTH)
 
 
 @lru_cache(maxsize=1 << 16)
 def classify(word: str) -> str:
-    """The class of a word, such as ``<N>``, or the word itself. The word must be in half width."""
-    if _YEAR.fullmatch(word):
-        return YEAR
-    if _DATE.fullmatch(word):
-        return DATE
-    if _TIME.fullmatch(word):
-        return TIME
-    if _NUMBER.fullmatch(word):
-        return NUMBER
-    return word
+    """The class of a word in half width, such as ``<N>``, or the word itself."""
+    patterns = ((_YEAR, YEAR), (_DATE, DATE), (_TIME, TIME), (_NUMBER, NUMBER))
+    return next((name for pattern, name in patterns if pattern.fullmatch(word)), word)
 
 
 @lru_cache(maxsize=1 << 16)
 def stands_alone(word: str) -> bool:
-    """Whether a word needs no lexicon: one of the four classes, a month, or nothing but punctuation and symbols."""
+    """Whether a word needs no lexicon: one of the four classes, a month, or only punctuation and symbols."""
     if word in CLASSES or _MONTH.fullmatch(word):
         return True
     return all(unicodedata.category(character)[0] in "PS" for character in word)
 
 
 def parse_tagged(line: str) -> list[tuple[str, str]]:
-    """``word/TAG`` items of a line of the People's Daily corpus.
+    """The ``word/TAG`` items of a line of the People's Daily corpus. Raises DataError for an item without a tag.
 
-    A compound ``[word/n word/n]nt`` gives its parts; the number that opens a line in some releases
-    (``19980101-01-001-001/m``) is left out.
-
-    Raises:
-        DataError: for an item without a tag.
+    A compound ``[word/n word/n]nt`` gives its parts; the number that opens a line in some releases (``19980101-01-001-001/m``)
+    is left out.
     """
     items = []
     for item in line.split():
@@ -105,9 +95,9 @@ _COMPOUND_SURNAME: Final = re.compile(
 
 
 def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
-    """Words of a line with surname and given name (both tagged ``nr``) made one word.
+    """The words of a line, with surname and given name (both tagged ``nr``) joined.
 
-    A surname is one character, or one of the two-character surnames; longer ``nr`` words are names already.
+    A surname is one character, or one of the two-character surnames; longer ``nr`` words are whole names.
     """
     words: list[str] = []
     waiting = False  # whether the last word is a surname that may still get its given name
@@ -122,7 +112,7 @@ def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def split_sentences(words: Sequence[str]) -> Iterator[list[str]]:
-    """Cut a paragraph after 。！？, closing quotes and brackets kept with the sentence. Long sentences stay whole."""
+    """Sentences of a paragraph: cut after 。！？ and the closing quotes and brackets that follow."""
     sentence: list[str] = []
     ended = False
     for word in words:

@@ -1,8 +1,7 @@
-"""Lines out of bytes that may be broken, in bounded memory, with every oddity counted or refused.
+"""Lines out of bytes that may be broken, in bounded memory, with every fault counted or refused.
 
-Only LF ends a line; CR before it is taken off. Every other kind of white space (U+2028, U+0085, a lone CR, ...) stays inside
-the line, where readers treat it as white space. A line longer than the cap comes in pieces, cut at white space or, where there
-is none, after a sentence mark or, at the worst, between two characters.
+Only LF ends a line; CR before it is taken off. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line
+longer than the cap comes in pieces, cut at white space, else after a punctuation mark, else between two characters.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _REPLACEMENT: Final = "\ufffd"
 
 
 class Span(NamedTuple):
-    """A part of a file: bytes ``start`` to ``end``, and whether both ends fall together with ends of lines."""
+    """Bytes ``start`` to ``end`` of a file, and whether the two ends are ends of lines."""
 
     path: Path
     name: str
@@ -34,7 +33,7 @@ class Span(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A line, or a part of a line above the cap; ``offset`` is its byte offset in the file."""
+    """A line, or a part of a line above the cap, and its byte offset in the file."""
 
     text: str
     ends_line: bool
@@ -42,19 +41,17 @@ class Piece(NamedTuple):
 
 
 class TextFaults(Record):
-    """What was met in the bytes of the sources and what was done about it.
+    """Faults in the bytes of the sources, and what was done about them.
 
     Attributes:
         policy: ``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out).
-        invalid_utf8: lines with bytes that are not UTF-8, met under ``replace`` or ``skip``.
-        nul: lines with NUL, met under ``replace`` or ``skip``.
+        invalid_utf8, nul: lines with bytes that are not UTF-8, and with NUL, under ``replace`` or ``skip``.
         skipped_lines: lines left out under ``skip``.
-        long_lines: lines above the cap, which were read in pieces cut at white space or sentence marks and not lost.
-        cut_words: such cuts where there was neither, between two characters.
-        byte_order_marks: byte order marks taken off the beginning of a file.
-        carriage_returns: lines that ended with CR LF.
-        long_sentences: sentences above ``--max-length``, left out.
+        long_lines: lines above the cap, read in pieces.
+        cut_words: cuts of such lines between two characters, for want of white space and punctuation.
+        byte_order_marks, carriage_returns: taken off files and lines.
         truncated_archives: compressed files that end before their end mark; read up to there.
+        long_sentences: sentences above ``--max-length``, left out.
     """
 
     policy: str
@@ -70,31 +67,25 @@ class TextFaults(Record):
 
 
 class FaultCounter:
-    """Counts what was met, by the names of :class:`~sememekit.text.reading.TextFaults`."""
+    """Counts faults by the field names of ``TextFaults``."""
 
     def __init__(self, policy: str, *, can_choose: bool = True) -> None:
         if policy not in POLICIES:
             raise ConfigError(f"--errors {policy!r}: allowed are {', '.join(POLICIES)}")
         self.policy = policy
-        self.choices = ", or pass --errors replace or --errors skip" if can_choose else ""
-        """What a message says of the other policies; empty where a command has none."""
+        self.choices = ", or pass --errors replace or --errors skip" if can_choose else ""  # for messages
         self.counts: dict[str, int] = {}
 
     def add(self, name: str, amount: int = 1) -> None:
-        """Count ``amount`` more of ``name``."""
         self.counts[name] = self.counts.get(name, 0) + amount
 
     def report(self) -> TextFaults:
-        """The counts as they stand in the signature."""
         return TextFaults(policy=self.policy, **self.counts)
 
 
 def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterator[Piece]:
-    """The lines of a span, a long one in pieces of at most ``cap`` bytes.
-
-    Raises:
-        DataError: under the policy ``strict``, for bytes that are not UTF-8 and for NUL, with file, line and byte offset.
-    """
+    """The lines of a span, a long one in pieces of at most ``cap`` bytes. Raises DataError under the policy ``strict`` for
+    invalid UTF-8 and NUL, with file, line and byte offset."""
     with span.path.open("rb", buffering=1 << 18) as file:
         file.seek(span.start)
         yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
@@ -103,11 +94,8 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
 def read_stream(
     file: BinaryIO, where: Callable[[int], str], faults: FaultCounter, cap: int = LINE_CAP, span: Span | None = None
 ) -> Iterator[Piece]:
-    """The lines of an open file from where it stands, to its end or that of ``span``; ``where`` names a byte offset.
-
-    Raises:
-        DataError: as :func:`read_pieces`.
-    """
+    """The lines of an open file up to its end or that of ``span``; ``where`` names a byte offset. Raises DataError as
+    :func:`read_pieces`."""
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
@@ -142,7 +130,7 @@ def read_stream(
 
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
-    """Where to cut a chunk that has no line end: after its last white space, else mark, else whole character."""
+    """Where to cut a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
     cut = max(chunk.rfind(b" "), chunk.rfind(b"\t")) + 1
     if cut:
         return cut
@@ -187,13 +175,15 @@ def _first_cut(ahead: bytes) -> int:
 
 
 def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: FaultCounter) -> str | None:
-    """Text of a chunk, or None where the policy leaves it out."""
     try:
         text = chunk.decode()
     except UnicodeDecodeError as error:
         if faults.policy == "strict":
-            at = offset + error.start
-            raise DataError(f"{where(at)}: {_explain(at, chunk, error)}{faults.choices}") from None
+            at, bad = offset + error.start, chunk[error.start : error.end].hex(" ")
+            hint = "; the file begins like UTF-16" if at == 0 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+            raise DataError(
+                f"{where(at)}: not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8{faults.choices}"
+            ) from None
         faults.add("invalid_utf8")
         if faults.policy == "skip":
             faults.add("skipped_lines")
@@ -211,14 +201,8 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
     return text.replace("\0", _REPLACEMENT)
 
 
-def _explain(at: int, chunk: bytes, error: UnicodeDecodeError) -> str:
-    bad = chunk[error.start : error.end].hex(" ")
-    hint = "; the file begins like UTF-16" if at == 0 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    return f"not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8"
-
-
 def place(span: Span, offset: int) -> str:
-    """``file:line`` of a byte offset; counts the lines before it, so it is for messages only."""
+    """``file:line`` of a byte offset, for messages."""
     line = 1
     left = offset
     with span.path.open("rb") as file:

@@ -1,10 +1,11 @@
-"""Cutting text: forward maximum matching, jieba, SentencePiece, white space, characters; English is in ``english``."""
+"""Segmenters: forward maximum matching, jieba, SentencePiece, white space, characters; for English see ``english``."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
@@ -20,7 +21,6 @@ _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)
 _WHOLE: Final = "Latin words and numbers whole"
 
 PieceModel = Literal["unigram", "bpe"]
-"""How SentencePiece finds its pieces."""
 
 SEGMENTERS: Final = {
     "characters": "sememekit.text.segmenters:Characters",
@@ -35,24 +35,26 @@ SEGMENTERS: Final = {
 
 
 class Segmenter(Protocol):
-    """Cuts a text into words. No word is empty or holds white space."""
+    """Cuts a text into words. No word is empty or holds white space.
+
+    >>> open_segmenter("characters").segment("今天 好")
+    ['今', '天', '好']
+    """
 
     @property
     def description(self) -> str:
         """One line for the signature; it changes whenever the result may change."""
 
-    def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
+    def segment(self, text: str) -> list[str]: ...
 
 
 @final
 class WhiteSpace:
-    """Words are what stands between white space (every Unicode kind of it)."""
+    """Words are what stands between (Unicode) white space."""
 
     description = "white space"
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         return text.split()
 
 
@@ -63,22 +65,20 @@ class Characters:
     description = "characters"
 
     def segment(self, text: str) -> list[str]:
-        """Characters of a text, in order."""
         return list("".join(text.split()))
 
 
 @final
 class MaximumMatcher:
-    """Forward maximum matching: at each place the longest word of the list; a character that begins none stands alone.
+    """Forward maximum matching (FMM): at each position the longest word of the list; a character that begins none stands alone.
 
-    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list wherever it stands, so that it is not cut into
-    letters; with ``cut_latin`` it is cut as Chinese is.
+    >>> MaximumMatcher(["今天", "天气"]).segment("今天天气好")
+    ['今天', '天气', '好']
 
-    Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass over the text: a match found further
-    to the right can start only where no word started before it. White space is never part of a word.
-
-    To spare the filling of gaps, every character of the usual blocks is a pattern of its own. That changes nothing, as a
-    character that begins no word would stand alone anyway.
+    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is cut as Chinese is.
+    Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass: a match further to the right can
+    start only where no word started before it. Every character of the usual blocks is a pattern of its own, to spare the
+    filling of gaps; the result is the same.
     """
 
     _SINGLES: Final = tuple(
@@ -88,11 +88,7 @@ class MaximumMatcher:
     )
 
     def __init__(self, words: Iterable[str], *, cut_latin: bool = False) -> None:
-        """Build the automaton; words that are empty or hold white space can never match and are left out.
-
-        Raises:
-            DataError: when no word is left.
-        """
+        """Build the automaton; words that are empty or hold white space are left out. Raises DataError when no word is left."""
         import daachorse
 
         kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
@@ -106,7 +102,6 @@ class MaximumMatcher:
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         chunks = text.split()
         cut = self._segment_chunk if self._cut_latin else self._segment_mixed
         if len(chunks) == 1:
@@ -117,10 +112,9 @@ class MaximumMatcher:
         return words
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _matcher, (self._words, self._cut_latin)
+        return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
 
     def _segment_mixed(self, chunk: str) -> list[str]:
-        """Words of a stretch without white space, with Latin words and numbers among the words of the list."""
         words: list[str] = []
         position = 0
         while (run := _LATIN.search(chunk, position)) is not None:
@@ -153,10 +147,6 @@ class MaximumMatcher:
         return words
 
 
-def _matcher(words: list[str], cut_latin: bool) -> MaximumMatcher:
-    return MaximumMatcher(words, cut_latin=cut_latin)
-
-
 def cuts_latin(description: str) -> bool:
     """Whether a description is of forward maximum matching that cut Latin words, as earlier versions always did."""
     return description.startswith("forward maximum matching") and _WHOLE not in description
@@ -169,10 +159,10 @@ def knows_words(description: str) -> bool:
 
 @final
 class JiebaSegmenter:
-    """jieba in accurate mode; without its hidden Markov model for words outside the dictionary unless asked for.
+    """jieba in accurate mode; ``hmm`` adds its hidden Markov model for words outside the dictionary.
 
-    With ``words`` these are its dictionary, as the SDLM paper does with those of HowNet (Gu et al. 2018, appendix B): a word
-    that jieba's own dictionary has keeps the frequency that it has there, any other gets the frequency 1.
+    ``words`` replace its dictionary, as in the SDLM paper (those of HowNet; Gu et al. 2018, appendix B): a word that jieba's
+    own dictionary has keeps its frequency there, any other gets the frequency 1.
     """
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
@@ -201,7 +191,6 @@ class JiebaSegmenter:
         return JiebaSegmenter, (self._hmm, self._words)
 
     def segment(self, text: str) -> list[str]:
-        """Words of a text, in order."""
         words: list[str] = []
         for chunk in text.split():
             words += self._cut(chunk, HMM=self._hmm)
@@ -213,11 +202,7 @@ class SentencePieces:
     """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
 
     def __init__(self, model: Path | str) -> None:
-        """Load a model.
-
-        Raises:
-            DataError: when the file is absent or no SentencePiece model.
-        """
+        """Load a model. Raises DataError when the file is absent or no SentencePiece model."""
         import sentencepiece
 
         try:
@@ -231,13 +216,13 @@ class SentencePieces:
         self.description = f"SentencePiece, {len(pieces)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
 
     def segment(self, text: str) -> list[str]:
-        """Pieces of a text, in order; ``▁`` stands for the white space before a word."""
+        """Pieces of a text; ``▁`` stands for the white space before a word."""
         return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
 
     def as_written(self, text: str) -> list[tuple[str, str]]:
-        """The pieces of ``segment``, each with the stretch of the text that it covers, before the model normalised it.
+        """The pieces of ``segment``, each with the stretch of the text that it covers, before normalisation by the model.
 
-        The stretches side by side are the text, with one blank in the place of white space.
+        The stretches joined are the text, with one blank for white space.
         """
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")
@@ -248,10 +233,8 @@ class SentencePieces:
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
     """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
-    One thread and a fixed seed: the same sentences give the same bytes.
-
-    Raises:
-        DataError: when so many pieces do not fit the text, with the number that would.
+    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError when so many pieces do not fit the
+    text, with the number that would.
     """
     import io
 
@@ -275,7 +258,6 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
 
 
 def _reason(message: str) -> str:
-    """What SentencePiece says, without the places in its code, and with the option to change."""
     most = re.search(r"Vocabulary size too high .* value <= (\d+)", message)
     if most is not None:
         return f"it has no more than {most[1]} pieces; give --pieces {most[1]} or fewer, or more text"
@@ -288,25 +270,13 @@ def _reason(message: str) -> str:
 
 
 def open_segmenter(
-    name: str,
-    *,
-    words: Collection[str] | None = None,
-    hmm: bool = False,
-    model: Path | None = None,
-    cut_latin: bool = False,
+    name: str, *, words: Collection[str] | None = None, hmm: bool = False, model: Path | None = None, cut_latin: bool = False
 ) -> Segmenter:
-    """A segmenter by name.
+    """A segmenter by name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class of your own without arguments.
 
-    Args:
-        name: ``characters``, ``english``, ``english-cased``, ``fmm`` (needs ``words``), ``gigaword``, ``jieba``, ``none``,
-            ``sentencepiece`` (needs ``model``), or ``package.module:Class`` for a class of your own without arguments.
-        words: the words of a lexicon; ``jieba`` takes them for its dictionary.
-        hmm: let jieba guess words outside its dictionary.
-        model: a SentencePiece model file.
-        cut_latin: let ``fmm`` cut Latin words and numbers that are no words of the lexicon.
-
-    Raises:
-        ConfigError: for another name, or when what it needs is not given.
+    ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
+    ``sentencepiece``; ``cut_latin`` lets ``fmm`` cut Latin words and numbers that are no words of the lexicon. Raises
+    ConfigError for another name, or when what it needs is not given.
     """
     kind = load_variant("segmenter", name, SEGMENTERS)
     if kind is MaximumMatcher:
@@ -329,7 +299,7 @@ def open_segmenter(
 
 
 def _prefix_dictionary(words: Iterable[str], known: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Frequencies of words and, as jieba wants them, zeros for their beginnings; and the sum of all."""
+    """Frequencies of words, zeros for their prefixes (as jieba needs them), and the sum of all."""
     frequencies: dict[str, int] = {}
     total = 0
     for word in words:

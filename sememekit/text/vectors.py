@@ -1,4 +1,4 @@
-"""Word vectors from text files: GloVe's format (a word and its numbers a line), also with a header or packed with xz."""
+"""Word vectors from text files in GloVe's format (a word and its numbers a line), also with a header or packed with xz."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import DataError
+from sememekit.files import opening
 
 _MAX_WIDTH: Final = 10_000
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words with a vector each, in the order of the file.
+    """Words with their vectors, in the order of the file: n distinct ``words``, ``matrix`` (n, E) and the SHA-256 of the file.
 
-    Attributes:
-        words: n distinct words.
-        matrix: (n, E) float32.
-        sha256: of the file as it is on disk.
-        repeated: lines whose word stood before; the first line counts.
+    ``repeated`` counts lines whose word stood before; the first line of a word counts.
     """
 
     words: tuple[str, ...]
@@ -36,26 +33,20 @@ class WordVectors:
 
     @property
     def size(self) -> int:
-        """E."""
         return self.matrix.shape[1]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Word -> row of the matrix."""
         return {word: row for row, word in enumerate(self.words)}
 
 
 def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
-    """Read a text file of word vectors; a first line of two numbers (word2vec's header) is passed over.
+    """Read a text file of word vectors, ``word number number ...`` a line; a first line of two numbers (word2vec's header) is
+    skipped.
 
-    Args:
-        path: ``word number number ...`` a line, blanks between; unpacked on the way where the name ends in ``.xz``.
-        words: keep these alone; None keeps all.
-        size: E, where it is known beforehand; otherwise the first line tells.
-
-    Raises:
-        DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite. Names
-            the line.
+    A file whose name ends in ``.xz`` is decompressed. ``words`` keeps only these; ``size`` is E, which the first line tells
+    unless given. Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not
+    finite; names the line.
     """
     kept: dict[str, NDArray[np.float32]] = {}
     repeated = 0
@@ -106,13 +97,9 @@ def _is_number(field: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    done = 0
+    done, open_text = 0, lzma.open if path.suffix == ".xz" else open
     try:
-        with (
-            lzma.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".xz"
-            else path.open(encoding="utf-8", newline="\n") as file
-        ):
+        with opening(path, DataError), open_text(path, "rt", encoding="utf-8", newline="\n") as file:
             for line in file:
                 yield line
                 done += 1
@@ -120,5 +107,3 @@ def _lines(path: Path) -> Iterator[str]:
         raise DataError(f"{path}: not an intact xz file: after line {done:,}, {error}; fetch it again") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 after line {done:,}; convert it, or is it a binary file of vectors?") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None

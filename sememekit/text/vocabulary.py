@@ -1,4 +1,4 @@
-"""The vocabulary: which word has which id, and how often it was counted."""
+"""The vocabulary: the id of each word, and its count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sememekit.files import read_text
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
 STOP: Final = "</s>"
-"""Ends a target of pairs, and a sentence of a text that is prepared with the words of pairs."""
+"""Ends a target of pairs, and a sentence of a text that is prepared with the vocabulary of pairs."""
 
 LARGEST_COUNT: Final = 2**63 - 1
 
@@ -27,13 +27,17 @@ _FORBIDDEN: Final = frozenset("\t\n\r\0")
 class Vocabulary:
     """Immutable: V words with ids 0..V-1 by falling count, then by spelling (code points).
 
+    >>> words = Vocabulary.from_counts({"the": 3, "cat": 1}, specials=("<unk>",))
+    >>> words.encode(["the", "dog"]).tolist(), words.decode([1])
+    ([0, 2], ['cat'])
+
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: how often each word was counted in the splits that the signature of the data names. Of
-            pairs only what a model predicts is counted: the words of the targets, and ``</s>`` once for each.
-        unknown_id: the id of ``<unk>``, or None where the vocabulary is closed.
-        end_id: the id of ``<eos>``; without it that of ``</s>``; None where sentences have no end mark.
-        fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts. It travels into graphs and checkpoints.
+        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. Of pairs only what a model
+            predicts is counted: the words of the targets, and ``</s>`` once for each.
+        unknown_id: the id of ``<unk>``; None in a closed vocabulary.
+        end_id: the id of ``<eos>``, else of ``</s>``, else None.
+        fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts; graphs and checkpoints hold it.
     """
 
     __slots__ = ("_ids", "counts", "end_id", "fingerprint", "tokens", "unknown_id")
@@ -45,17 +49,12 @@ class Vocabulary:
     fingerprint: str
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
-        """Take words that are in order already; use :meth:`from_counts` for words that are not.
+        """Take words that are in order already, with counts that are not negative; see :meth:`from_counts`; ``where`` opens
+        each message.
 
-        Args:
-            tokens: V words, by falling count, then spelling.
-            counts: V counts, not negative.
-            where: the place that the user knows; it opens each message.
-
-        Raises:
-            DataError: for no words, a word twice, a word that holds a tab or a line end, a wrong order.
+        Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """
-        words = tuple(tokens)
+        words, assign = tuple(tokens), object.__setattr__
         try:
             numbers = np.array(counts, dtype=np.int64)
         except OverflowError:
@@ -63,7 +62,6 @@ class Vocabulary:
         _check(words, numbers, where)
         numbers.setflags(write=False)
         ids = {token: index for index, token in enumerate(words)}
-        assign = object.__setattr__
         assign(self, "tokens", words)
         assign(self, "counts", numbers)
         assign(self, "_ids", ids)
@@ -73,15 +71,8 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], specials: Sequence[str] = ()) -> Vocabulary:
-        """Order words by falling count, then spelling.
-
-        Args:
-            counts: word -> how often it occurs.
-            specials: words that the vocabulary must hold, such as ``<unk>``; one without a count gets the count 0.
-
-        Raises:
-            DataError: as the constructor.
-        """
+        """Order words by falling count, then spelling; ``specials`` are added with the count 0 where they have none. Raises
+        DataError as the constructor."""
         merged = {**dict.fromkeys(specials, 0), **counts}
         ordered = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
         return cls([token for token, _ in ordered], [count for _, count in ordered])
@@ -111,40 +102,24 @@ class Vocabulary:
         return f"Vocabulary({len(self)} words, fingerprint {self.fingerprint})"
 
     def id(self, token: str) -> int:
-        """The id of a word; the id of ``<unk>`` for an unknown word.
-
-        Raises:
-            DataError: for an unknown word when the vocabulary has no ``<unk>``.
-        """
+        """The id of a word; that of ``<unk>`` for an unknown word. Raises DataError for an unknown word without ``<unk>``."""
         found: int | None = self._ids.get(token, self.unknown_id)  # type: ignore[attr-defined]
         if found is None:
             raise DataError(f"the word {token!r} is not among the {len(self)} of the vocabulary, which has no {UNKNOWN!r}")
         return found
 
     def token(self, id: int) -> str:
-        """The word behind an id.
-
-        Raises:
-            DataError: for an id outside 0..V-1.
-        """
+        """The word of an id. Raises DataError for an id outside 0..V-1."""
         if not 0 <= id < len(self.tokens):
             raise DataError(f"id {id} is outside the vocabulary: allowed are 0 to {len(self) - 1}")
         return self.tokens[id]
 
     def encode(self, tokens: Iterable[str]) -> npt.NDArray[np.int64]:
-        """Words to ids, (N,) int64.
-
-        Raises:
-            DataError: as :meth:`id`.
-        """
+        """Words to ids, (N,) int64. Raises DataError as :meth:`id`."""
         return np.fromiter((self.id(token) for token in tokens), dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Ids to words.
-
-        Raises:
-            DataError: as :meth:`token`.
-        """
+        """Ids to words. Raises DataError as :meth:`token`."""
         return [self.token(int(index)) for index in ids]
 
     def save(self, path: Path | str) -> None:
@@ -153,14 +128,14 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            DataError: for a file that is absent, not UTF-8 or malformed, with ``file:line``.
-        """
+        """Read what :meth:`save` wrote. Raises DataError with ``file:line``."""
         tokens: list[str] = []
         counts: list[int] = []
-        for number, line in enumerate(_read_lines(Path(path)), start=1):
+        text = read_text(Path(path), DataError)
+        if not text.endswith("\n"):
+            what = "the last line has no line end, so the file is cut short" if text else "the vocabulary is empty"
+            raise DataError(f"{path}: {what}")
+        for number, line in enumerate(text[:-1].split("\n"), start=1):
             token, tab, count = line.partition("\t")
             value = parse_count(count)
             if not tab or value is None:
@@ -175,19 +150,10 @@ class Vocabulary:
 
 
 def parse_count(text: str) -> int | None:
-    """A count as a file has it, or None for what is no whole number from 0 to the largest of 64 bits."""
+    """A count in a file, or None for what is no whole number from 0 to ``LARGEST_COUNT``."""
     digits = len(str(LARGEST_COUNT))
     value = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
     return value if value is not None and value <= LARGEST_COUNT else None
-
-
-def _read_lines(path: Path) -> list[str]:
-    text = read_text(path, DataError)
-    if not text:
-        raise DataError(f"{path}: the vocabulary is empty")
-    if not text.endswith("\n"):
-        raise DataError(f"{path}: the last line has no line end, so the file is cut short")
-    return text[:-1].split("\n")
 
 
 def _check(tokens: tuple[str, ...], counts: npt.NDArray[np.int64], where: str) -> None:

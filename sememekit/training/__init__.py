@@ -1,4 +1,4 @@
-"""The trainer, its settings and the run folder. Nothing here knows a concrete task, encoder or decoder."""
+"""The trainer, its settings and the run folder; no concrete task, encoder or decoder is imported here."""
 
 from sememekit.training.checkpoint import RunFolder
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport

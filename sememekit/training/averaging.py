@@ -1,4 +1,4 @@
-"""Running means of the weights."""
+"""Averaged weights."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Average:
     >>> with average.averaged_weights():
     ...     result = module(torch.ones(1, 2))  # by the mean weights
 
-    Every step since the beginning counts, the first included. torch's ASGD leaves the first one out and, worse, takes each
-    step with the rate that it was given for the step before, so that a rate scaled by the length of a segment acts on the next
-    segment. Here the steps are those of the usual optimiser, and nothing acts late. Nor is any parameter left out: the public
-    code gives its new optimiser no tail vectors of an adaptive softmax, which then stand still.
+    Every step counts, the first included. torch's ASGD leaves the first one out and takes each step with the rate of the step
+    before, so that a rate scaled by the length of a segment acts on the next segment; here the usual optimiser takes the steps.
+    Nor is any parameter left out: the public code does not give its new optimiser the tail vectors of an adaptive softmax,
+    which then stay constant.
 
-    Parameters stay the objects that they are, so tied matrices are tied inside ``averaged_weights`` and after it.
+    Parameters stay the same objects, so tied matrices are tied inside ``averaged_weights`` and after it.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -35,7 +35,6 @@ class Average:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take the present weights into the mean."""
         current = [parameter.detach() for parameter in self.parameters]
         self.count += 1
         if self.count == 1:
@@ -44,12 +43,11 @@ class Average:
             torch._foreach_lerp_(self._means, current, 1.0 / self.count)
 
     def restart(self) -> None:
-        """Forget the mean: the next step is the first."""
         self.count, self._means = 0, []
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """The means in place of the weights inside, the weights again afterwards, bit for bit; no change without a mean."""
+        """The means in place of the weights inside, the exact weights again afterwards; no change without a mean."""
         if not self.count:
             yield
             return
@@ -62,11 +60,8 @@ class Average:
             self._kept = None
 
     def state(self) -> dict[str, int | list[Tensor]]:
-        """What resuming needs: the count and the weights of training. The means are in the model, inside ``averaged_weights``.
-
-        Raises:
-            RuntimeError: outside of ``averaged_weights``, where the means would be lost.
-        """
+        """For resuming: the count and the weights of training. The means are in the model, inside ``averaged_weights``. Raises
+        RuntimeError outside of it, where the means would be lost."""
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:
@@ -74,7 +69,7 @@ class Average:
         return {"count": self.count, "training": self._kept}
 
     def restore(self, state: dict[str, int | list[Tensor]]) -> None:
-        """Go on from ``state`` with a model that holds the means: they are taken out and the weights of training put in."""
+        """Continue from ``state`` with a model that holds the means: the weights of training replace them."""
         count, training = state["count"], state["training"]
         assert isinstance(count, int)
         assert isinstance(training, list)

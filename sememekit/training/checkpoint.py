@@ -1,4 +1,4 @@
-"""A run on disk: what was asked for, and snapshots of where it stands.
+"""A run folder: settings, data, and snapshots of the training.
 
     RUN/
       plan.json            the resolved plan, every setting spelled out
@@ -14,7 +14,7 @@
         step-00000123/     a snapshot (``training/snapshots.py``)
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment still has its last whole one.
-The pointer names a snapshot before it is written and until it is removed, so that nothing is removed that no pointer named.
+The pointer names a snapshot before it is written and until it is removed; a folder that no pointer named is never removed.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ from sememekit.training.manifest import (
     replace_listed,
     write_manifest,
 )
-from sememekit.training.pointer import read_pointer, write_pointer
 from sememekit.training.snapshots import (
     Snapshot,
     free_name,
     read_json,
+    read_pointer,
     read_snapshot,
     remove_snapshots,
     snapshots_in,
     step_of,
     whole_snapshots,
+    write_pointer,
     write_snapshot,
 )
 
@@ -61,25 +62,22 @@ _LOCK = ".lock"
 
 @final
 class RunFolder:
-    """The folder of one run. ``create`` for a new one, ``open`` for one that is there."""
+    """The folder of one run. ``create`` for a new one, ``open`` for an existing one.
+
+    folder = RunFolder.open(Path("runs/sdlm"))
+    folder.plan["encoder"], folder.metrics()[-1]
+    folder.load("best", with_trainer=False).weights
+    """
 
     def __init__(self, path: Path, plan: dict[str, Any], versions: dict[str, Any]) -> None:
-        self.path = path
-        self.plan = plan
-        self.versions = versions
+        self.path, self.plan, self.versions = path, plan, versions
 
     @classmethod
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
-        """Start a run folder.
+        """Create a run folder; ``files`` are further ones that never change: vocabulary, graph, data signature.
 
-        Args:
-            path: must not exist, or be a folder that is empty or that a process killed in here left behind.
-            plan: the resolved plan.
-            versions: of the software; the format of the folder is added.
-            files: further files that never change: vocabulary, graph, data signature.
-
-        Raises:
-            CheckpointError: when something is there already.
+        ``path`` must not exist, or be a folder that is empty or was left by a process killed in here. Raises CheckpointError
+        when something is there already.
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = f"{path} exists already; continue it with --resume, choose another --out, or delete it first"
@@ -104,10 +102,8 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        A run that was written without a manifest opens with a ``RunWarning``.
-
-        Raises:
-            CheckpointError: when it is not one, when a newer sememekit wrote it, or when a file of it was changed.
+        A run that was written without a manifest opens with a ``RunWarning``. Raises CheckpointError when it is not one, when a
+        newer sememekit wrote it, or when a file of it was changed.
         """
         path = Path(path)
         if not (path / "plan.json").is_file():
@@ -133,28 +129,19 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only process that writes into this folder; the system ends this with the process, however that ends.
-
-        Raises:
-            CheckpointError: another process writes into it; it is named.
-        """
+        """Hold the lock of this folder for writing. Raises CheckpointError: another process holds it."""
         with sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder)):
             yield
 
     def file(self, name: str) -> Path:
-        """One of the files that never change."""
         return self.path / name
 
     def kept(self) -> dict[str, bytes]:
-        """name -> content of the files of ``manifest.KEPT`` that it has: what belongs to it as its plan does."""
+        """name -> content of those files of ``manifest.KEPT`` that exist."""
         return {name: self.file(name).read_bytes() for name in KEPT if self.file(name).exists()}
 
     def data_signature(self) -> Signature:
-        """How the data of the run were made.
-
-        Raises:
-            CheckpointError: when the copy in the run folder cannot be read.
-        """
+        """The signature of the run's data. Raises CheckpointError when the copy in the run folder cannot be read."""
         path = self.file("data.json")
         try:
             return Signature.model_validate_json(path.read_bytes())
@@ -165,13 +152,13 @@ class RunFolder:
             ) from None
 
     def replace_plan(self, plan: Mapping[str, Any]) -> None:
-        """Record what a resumed run may change: how long it goes on, where it computes."""
+        """Record the settings that a resumed run may change."""
         if dict(plan) != self.plan:
             self.replace_fixed_file("plan.json", to_json(plan))
             self.plan = dict(plan)
 
     def replace_fixed_file(self, name: str, content: bytes) -> None:
-        """Replace one of the fixed files, and its line of the manifest where there is one, so that no kill parts the two."""
+        """Replace one of the fixed files together with its line of the manifest, if there is one."""
         if (self.path / MANIFEST).exists():
             replace_listed(self.path, name, content)
         else:
@@ -182,11 +169,8 @@ class RunFolder:
         return self.path / "checkpoints"
 
     def pointer(self) -> dict[str, str]:
-        """The names of the snapshots "last" and "best"; a key is missing as long as there is none.
-
-        Raises:
-            CheckpointError: the file is torn, or it is missing though the run had one; the newest whole snapshot is offered.
-        """
+        """The names of the snapshots "last" and "best", as far as there are any. Raises CheckpointError: the file is torn, or
+        it is missing though the run had one; the newest whole snapshot is offered."""
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
@@ -203,7 +187,7 @@ class RunFolder:
         return read_pointer(path, self._offer)
 
     def _offer(self) -> str:
-        """How to go on without a pointer: nothing is chosen or removed unasked."""
+        """How to go on without a pointer; nothing is chosen or removed automatically."""
         torn, whole = "the run folder is torn, and nothing in it was changed", whole_snapshots(self._checkpoints)
         if not whole:
             return f"{torn}; no snapshot in it is whole: copy the folder again from where it came from"
@@ -212,16 +196,11 @@ class RunFolder:
         return f"{torn}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
-        """Write a snapshot, point to it, and remove snapshots that nothing points to any more.
+        """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
+        name.
 
-        Args:
-            step: optimiser steps so far; it names the snapshot.
-            model: its state dict is stored, each shared tensor once.
-            trainer: a tree as ``flatten`` takes it.
-            best: whether it is the best so far, too.
-
-        Returns:
-            the name of the snapshot.
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: it is the best
+        so far, too.
         """
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)
@@ -229,17 +208,10 @@ class RunFolder:
         return name
 
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
-        """Put another model in the place of the one in a snapshot; its state of training stays, unless another is given.
+        """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
-        A new snapshot is written, and one rename lets every pointer to the old one point to it: at no moment is there none.
-
-        Args:
-            name: a snapshot that "last" or "best" points to.
-            model: what to store.
-            trainer: the state of training in the place of the one that the snapshot has; None keeps it.
-
-        Returns:
-            the name of the new snapshot.
+        A new snapshot is written, and one rename moves every pointer from the old one to it. ``trainer`` replaces the state of
+        training of the old snapshot; None keeps it.
         """
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
@@ -256,7 +228,6 @@ class RunFolder:
             write_pointer(self._checkpoints / "pointer.json", pointer)
 
     def _tidy(self) -> dict[str, str]:
-        """The pointer, after what a killed process was writing or removing is gone."""
         pointer, others = self._read_pointer()
         remove_snapshots(self._checkpoints, set(others) - set(pointer.values()))
         return pointer
@@ -270,18 +241,15 @@ class RunFolder:
             write_pointer(self._checkpoints / "pointer.json", new)
 
     def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
-        """Write a snapshot that the pointer names as the next one alone."""
+        """Write a snapshot that the pointer names as the next one."""
         name = free_name(self._checkpoints, step)
         write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
         write_snapshot(self._checkpoints / name, model, trainer)
         return name
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> Snapshot:
-        """Read a snapshot and check every file against the manifest.
-
-        Raises:
-            CheckpointError: when there is none, or when it is torn.
-        """
+        """Read a snapshot and check every file against the manifest. Raises CheckpointError when there is none, or when it is
+        torn."""
         while True:
             name = self.pointer().get(which)
             if name is None:
@@ -297,30 +265,23 @@ class RunFolder:
                     raise
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
-        """Add one line to metrics.jsonl."""
         metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All lines of metrics.jsonl; a last line cut short by a kill is left out.
-
-        Raises:
-            CheckpointError: a line that is no report.
-        """
+        """All lines of metrics.jsonl; a last line cut short by a kill is left out. Raises CheckpointError: a line that is no
+        report."""
         return metrics_file.read(self.path / "metrics.jsonl")
 
     def forget_metrics_after(self, step: int) -> list[dict[str, Any]]:
-        """Drop lines of steps that a resumed run will take again; the others come back."""
+        """Drop lines of steps that a resumed run will take again; returns the others."""
         kept = [record for record in self.metrics() if record["step"] <= step]
         metrics_file.write(self.path / "metrics.jsonl", kept)
         return kept
 
 
 def write_run_manifest(run: RunFolder | Path | str) -> None:
-    """Write the manifest of a run from what lies in its folder: for one without, or one that was changed on purpose.
-
-    Raises:
-        CheckpointError: it is no run folder.
-    """
+    """Write the manifest of a run from its folder: for one without, or one that was changed on purpose. Raises CheckpointError:
+    it is no run folder."""
     folder = run.path if isinstance(run, RunFolder) else Path(run)
     if not (folder / "plan.json").is_file():
         raise CheckpointError(f"{folder} is no run folder (it has no plan.json)")

@@ -1,4 +1,4 @@
-"""Diagnosis of numbers that are not finite: which module or weight was first."""
+"""Diagnosis of numbers that are not finite: the first module or weight that has one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from sememekit.tasks.base import Carry, Task
 
 
 def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
-    """Name the first part of a task that gives a non-finite number on a batch.
+    """A clause that names the first part of a task with a non-finite number on a batch, such as "parameter
+    'decoder.gate.weight' holds non-finite numbers".
 
     Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients.
-
-    Returns:
-        a clause such as "parameter 'decoder.gate.weight' holds non-finite numbers".
     """
     for name, parameter in task.named_parameters():
         if not _finite(parameter):
@@ -44,7 +42,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
 
 
 def first_bad_weight(module: nn.Module) -> str | None:
-    """Name the first parameter or stored buffer that holds a number which is not finite, or None; reads each once."""
+    """The first parameter or stored buffer with a number that is not finite, or None."""
     named = [(name, tensor) for name, tensor in module.state_dict().items() if tensor.is_floating_point() and tensor.numel()]
     largest = torch.stack([torch.linalg.vector_norm(tensor, ord=torch.inf).double() for _, tensor in named])
     bad = (~torch.isfinite(largest)).nonzero()

@@ -1,7 +1,7 @@
 """The manifest of a run folder: the SHA-256 of every file that does not change while the run is trained.
 
 Snapshots have manifests of their own. This one ties vocabulary, graph, clusters, chunks, plan and signature of the data to each
-other: a file of another run that fits in form would give other numbers without a word.
+other: a file of another run that fits in form would silently give other numbers.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.errors import CheckpointError
-from sememekit.files import has_sha256, read_object, replace_file, to_json
+from sememekit.files import has_sha256, opening, read_object, replace_file, to_json
 
 MANIFEST: Final = "manifest.json"
 KEPT: Final = (
-    "vocabulary.tsv",
-    "graph.json",
-    "clusters.json",
-    "chunks.tsv",
-    "sentencepiece.model",
-    "lexicon.txt",
-    "augment.jsonl",
-    "data.json",
+    *("vocabulary.tsv", "graph.json", "clusters.json", "chunks.tsv"),
+    *("sentencepiece.model", "lexicon.txt", "augment.jsonl", "data.json"),
 )
 """What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""
 _ABSENT: Final = "absent"
-"""In the place of a SHA-256 while a file is being added."""
+"""In place of a SHA-256 while a file is being added."""
 FIXED: Final = (*KEPT, "plan.json", "versions.json")
 
 
@@ -37,42 +31,33 @@ def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def write_manifest(folder: Path, files: Mapping[str, str]) -> None:
-    """Put a manifest of ``files``, name -> SHA-256, in the place of the one that is there."""
+    """Replace the manifest by one of ``files``, name -> SHA-256."""
     replace_file(folder / MANIFEST, to_json({"files": dict(files)}))
 
 
 def read_manifest(folder: Path) -> dict[str, str]:
-    """name -> SHA-256, or two with a blank between while a file is being replaced.
-
-    Raises:
-        CheckpointError: it is torn.
-    """
+    """name -> SHA-256, or two with a blank between while a file is being replaced. Raises CheckpointError: it is torn."""
     path = folder / MANIFEST
     found = read_object(path, lambda why: CheckpointError(f"{why}; {remedy(folder)}")).get("files")
-    if not isinstance(found, dict) or not all(isinstance(one, str) and _is_name(name) for name, one in found.items()):
+    if not isinstance(found, dict) or not all(isinstance(one, str) and Path(name).name == name for name, one in found.items()):
         raise CheckpointError(f"{path} lists no files; it was changed after writing; {remedy(folder)}")
     return found
 
 
 def check_manifest(folder: Path) -> None:
-    """Compare every fixed file of a run with the manifest.
-
-    Raises:
-        CheckpointError: a file is missing, was changed, or was not there when the run was written; it is named.
-    """
+    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was not
+    there when the run was written."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing, and the run was written with one; {remedy(folder)}")
     listed = read_manifest(folder)
     for name, expected in listed.items():
         path = folder / name
-        try:
+        with opening(path, CheckpointError):
             if not path.is_file() and _ABSENT in expected.split():
                 continue
             if not path.is_file():
                 raise CheckpointError(f"{path} is missing, and {MANIFEST} lists it; {remedy(folder)}")
             good = any(has_sha256([path], one) for one in expected.split())
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
         if not good:
             raise CheckpointError(
                 f"{path} does not match its checksum in {MANIFEST}; it was changed, damaged or taken from another run after "
@@ -84,7 +69,8 @@ def check_manifest(folder: Path) -> None:
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:
-    """Replace or add a fixed file and its line of the manifest; killed at any moment, the folder is as before or as after."""
+    """Replace or add a fixed file and its line of the manifest; a kill at any moment leaves the folder as before or as
+    after."""
     listed = read_manifest(folder)
     new = hashlib.sha256(content).hexdigest()
     write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, _ABSENT).split(), new]))})
@@ -101,9 +87,5 @@ def remedy(folder: Path) -> str:
 
 
 def present(folder: Path) -> dict[str, Any]:
-    """name -> SHA-256 of the fixed files that lie in a run folder."""
+    """name -> SHA-256 of the fixed files in a run folder."""
     return hashes({name: (folder / name).read_bytes() for name in FIXED if (folder / name).is_file()})
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name

@@ -1,4 +1,4 @@
-"""The lines of ``metrics.jsonl``: written so that a power cut loses none that a checkpoint knows of, and checked on reading."""
+"""The lines of ``metrics.jsonl``: written so that a power cut loses none that a checkpoint needs, and checked on reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def append(path: Path, record: Mapping[str, Any]) -> None:
-    """Add one line. What stands for an epoch, a change or a stop reaches the disk before this returns; progress need not."""
+    """Add one line. The line of an epoch, a change or a stop is on the disk before this returns."""
     with naming(path), path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
         stream.flush()
@@ -34,11 +34,8 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All records; a last line cut short by a kill, and NUL bytes that a power cut left, are left out.
-
-    Raises:
-        CheckpointError: a line that is no report; it is named.
-    """
+    """All records, without a last line cut short by a kill and NUL bytes of a power cut. Raises CheckpointError: a line that is
+    no report; it is named."""
     if not path.exists():
         return []
     raw = read_bytes(path, CheckpointError)
@@ -53,12 +50,12 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Put these records in the place of all."""
+    """Replace all records."""
     replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
 
 
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
-    """Say it where the checkpoint of a run is after ``done`` epochs and the report of one is not there."""
+    """Warn where the checkpoint of a run is after ``done`` epochs and the report of one is missing."""
     there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
     lost = [number for number in range(1, done + 1) if number not in there]
     if lost:

@@ -1,4 +1,4 @@
-"""Where a run stands, and why it ended."""
+"""The state of a training run apart from tensors, and why it ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ending(StrEnum):
     NON_MONOTONE = "non_monotone"
     """Validation is worse than the best of all but the last ``schedule.stop_non_monotone`` epochs."""
     OVER_FITS = "over_fits"
-    """The training text is learned, and validation was better before."""
+    """The model over-fits, and validation was better before."""
 
 
 _SENTENCES: Final = (
@@ -31,66 +31,59 @@ _SENTENCES: Final = (
     (Ending.NON_MONOTONE, "validation is worse than "),
     (Ending.OVER_FITS, "the model over-fits"),
 )
-"""How the sentences begin that earlier versions stored in place of an ending; that of ``EPOCHS`` ends in "epochs done"."""
+"""The beginnings of the sentences that earlier versions stored in place of an ending; that of ``EPOCHS`` ends in "epochs
+done"."""
 
 
 @dataclass
 class TrainingState:
-    """Where a run stands, apart from tensors. Plain numbers.
+    """The state of a run apart from tensors, in plain numbers.
 
     Attributes:
-        epoch: the epoch at hand, from 1; the last one once the run is over.
-        batch: batches of it done.
+        epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it.
         step: optimiser steps of the run.
         rate: learning rate.
-        best: best primary metric on validation so far, and the epoch of it.
+        best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count: training loss of the epoch so far.
-        seconds: training time of the epoch so far.
+        nats, count, seconds: training loss and training time of the epoch so far.
         finished: why the run is over; None while it is not.
         averaging: whether steps go into the mean of the weights.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
     """
 
+    rate: float = 0.0
     epoch: int = 1
     batch: int = 0
     step: int = 0
-    rate: float = 0.0
+    nats: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
     best: float | None = None
     best_epoch: int = 0
     since_best: int = 0
     stalled: int = 0
-    nats: float = 0.0
-    count: int = 0
-    seconds: float = 0.0
     finished: Ending | None = None
     averaging: bool = False
     history: list[float] = field(default_factory=list)
     first_nats: float = 0.0
 
     def stored(self) -> dict[str, Any]:
-        """As a snapshot holds it."""
         return {**vars(self), "finished": self.finished.value if self.finished else ""}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """What ``stored`` gave, or an earlier version, which stored a sentence as ``finished``.
-
-        Raises:
-            TypeError: an unknown field.
-            ValueError: an ending that no version knows.
-        """
-        return cls(**{**stored, "finished": _read_ending(stored.get("finished", ""))})
-
-
-def _read_ending(stored: str) -> Ending | None:
-    if not stored:
-        return None
-    if stored.endswith(" epochs done"):
-        return Ending.EPOCHS
-    return next((ending for ending, begin in _SENTENCES if stored.startswith(begin)), None) or Ending(stored)
+        """The inverse of ``stored``; earlier versions stored a sentence as ``finished``. Raises TypeError: an unknown field.
+        Raises ValueError: an unknown ending."""
+        sentence: str = stored.get("finished", "")
+        finished: Ending | None = None
+        if sentence.endswith(" epochs done"):
+            finished = Ending.EPOCHS
+        elif sentence:
+            begins = (ending for ending, begin in _SENTENCES if sentence.startswith(begin))
+            finished = next(begins, None) or Ending(sentence)
+        return cls(**{**stored, "finished": finished})
 
 
 def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:

@@ -1,4 +1,4 @@
-"""Reports that the trainer yields: plain records, no printing."""
+"""Reports that the trainer yields."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ class StepReport:
     """Progress inside an epoch.
 
     Attributes:
-        epoch: from 1.
-        batch: batches of this epoch done, of ``num_batches``.
+        epoch, batch, num_batches: from 1; finished batches of this epoch, and all.
         step: optimiser steps of the whole run.
         nats: mean training loss in nats a token since the last report.
         rate: learning rate.
@@ -32,17 +31,15 @@ class EpochReport:
     """The end of an epoch.
 
     Attributes:
-        epoch: from 1.
-        step: optimiser steps of the whole run.
-        train_nats: mean training loss of the epoch in nats a token, dropout on.
+        epoch, step: from 1; optimiser steps of the whole run.
+        train_nats: mean training loss of the epoch in nats a token, with dropout.
         valid: metrics on the validation split.
-        rate: learning rate that the epoch was trained with.
+        rate: learning rate of the epoch.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.
-        seconds: wall time of the training part of the epoch.
-        tokens_per_second: predicted training tokens a second in it.
-        averaged: whether the weights that were judged are means over steps.
+        seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second.
+        averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
     """
 
@@ -62,13 +59,8 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class ChangeReport:
-    """Something changed in the model by other means than gradients, such as its word clusters: see ``Decoder.after_step``.
-
-    Attributes:
-        epoch: from 1.
-        step: optimiser steps of the whole run.
-        values: plain numbers by name, as the model gave them.
-    """
+    """A change of the model other than by gradients, such as of its word clusters; ``values`` are from
+    ``Decoder.after_step``."""
 
     epoch: int
     step: int

@@ -1,4 +1,4 @@
-"""What the validation of an epoch decides: the best weights, the learning rate, averaging, and whether the run ends."""
+"""The decisions after an epoch: the best weights, the learning rate, averaging, and whether the run ends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from sememekit.training.settings import OptimizerSettings, RunSettings, Schedule
 
 @dataclass(frozen=True)
 class Verdict:
-    """What follows from an epoch.
-
-    Attributes:
-        best: whether its weights are the best so far.
-        rate_cut: whether the rate was cut.
-        averaging_begins: whether weights are averaged from now on.
-        stuck: why the run has to end with an error, or an empty string.
-    """
+    """The decisions after an epoch; ``stuck`` says why the run has to end with an error, or is empty."""
 
     best: bool
     rate_cut: bool
@@ -29,13 +22,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rules by which an epoch moves ``TrainingState`` on.
-
-    Attributes:
-        schedule, optimizer, run: the settings.
-        metric: the metric that decides.
-        baseline: its value for a model that knows word frequencies only.
-    """
+    """The rules by which ``TrainingState`` changes after an epoch; ``baseline`` is the ``metric`` of the unigram baseline."""
 
     schedule: ScheduleSettings
     optimizer: OptimizerSettings
@@ -44,7 +31,7 @@ class Schedule:
     baseline: float
 
     def decide(self, progress: TrainingState, value: float) -> Verdict:
-        """Take in the validation ``value`` of the epoch at hand; the decay of the rate comes after the epoch is reported."""
+        """Take in the validation ``value`` of the epoch; ``schedule.decay`` comes after the report."""
         schedule, metric = self.schedule, self.metric
         best = metric.improves(value, progress.best)
         improved = metric.improves(value, progress.best, schedule.threshold)
@@ -84,7 +71,7 @@ class Schedule:
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
 
     def _stall(self, progress: TrainingState, value: float) -> str:
-        """Why a run has to end whose validation never left the model behind that knows word frequencies only; or nothing."""
+        """Why a run has to end whose validation never got better than the unigram baseline; or nothing."""
         run = self.run
         if not run.stall_epochs or progress.stalled < 0:
             return ""
@@ -115,7 +102,7 @@ class Schedule:
 
 
 def reopen(progress: TrainingState, schedule: ScheduleSettings, run: RunSettings) -> None:
-    """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
+    """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
     match progress.finished:
         case Ending.EPOCHS:
             goes_on = progress.epoch < schedule.epochs

@@ -10,17 +10,17 @@ from pydantic import Field, model_validator
 from sememekit.config import Settings
 
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
-"""The learning rate of an optimiser that is given none: that of the papers' SGD, and torch's own for the others."""
+"""Learning rate by optimiser where none is given: that of the papers' SGD, and torch's own for the others."""
 
 LARGEST_SEED: Final = 2**43 - 1
-"""A seed is multiplied by a million for the order of epochs, and what comes out is a 64-bit number."""
+"""A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
 
 MOST_THREADS: Final = 1024
-"""More threads than any machine has cores; torch ends without a word where the system cannot start so many."""
+"""torch ends without a message where the system cannot start so many."""
 
 
 class OptimizerSettings(Settings):
-    """How a gradient becomes a step."""
+    """The optimiser: how a gradient becomes a step."""
 
     name: Literal["sgd", "adam", "adagrad"] = "sgd"
     """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al.)."""
@@ -34,7 +34,7 @@ class OptimizerSettings(Settings):
     """Adagrad only: what the sums of squared gradients begin with. At 0 the first step moves every weight by the whole rate,
     whatever its gradient; with 0.1 (TensorFlow's default) weights of small gradients begin with small steps."""
     averaging: Literal["never", "triggered", "from_start"] = "never"
-    """Judge and keep the mean of the weights over the steps since an epoch that was worse than the best of all but the last
+    """Validate and keep the mean of the weights over the steps since an epoch that was worse than the best of all but the last
     ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate stays."""
     trigger: int = Field(default=5, ge=1)
     """The non-monotone interval, in epochs: no epoch up to this one starts the averaging."""
@@ -42,14 +42,14 @@ class OptimizerSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _rate_of_the_optimiser(cls, given: Any) -> Any:
-        """Without a learning rate, that of the optimiser: a rate of 20 is one for plain SGD on clipped gradients alone."""
+        """Without a learning rate, that of the optimiser: 20 is for plain SGD on clipped gradients only."""
         if isinstance(given, Mapping) and "learning_rate" not in given and given.get("name") in USUAL_RATES:
             return {**given, "learning_rate": USUAL_RATES[given["name"]]}
         return given
 
 
 class ScheduleSettings(Settings):
-    """How long to train and when to slow down. One schedule serves every model of a comparison."""
+    """How long to train and when to cut the rate."""
 
     epochs: int = Field(default=40, ge=1)
     """Passes over the training text at most."""

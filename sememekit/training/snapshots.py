@@ -1,7 +1,7 @@
 """Snapshots of a run: folders of weights and of the state of training, written atomically.
 
-Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading. Which
-snapshot is the last and which the best, the run folder says (``training/checkpoint.py``).
+Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading. The run
+folder (``training/checkpoint.py``) knows which snapshot is the last and which the best.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
-from sememekit.files import read_object, to_json, write_folder
+from sememekit.files import read_object, replace_file, to_json, write_folder
 from sememekit.training.state_tree import flatten, unflatten
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
@@ -33,12 +33,12 @@ _AGAIN: Final = "copy it again from where it came from, or evaluate the other sn
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a run stood.
+    """The state of a run at one step.
 
     Attributes:
         name: such as "step-00000123".
         weights: parameters and persistent buffers by name; shared ones under each of their names.
-        trainer: everything else that resuming needs, as ``Trainer.state`` gave it; empty when only weights were asked for.
+        trainer: the rest, as ``Trainer.state`` gave it; empty when only weights were asked for.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Snapshot:
 
 
 def step_of(name: str) -> int:
-    """The optimiser steps behind the snapshot ``name``."""
+    """The optimiser steps of the snapshot ``name``."""
     return int(name.removeprefix("step-").split(".")[0])
 
 
 def snapshots_in(checkpoints: Path) -> list[str]:
-    """All snapshots that lie in a folder, the oldest first."""
+    """All snapshots in a folder, the oldest first."""
     there = [entry.name for entry in checkpoints.iterdir() if entry.is_dir() and NAME.fullmatch(entry.name)]
     return sorted(there, key=lambda name: (step_of(name), int(f"{name}.0".split(".")[1])))
 
@@ -68,7 +68,7 @@ def whole_snapshots(checkpoints: Path) -> list[str]:
 
 
 def free_name(checkpoints: Path, step: int) -> str:
-    """A name for a snapshot of ``step``: a fresh one where the same step was written before (a signal right after an epoch)."""
+    """A name for a snapshot of ``step``: a new one where that step was written before (a signal right after an epoch)."""
     name, number = f"step-{step:08d}", 0
     while (checkpoints / (free := f"{name}.{number}" if number else name)).exists():
         number += 1
@@ -89,7 +89,7 @@ def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any]) -
 
 
 def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
-    """Remove snapshots, and what killed processes left of such work under hidden names. Links are left alone."""
+    """Remove snapshots, and leftovers of killed processes under hidden names. Links are left alone."""
     for name in names:
         folder = checkpoints / name
         if folder.is_dir() and not folder.is_symlink():
@@ -103,11 +103,7 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
 
 
 def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
-    """Read a snapshot and compare every file with its manifest.
-
-    Raises:
-        CheckpointError: it is torn.
-    """
+    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
@@ -152,7 +148,7 @@ def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[
 
 
 def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """Tensors of a safetensors file. Nothing in it is ever executed."""
+    """Tensors of a safetensors file. Nothing in it is executed."""
     if name not in contents:
         raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is torn")
     try:
@@ -162,12 +158,34 @@ def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dic
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a run folder.
-
-    Raises:
-        CheckpointError: it is missing or torn.
-    """
+    """A JSON object of a run folder. Raises CheckpointError: it is missing or torn."""
     if not path.exists():
         raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
     torn = "; the run folder is torn; copy it again from where it came from"
     return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))
+
+
+def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
+    """The names that are pointed to, and those of snapshots that were being written or removed.
+
+    ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
+    """
+    table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
+    stated = table.pop("sha256", None)
+    written = dict(table)
+    others = [table.pop("next", None) or [], table.pop("stale", None) or []]
+    names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
+    good = set(table) <= {"last", "best"} and all(isinstance(part, list) for part in others)
+    if not good or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+        raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {offer()}")
+    # Only now: names that are no names may hold what cannot be written as UTF-8.
+    if stated is not None and stated != hashlib.sha256(to_json(written)).hexdigest():
+        raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {offer()}")
+    return table, names[len(table) :]
+
+
+def write_pointer(path: Path, pointer: Mapping[str, str], **others: Iterable[str]) -> None:
+    """Replace the pointer; ``others`` are ``next`` and ``stale`` names."""
+    table: dict[str, Any] = {**pointer, **{key: sorted(names) for key, names in others.items() if names}}
+    table["sha256"] = hashlib.sha256(to_json(table)).hexdigest()
+    replace_file(path, to_json(table))

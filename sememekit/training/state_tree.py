@@ -1,4 +1,4 @@
-"""Nested state as JSON plus named tensors, so that no pickle is needed."""
+"""Nested state as JSON plus named tensors, without pickle."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ _INTEGER_KEYS = "__integer_keys__"
 
 
 def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
-    """The tree with every tensor replaced by a reference; the tensors themselves go into ``tensors`` under their paths.
+    """The tree with every tensor replaced by a reference; the tensors are added to ``tensors`` under their paths.
 
-    Args:
-        tree: dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None.
-        tensors: filled with path -> tensor.
-        path: name of the root.
-
-    Raises:
-        TypeError: for anything else in the tree, which is a bug of ours.
+    A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
+    Raises TypeError for anything else.
     """
     if isinstance(tree, Tensor):
         tensors[path] = tree.detach().cpu().contiguous()

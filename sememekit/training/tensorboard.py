@@ -12,10 +12,8 @@ from sememekit.training.reports import ChangeReport, EpochReport, Report, StepRe
 
 @final
 class TensorBoardLog:
-    """A context in which reports become TensorBoard events; without the package it does nothing.
-
-    The same numbers stand in metrics.jsonl always, so nothing is lost where TensorBoard is not installed.
-    """
+    """A context in which reports become TensorBoard events; without the package it does nothing. metrics.jsonl has the same
+    numbers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,7 +27,6 @@ class TensorBoardLog:
         return self
 
     def add(self, report: Report) -> None:
-        """Write one report."""
         if self._writer is None:
             return
         values: dict[str, float] = {}

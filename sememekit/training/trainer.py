@@ -26,13 +26,13 @@ from sememekit.training.settings import OptimizerSettings, RunSettings, Schedule
 from sememekit.training.snapshots import Snapshot
 
 _ABOVE_UNIFORM: Final = 1.5
-"""A perplexity beyond this times that of guessing all words alike is divergence. An untrained model lies near it, on either
-side, and one that stays there is stuck."""
+"""A perplexity above this multiple of that of the uniform distribution is divergence. An untrained model lies near the uniform
+one, and a model that stays there is stuck."""
 
 
 @dataclass
 class _Window:
-    """Losses since the last report, left on the device so that a step never waits for it."""
+    """Losses since the last report, left on the device so that a step does not synchronise."""
 
     nats: list[Tensor] = field(default_factory=list)
     norms: list[Tensor] = field(default_factory=list)
@@ -42,12 +42,16 @@ class _Window:
 
 @final
 class Trainer:
-    """Trains a task: clipped steps, validation after each epoch, one schedule, checkpoints that resume bit by bit.
+    """Trains a task: clipped steps, validation after each epoch, a schedule, checkpoints that resume bit by bit.
 
-    The loss that is differentiated is the mean over the predictions of a batch plus the task's penalty; the rate is cut by
-    ``factor`` after an epoch whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged,
-    their means are what is validated and what a snapshot holds as its weights; training goes on from the weights of the last
-    step. A trainer never prints: it yields reports.
+        trainer = Trainer(task, data, folder, OptimizerSettings(), ScheduleSettings(), RunSettings())
+        for report in trainer.run():
+            folder.append_metrics(vars(report))
+
+    The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
+    whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged, the means are validated and
+    stored as the weights of a snapshot; training goes on from the weights of the last step. A trainer never prints: it yields
+    reports.
     """
 
     def __init__(
@@ -76,8 +80,8 @@ class Trainer:
             after each epoch, a ``StopReport`` when stopped.
 
         Raises:
-            TrainingError: a loss, a weight or a figure of validation is not finite; the model is worse than one that gives
-                every word the same probability; or validation does not leave the unigram model behind.
+            TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
+                distribution; or validation does not get better than the unigram baseline.
         """
         progress = self.progress
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
@@ -115,12 +119,15 @@ class Trainer:
                 return
 
     def _step(self, batch: Any, window: _Window) -> None:
-        """One clipped step of the optimiser; nothing is read back from the device."""
         self.optimizer.zero_grad(set_to_none=True)
         self._replay = (batch, self.carry, _random_state(self.device) if self.device.type == "cpu" else None)
         parts = self.task.losses(batch, self.carry)
         done: list[BatchLoss] = []
-        while (loss := self._next(parts)) is not None:
+        while True:
+            with autocast(self.device, self.run_settings.dtype):
+                loss = next(parts, None)
+            if loss is None:
+                break
             objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
@@ -142,10 +149,6 @@ class Trainer:
         self.progress.batch += 1
         self.progress.step += 1
 
-    def _next(self, parts: Iterator[BatchLoss]) -> BatchLoss | None:
-        with autocast(self.device, self.run_settings.dtype):
-            return next(parts, None)
-
     def _fail(self, batch: Any) -> None:
         _, carry, random_state = self._replay
         if random_state is not None:
@@ -158,7 +161,7 @@ class Trainer:
         )
 
     def _diverged(self, what: str) -> TrainingError:
-        """The error that ends a run whose numbers ran away: what was seen, what to start again with, what is left."""
+        """The error of a diverged run: what was seen, how to start again, what is left."""
         settings, pointer = self.optimizer_settings, self.folder.pointer()
         if "best" in pointer:
             best = f"epoch {self.progress.best_epoch}" if self.progress.best_epoch else "the weights that the run began with"
@@ -171,7 +174,7 @@ class Trainer:
         )
 
     def _check_weights(self) -> None:
-        """Fail where a weight is not finite, which the loss of the next step alone would tell: read before it is kept."""
+        """Fail where a weight is not finite, which otherwise only the loss of the next step would show."""
         if (name := first_bad_weight(self.task)) is not None:
             raise self._diverged(
                 f"training diverged: {name} holds values that are not finite after step {self.progress.step}, in epoch "
@@ -179,7 +182,7 @@ class Trainer:
             )
 
     def _check_validation(self, valid: Mapping[str, float]) -> None:
-        """Fail where a figure is not finite, or where guessing all words alike would have been better.
+        """Fail where a metric is not finite, or worse than that of the uniform distribution.
 
         A model that only over-fits can be worse than that, too: it was better before, or is on the training text.
         """
@@ -210,21 +213,14 @@ class Trainer:
             progress.nats += value
         progress.count += window.count
         progress.seconds += seconds
-        return StepReport(
-            progress.epoch,
-            progress.batch,
-            num_batches,
-            progress.step,
-            nats / window.count,
-            progress.rate,
-            window.count / seconds,
-        )
+        where = progress.epoch, progress.batch, num_batches, progress.step
+        return StepReport(*where, nats / window.count, progress.rate, window.count / seconds)
 
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, move the schedule on, write a checkpoint.
 
-        The report comes before the checkpoint: a run killed in between takes the epoch again and forgets the report, and none
-        is ever missing.
+        The report comes before the checkpoint: a run killed in between repeats the epoch and forgets the report, and none is
+        ever missing.
         """
         progress, averaged = self.progress, self.average.count > 0
         valid = self._validate()
@@ -263,10 +259,7 @@ class Trainer:
             raise TrainingError(verdict.stuck)
 
     def keep_initial_weights(self) -> None:
-        """Judge the weights that the run begins with and keep them as its best so far, for runs that begin with another's.
-
-        An epoch is kept only when it is better than what was there.
-        """
+        """Validate the initial weights and keep them as the best so far, for runs that begin with another's."""
         valid = self._validate()
         if not all(math.isfinite(value) for value in valid.values()):
             raise self._diverged(f"--from {self.run_settings.start_from}: on these data its model has validation {valid}")
@@ -279,18 +272,14 @@ class Trainer:
             return self.task.evaluate(self.data, "valid")
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot, whose weights are the means where there are any: what was judged is what is kept.
-
-        Raises:
-            TrainingError: a weight is not finite; nothing was written.
-        """
+        """Write a snapshot with the averaged weights, if any. Raises TrainingError: a weight is not finite; nothing was
+        written."""
         self._check_weights()
         with self.average.averaged_weights():
             self._check_weights()
             return self.folder.save(self.progress.step, self.task, self.state(), best=best)
 
     def state(self) -> dict[str, Any]:
-        """All that resuming needs beside the weights."""
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
@@ -300,7 +289,8 @@ class Trainer:
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best so far."""
+        """Go back to a snapshot: weights, optimiser, random numbers, position in the data, hidden state, schedule, best so
+        far."""
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
         self.progress = TrainingState.from_stored(state["progress"])
@@ -312,17 +302,17 @@ class Trainer:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
 
     def reopen(self) -> None:
-        """Let a finished run go on where the schedule now allows more: more epochs, or a longer wait for a better one."""
+        """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
         reopen(self.progress, self.schedule, self.run_settings)
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """The number that decides how an epoch is ordered and cut: see ``Task.batches``."""
+    """The seed of the order of an epoch: see ``Task.batches``."""
     return seed * 1_000_003 + epoch
 
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
-    """Matrix products in bfloat16 where the run asks for it; nothing otherwise."""
+    """Matrix products in bfloat16 where the run asks for it."""
     if dtype == "bfloat16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()

@@ -1,6 +1,6 @@
-"""Word clusters on disk: which words belong together, as one file that people can read and models can share.
+"""Word clusters on disk, as a file that people can read and models can share.
 
-Two spellings of one thing. JSON, which ``write_clusters`` writes, a cluster a line:
+JSON, which ``write_clusters`` writes, a cluster a line:
 
 ::
 
@@ -11,7 +11,7 @@ Two spellings of one thing. JSON, which ``write_clusters`` writes, a cluster a l
     ["吃"]
     ]}
 
-and text, for clusters that come from elsewhere: ``word TAB cluster`` lines.
+and text, for clusters from elsewhere: ``word TAB cluster`` lines.
 """
 
 from __future__ import annotations
@@ -38,15 +38,10 @@ Placement = tuple[str, int, str]
 
 
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
-    """Write a cluster for every word as JSON; the same clusters give the same bytes. Atomically.
+    """Write the cluster of every word, ``ids`` (V,), 0 and more, as JSON, atomically; the same clusters give the same bytes.
 
-    Args:
-        path: the file.
-        vocabulary: V words.
-        ids: (V,) cluster of each word, 0 and more; a number without words becomes an empty cluster.
-
-    Raises:
-        DataError: not V numbers, a negative one, or a file that cannot be written.
+    A number without words becomes an empty cluster. Raises DataError: not V numbers, a negative one, or a file that cannot be
+    written.
     """
     path, numbers = Path(path), np.asarray(ids, dtype=np.int64)
     if numbers.shape != (len(vocabulary),) or int(numbers.min()) < 0:
@@ -74,12 +69,9 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
 def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The cluster of every word of a vocabulary, (V,) int64.
 
-    JSON clusters are numbered as they stand in the file. In a text the names of clusters are kept as numbers where all of
-    them are plain numbers below V; otherwise clusters are numbered as they first occur. Words that the vocabulary lacks are
-    left out.
-
-    Raises:
-        DataError: a file that cannot be read or is of another kind, a word in two places, a word of the vocabulary in none.
+    JSON clusters are numbered in the order of the file. In a text the names of clusters are kept where all of them are numbers
+    below V; otherwise clusters are numbered as they first occur. Words outside the vocabulary are ignored. Raises DataError: a
+    file that cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
     """
     path = Path(path)
     text = read_text(path, lambda why: DataError(f"word clusters {why}"))

@@ -1,4 +1,4 @@
-"""Words in classes and in an order, from counts or from sememes: deterministic, and nothing here imports torch.
+"""Classes and orders of words, from counts or from sememes; deterministic, without torch.
 
 Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs.
 """
@@ -22,11 +22,10 @@ _SMALLEST: Final = 8
 
 
 def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integers:
-    """Classes of equal frequency mass: word w, by falling count, goes where the mass before it falls, (V,).
+    """Classes of equal frequency mass, (V,): the class of word w, by falling count, follows from the mass before it.
 
     A word with more than 1 / C of the mass has a class of its own, and later numbers are closed up: there may be fewer than
     ``num_classes``. Every word counts at least once.
-
     """
     mass = np.maximum(counts, 1).astype(np.float64)
     order = np.argsort(-mass, kind="stable")
@@ -37,7 +36,8 @@ def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integ
 
 
 def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
-    """C <= V classes of words that share sememes, (V,): all words are divided, the largest part first, until there are C."""
+    """C <= V classes of words that share sememes, (V,): parts of the vocabulary are divided, the largest first, until there are
+    C."""
     line, bounds = _divide(graph, num_classes, smallest=1)
     classes = np.empty(graph.num_words, dtype=np.int64)
     classes[line] = np.repeat(np.arange(num_classes), np.diff(bounds))
@@ -45,16 +45,16 @@ def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
 
 
 def sememe_order(graph: SememeGraph, smallest: int = _SMALLEST) -> Integers:
-    """All words in a line on which neighbours share sememes, (V,) word ids; parts of ``smallest`` words are not divided."""
+    """All words in an order in which neighbours share sememes, (V,) word ids; parts of ``smallest`` words are not divided."""
     return _divide(graph, graph.num_words, smallest)[0]
 
 
 def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers, list[int]]:
-    """Principal direction divisive partitioning (Boley 1998): words in a line, and where its parts begin and end.
+    """Principal direction divisive partitioning (Boley 1998): words in order, and the bounds of the parts.
 
-    Each word is a vector over sememes. The words of a part are sorted by their projection on the direction in which the part
-    varies most, and cut at the widest gap of the middle half, or in the middle where they do not vary. Ties, such as words with
-    equal sememes, keep the order of their ids, that is by falling count.
+    Each word is a vector over sememes. The words of a part are sorted by their projection on the direction of largest variance,
+    and cut at the widest gap of the middle half, or in the middle where they do not vary. Ties, such as words with equal
+    sememes, keep the order of their ids, that is by falling count.
     """
     vectors = _SememeVectors(graph)
     line = np.arange(graph.num_words, dtype=np.int64)
@@ -83,8 +83,8 @@ class _SememeVectors:
     """A vector of length one over sememes for each word, kept as its non-zero entries.
 
     The weight of sememe k for word w is its share in the senses of w, the mean over senses s of 1 / |E(s)| where k is in E(s),
-    times log(S / |D(k)|), for rare sememes say more than common ones; a sememe of a single sense connects nothing and is left
-    out, so that a word may have the zero vector.
+    times log(S / |D(k)|), for rare sememes say more than common ones. A sememe of a single sense is left out, so that a word
+    may have the zero vector.
     """
 
     def __init__(self, graph: SememeGraph) -> None:

@@ -1,4 +1,4 @@
-"""Binary trees whose leaves are words, from counts or from a line of words: deterministic, and nothing here imports torch."""
+"""Binary trees whose leaves are words, from counts or from an order of words; deterministic, without torch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Integers = NDArray[np.int64]
 class WordTree:
     """A full binary tree over V words: V - 1 inner nodes, numbered level by level from the root 0, and V leaves.
 
-    Places are numbers 0 .. 2V - 2: inner node j is place j, word w is place V - 1 + w.
+    Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w.
 
     Attributes:
-        parent: (2V - 1,) the inner node above each place; 0 for the root, which has none.
+        parent: (2V - 1,) the inner node above each position; 0 for the root, which has none.
         side: (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root.
         depth: (2V - 1,) steps from the root.
     """
@@ -30,11 +30,10 @@ class WordTree:
 
     @property
     def num_words(self) -> int:
-        """V."""
         return (len(self.parent) + 1) // 2
 
     def paths(self) -> tuple[Integers, Integers, Integers]:
-        """The way from each word up to the root: offsets (V + 1,), inner nodes and sides (offsets[V],), root last."""
+        """The path from each word up to the root: offsets (V + 1,), inner nodes and sides (offsets[V],), root last."""
         lengths = self.depth[self.num_words - 1 :]
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         nodes, sides = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1], dtype=np.int64)
@@ -50,8 +49,8 @@ class WordTree:
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     """The tree of the shortest mean path under ``counts`` (V,), each taken as 1 at least (Huffman 1952).
 
-    Of equal weights the words come before the nodes made of them, and words by falling id: the longest path is then as short
-    as it can be.
+    Of equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
+    short as possible.
     """
     size = len(counts)
     weight = np.maximum(counts, 1).tolist()

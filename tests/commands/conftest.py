@@ -1,12 +1,14 @@
-"""Models of a few hundred numbers, trained once for all tests of the commands."""
+"""Models of a few hundred numbers, trained once for all tests of the commands, and the files of an attack."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from sememekit.commands.train import train
+from tests.attack.toys import TABLE, TEXTS
 from tests.small_run import Place
 
 
@@ -41,3 +43,13 @@ def ending(sentences: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "ending"
     train(sentences.table(schedule__epochs=3), run)
     return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """What an attack of the toy victim reads: examples, the last two without a label it knows, and a table of substitutes."""
+    data = tmp_path / "data.tsv"
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS) + "good\t-\nbad\tperhaps\n", encoding="utf-8")
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps(TABLE), encoding="utf-8")
+    return {"data": data, "table": table, "out": tmp_path / "out"}

@@ -59,7 +59,7 @@ def test_what_has_no_baseline(pairs: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--rouge 'bleu': allowed are gigaword, duc"):
         baseline(pairs, rouge_by=["bleu"])
     preprocess("snli", write_pairs(tmp_path / "snli"), tmp_path / "nli")
-    with pytest.raises(ConfigError, match="--lead is missing: snli has no custom"):
+    with pytest.raises(ConfigError, match="--lead is missing: snli has no default"):
         baseline(tmp_path / "nli")
     with pytest.raises(ConfigError, match="snli has no usual ROUGE"):
         baseline(tmp_path / "nli", lead="1-words")

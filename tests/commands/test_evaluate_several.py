@@ -128,20 +128,25 @@ def test_several_ratios_are_drawn_as_one_is() -> None:
     for one, pair in zip(ratio_difference_intervals(pairs, seed=5), pairs, strict=True):
         alone = ratio_difference_interval(*pair, seed=5)
         assert (one.value, one.low, one.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
+    draws = np.random.default_rng(5).multinomial(50, np.full(50, 0.02), size=2000)
+    for one, ((top, bottom), (other_top, other_bottom)) in zip(ratio_difference_intervals(pairs, seed=5), pairs, strict=True):
+        found = [(times @ top) / (times @ bottom) - (times @ other_top) / (times @ other_bottom) for times in draws]
+        assert (one.low, one.high) == pytest.approx(tuple(np.quantile(found, [0.025, 0.975])), rel=1e-9)
 
 
 def test_runs_that_cannot_stand_in_one_table_are_refused(
-    softmax: Path, sdlm: Path, ending: Path, place: Place, tmp_path: Path
+    softmax: Path, sdlm: Path, ending: Path, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
     with pytest.raises(ConfigError, match="two runs or more"):
         compare_ppl([softmax], device="cpu")
-    with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
-        compare_ppl([softmax, ending], device="cpu")
-    train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
-    with pytest.raises(
-        ConfigError, match=r"columns is 3 and 4; dtype is float32 and bfloat16; add --batch-size 3 --dtype float32"
-    ):
-        compare_ppl([softmax, tmp_path / "other"], device="cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr("sememekit.analysis.evaluate_several.measure_ppl", None)  # refused before anything is scored
+        with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
+            compare_ppl([softmax, ending], device="cpu")
+        agree = "add --batch-size 3 --dtype float32"
+        with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):
+            compare_ppl([softmax, tmp_path / "other"], device="cpu")
     assert compare_ppl([softmax, tmp_path / "other"], batch_size=3, dtype="float32", device="cpu").rows[0].tokens > 0
     builder = LexiconBuilder(Path("tiny"))
     builder.add(Sense("吃", ("吃",)))

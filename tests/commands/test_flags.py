@@ -5,6 +5,7 @@ A flag names a thing (a recipe, a folder, a seed, a device); a setting of a mode
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,9 @@ def test_the_flags_are_those_of_the_list() -> None:
 def test_help_shows_what_it_does_and_an_example(name: str) -> None:
     result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": "82", "TERM": "dumb"})
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "Example" in result.stdout
-    start = result.stdout.index("Example")
+    heading = re.search(r"^ *Examples?:", result.stdout, re.MULTILINE)
+    assert heading is not None
+    start = heading.start()
     assert name in result.stdout[start:], "the example calls the command"
     lines = [line.strip() for line in result.stdout[start:].splitlines()]
     wrapped = [line for line in lines if line and not line.startswith(("Example", "sememekit", "echo"))]

@@ -16,6 +16,7 @@ from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
+from sememekit.text.form import TextForm
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
@@ -44,7 +45,7 @@ def test_words_are_numbered_and_read_as_the_model_knows_them(place: Place, tmp_p
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
     vocabulary = Vocabulary.from_counts({"我": 2, "人": 1})
     with pytest.raises(DataError, match=r"line 2: the word '海豚'"):
-        list(score_module._read(["我", "海豚"], vocabulary, None, None))
+        list(score_module._read(["我", "海豚"], vocabulary, None, None, TextForm()))
 
 
 @pytest.mark.parametrize("fixture", ["sdlm", "ending"])

@@ -58,6 +58,15 @@ CASES = [
     Case("awd_lstm", {"dropout": 0.5, "weight_drop": 0.0}),
     Case("awd_lstm", {"dropout": 0.4, "weight_drop": 0.4}),
     Case("lattice_lstm"),
+    Case("mogrifier"),
+    Case("mogrifier", {"rounds": 0, "num_layers": 1, "weight_drop": 0.5}),
+    Case("mogrifier", {"rounds": 1, "rank": 2, "num_layers": 1, "output_size": 4}),
+    Case("mogrifier", {"rounds": 2, "output_size": 4, "recurrent_dropout": 0.5}),
+    Case("mogrifier", {"rounds": 4, "rank": 2, "num_layers": 3, "dropout": 0.5, "initialisation": "kaiming"}),
+    Case("mogrifier", {"injection": "concat", "sememe_size": 3, "rank": 3}),
+    Case("transformer", {"num_heads": 3, "context": 3, "num_layers": 1}),
+    Case("transformer", {"hidden_size": 8, "num_heads": 2, "context": 20, "num_layers": 2, "feedforward_size": 5}),
+    Case("transformer", {"num_heads": 1, "context": 1, "num_layers": 3, "dropout": 0.5}),
     Case("lattice_lstm", {"coupled": True, "num_layers": 3, "dropout": 0.5, "recurrent_dropout": 0.5}),
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)

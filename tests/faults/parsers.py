@@ -35,8 +35,7 @@ from sememekit.runs.augment import augmented
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import read_lemmas
-from sememekit.sememes.wordnet import read_wordnet
-from sememekit.sememes.wordnet_index import read_wordnet_index
+from sememekit.sememes.wordnet import read_wordnet, read_wordnet_index
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
 from sememekit.text.vocabulary import Vocabulary

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure import PairwiseDivergence, TriangularFactor, mean_pairwise_divergence, rows_that_fit, spectrum_of
+from sememekit.measure import PairwiseDivergence, TriangularFactor, rows_that_fit, spectrum_of
+
+
+def mean_pairwise_divergence(log_probs: np.ndarray) -> float:
+    total = PairwiseDivergence(log_probs.shape[1])
+    total.add(log_probs)
+    return total.mean()
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from sememekit.commands._kinds import choose
+from sememekit.commands.explain import WAYS
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
 from sememekit.runs.run import Run
-from sememekit.training import manifest
+from sememekit.training import RunFolder, manifest
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, KEPT
 from tests.small_run import Place
@@ -48,6 +50,19 @@ def test_a_run_gives_what_its_folder_has(run: Path, place: Place) -> None:
     assert opened.settings.dtype == "tf32"
     assert Run.open(run, dtype="float32").settings.dtype == "float32"
     assert opened.task is opened.load().task, "the weights are read once"
+
+
+def test_an_open_run_is_not_read_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Run.open(run, device="cpu")
+    monkeypatch.setattr(RunFolder, "open", lambda path: pytest.fail(f"{path} is read again"))
+    again = Run.open(opened, which="last", dtype="float32")
+    assert (again.plan, again.vocabulary) == (opened.plan, opened.vocabulary)
+    assert again.settings.dtype == "float32"
+    assert opened.settings.dtype == "tf32"
+    assert again.snapshot == again.folder.pointer()["last"]
+    assert str(again) == str(run)
+    with pytest.raises(ConfigError, match="--label: "):  # refused by the kind of the run that was opened, not by its folder
+        choose("explain", opened, WAYS, {"label": "x"})
 
 
 def test_what_a_run_can_do_is_known_without_weights(run: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_the_table_of_formats_is_the_folder() -> None:
         assert reader.format_name == name
     folder = Path(__file__).parents[2] / "sememekit" / "sememes" / "formats"
     modules = {target.partition(":")[0].rpartition(".")[2] for target in LEXICON_FORMATS.values()}
-    assert modules == {path.stem for path in folder.glob("*.py")} - {"__init__", "records", "restricted_pickle"}
+    assert modules == {path.stem for path in folder.glob("*.py")} - {"__init__", "restricted_pickle"}
 
 
 @pytest.mark.parametrize(

@@ -202,10 +202,10 @@ def test_gradients_reach_every_parameter(rule: str) -> None:
         assert (parameter.grad != 0).any(), name
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "gru", "awd_lstm"])
+@pytest.mark.parametrize("encoder", ["lstm", "gru", "awd_lstm", "mogrifier", "transformer"])
 @pytest.mark.parametrize("rule", ["direct", "marginal", "gumbel", "segmental"])
 def test_every_encoder_walks_a_lattice(rule: str, encoder: str) -> None:
-    own = {"dropout": 0.0, "weight_drop": 0.0} if encoder == "awd_lstm" else {}
+    own = {"awd_lstm": {"dropout": 0.0, "weight_drop": 0.0}, "transformer": {"hidden_size": 8, "context": 4}}.get(encoder, {})
     table = {
         "task": {"name": "lattice", "state": rule, "embedding_size": 6, "longest_chunk": 3, "copies": 2, "sub_size": 5},
         "encoder": {"name": encoder, "hidden_size": 7, **own},

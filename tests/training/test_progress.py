@@ -40,6 +40,27 @@ def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() ->
         TrainingState.from_stored({"finished": "tired"})
 
 
+def test_a_run_begins_with_nothing_done() -> None:
+    """These keys are stored: a snapshot of a version that had fewer of them is read with these values for the rest."""
+    assert TrainingState().stored() == {
+        "epoch": 1,
+        "batch": 0,
+        "step": 0,
+        "rate": 0.0,
+        "best": None,
+        "best_epoch": 0,
+        "since_best": 0,
+        "stalled": 0,
+        "nats": 0.0,
+        "count": 0,
+        "seconds": 0.0,
+        "finished": "",
+        "averaging": False,
+        "history": [],
+        "first_nats": 0.0,
+    }
+
+
 def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the last snapshot of a run say that it ended so."""
     load = RunFolder.load

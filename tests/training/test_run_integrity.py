@@ -27,7 +27,7 @@ from sememekit.runs.training import table_of_run
 from sememekit.training import RunFolder, Snapshot, checkpoint
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, MANIFEST
-from sememekit.training.pointer import write_pointer
+from sememekit.training.snapshots import write_pointer
 from tests.small_run import Place
 from tests.training.test_checkpoint import Tied, trainer_state
 

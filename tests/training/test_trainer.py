@@ -1,44 +1,24 @@
-"""The training loop: what it learns, when it slows down, and how it ends when there is no point in going on."""
+"""The training loop: what it learns, and how it ends when there is no point in going on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
-from sememekit.errors import CheckpointError, TrainingError
+from sememekit.errors import TrainingError
 from sememekit.runs.build import build_task, data_of, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
-from sememekit.runs.train_report import TrainReport
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.training import EpochReport, Report, RunFolder, StepReport, Trainer
+from sememekit.training import RunFolder, StepReport, Trainer
 from tests.small_run import Place
-
-ADAM = {"optimizer__name": "adam", "optimizer__learning_rate": 0.02}
-
-
-def trained(place: Place, out: Path, decoder: str = "softmax", **changes: object) -> tuple[TrainReport, list[Report]]:
-    reports: list[Report] = []
-    return train(place.table(decoder, **changes), out, on_report=reports.append), reports
-
-
-def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    """Let validation give these perplexities, one an epoch, whatever the model is."""
-    coming: Iterator[float] = iter(values)
-    monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"perplexity": next(coming)})
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1e9)
-
-
-def epochs(reports: list[Report]) -> list[EpochReport]:
-    return [report for report in reports if isinstance(report, EpochReport)]
+from tests.training.scripted import ADAM, epochs, script_validation, trained
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -117,148 +97,6 @@ def test_a_step_is_clipped_sgd_on_the_mean_loss(place: Place, tmp_path: Path) ->
         torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_the_rate_is_cut_when_validation_is_no_better(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 40.0, 41.0, 39.0, 39.0, 38.0])
-    _, reports = trained(place, tmp_path / "run", schedule__epochs=6, schedule__factor=0.5)
-    done = epochs(reports)
-    assert [report.rate for report in done] == [4.0, 4.0, 4.0, 2.0, 2.0, 1.0]
-    assert [report.best for report in done] == [True, True, False, True, False, True]
-    assert [report.rate_cut for report in done] == [False, False, True, False, True, False]
-
-
-def test_no_cut_within_the_grace(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 51.0, 52.0, 53.0, 54.0])
-    _, reports = trained(place, tmp_path / "run", schedule__epochs=5, schedule__factor=0.5, schedule__grace=3)
-    assert [report.rate for report in epochs(reports)] == [4.0, 4.0, 4.0, 4.0, 2.0]
-
-
-def test_a_factor_of_one_never_cuts(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 51.0, 52.0])
-    _, reports = trained(place, tmp_path / "run", schedule__epochs=3, schedule__factor=1.0, schedule__minimum_rate=9.0)
-    assert [(report.rate, report.rate_cut) for report in epochs(reports)] == [(4.0, False)] * 3
-
-
-def test_the_rate_decays_after_every_epoch_beside_the_cuts(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script_validation(monkeypatch, [50.0, 40.0, 41.0, 39.0])
-    own = {"schedule__epochs": 4, "schedule__factor": 0.5, "schedule__decay": 0.9}
-    _, reports = trained(place, tmp_path / "run", **own)
-    assert [report.rate for report in epochs(reports)] == pytest.approx([4.0, 3.6, 3.24, 1.458])
-
-
-def test_a_creeping_improvement_is_none_by_the_threshold(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 49.9, 40.0])
-    own = {"schedule__epochs": 3, "schedule__factor": 0.5, "schedule__threshold": 0.01, "schedule__reload_best": True}
-    report, reports = trained(place, tmp_path / "run", **own)
-    done = epochs(reports)
-    assert [(one.best, one.rate_cut) for one in done] == [(True, False), (True, True), (True, False)]
-    assert report.best_valid == 40.0
-
-
-def test_a_cut_after_a_creeping_best_keeps_its_weights(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """reload_best goes back to better weights only; those of a new best are not replaced by older ones."""
-    common = {"schedule__epochs": 2, "schedule__factor": 0.5, "schedule__threshold": 0.01}
-    weights = []
-    for reload in (False, True):
-        script_validation(monkeypatch, [50.0, 49.9])
-        trained(place, tmp_path / f"run{reload}", **common, schedule__reload_best=reload)
-        weights.append(RunFolder.open(tmp_path / f"run{reload}").load("best", with_trainer=False).weights)
-    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-
-
-def test_the_best_weights_come_back_when_asked(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 60.0])
-    trained(place, tmp_path / "run", schedule__epochs=2, schedule__reload_best=True)
-    folder = RunFolder.open(tmp_path / "run")
-    best, last = (folder.load(which, with_trainer=False).weights for which in ("best", "last"))
-    assert all(torch.equal(best[name], last[name]) for name in best)
-    script_validation(monkeypatch, [50.0, 60.0])
-    trained(place, tmp_path / "plain", schedule__epochs=2)
-    folder = RunFolder.open(tmp_path / "plain")
-    best, last = (folder.load(which, with_trainer=False).weights for which in ("best", "last"))
-    assert not any(torch.equal(best[name], last[name]) for name in best)
-
-
-@pytest.mark.parametrize(
-    ("changes", "num_epochs", "why"),
-    [
-        ({"schedule__stop_after": 2}, 4, "no better validation for 2 epochs"),
-        ({"schedule__minimum_rate": 0.9, "schedule__factor": 0.5}, 5, "the rate fell below 0.9"),
-        ({"schedule__epochs": 3}, 3, "3 epochs done"),
-    ],
-)
-def test_a_run_ends_for_a_stated_reason(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], num_epochs: int, why: str
-) -> None:
-    script_validation(monkeypatch, [50.0, 40.0, 41.0, 42.0, 43.0, 44.0, 45.0])
-    report, reports = trained(place, tmp_path / "run", **{"schedule__epochs": 7, **changes})
-    assert (report.epochs, report.finished, report.best_epoch) == (num_epochs, why, 2)
-    assert epochs(reports)[-1].finished == why
-
-
-def test_waiting_longer_reopens_a_run(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_validation(monkeypatch, [50.0, 51.0, 40.0, 41.0])
-    trained(place, tmp_path / "run", schedule__epochs=9, schedule__stop_after=1)
-    report = train({"schedule": {"stop_after": 2, "epochs": 4}}, tmp_path / "run", resume=True)
-    assert (report.epochs, report.best_valid, report.finished) == (4, 40.0, "4 epochs done")
-
-
-def spoil(monkeypatch: pytest.MonkeyPatch, step: int, where: str) -> None:
-    """Put NaN into a part of the model right before a step."""
-    original = Trainer._step
-
-    def spoiled(self: Any, batch: Any, window: Any) -> None:
-        if self.progress.step == step:
-            module = self.task.get_submodule(where)
-            module.register_forward_hook(lambda module, inputs, output: output * float("nan"))
-        original(self, batch, window)
-
-    monkeypatch.setattr(Trainer, "_step", spoiled)
-
-
-@pytest.mark.parametrize("where", ["embedding", "decoder.gate"])
-def test_a_module_that_gives_nan_is_named_with_its_batch(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    spoil(monkeypatch, 37, where)
-    pattern = (
-        rf"not finite at epoch 2, batch 8, step 38: .*module '{where}'.*optimizer\.learning_rate=1\).*optimizer\.clip=0\.125"
-    )
-    with pytest.raises(TrainingError, match=pattern):
-        trained(place, tmp_path / "run", "sdlm")
-    assert RunFolder.open(tmp_path / "run").load("last", with_trainer=True).trainer["progress"]["step"] == 30
-
-
-def test_a_parameter_that_is_nan_is_named(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Trainer._step
-
-    def spoiled(self: Any, batch: Any, window: Any) -> None:
-        if self.progress.step == 3:
-            with torch.no_grad():
-                self.task.decoder.bias[2] = float("inf")
-        original(self, batch, window)
-
-    monkeypatch.setattr(Trainer, "_step", spoiled)
-    with pytest.raises(TrainingError, match=r"epoch 1, batch 4, step 4: parameter 'decoder\.bias' holds non-finite"):
-        trained(place, tmp_path / "run")
-
-
-def test_a_gradient_that_is_nan_is_named_before_it_is_applied(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original = Trainer._step
-
-    def spoiled(self: Any, batch: Any, window: Any) -> None:
-        if self.progress.step == 3:
-            self.task.decoder.bias.register_hook(lambda gradient: gradient * float("nan"))
-        original(self, batch, window)
-
-    monkeypatch.setattr(Trainer, "_step", spoiled)
-    with pytest.raises(TrainingError, match=r"step 4: .*the gradient of 'decoder\.bias'"):
-        trained(place, tmp_path / "run")
-
-
 def test_a_run_that_learns_nothing_ends_with_advice(place: Place, tmp_path: Path) -> None:
     slow = {"optimizer__learning_rate": 1e-6, "schedule__epochs": 9, "run__stall_epochs": 2}
     with pytest.raises(
@@ -298,90 +136,6 @@ def test_nine_tenths_of_guessing_is_learning_whichever_way_is_better(
             trained(place, tmp_path / "run", **settings)
     else:
         assert trained(place, tmp_path / "run", **settings)[0].epochs == 2
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_validation_that_is_no_number_ends_the_run_and_the_last_good_checkpoint_stays(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: float
-) -> None:
-    script_validation(monkeypatch, [50.0, bad])
-    message = (
-        rf"^training diverged: validation perplexity is {bad} after epoch 2; start again .* and the best is that of epoch 1$"
-    )
-    with pytest.raises(TrainingError, match=message):
-        trained(place, tmp_path / "run", schedule__epochs=3)
-    folder = RunFolder.open(tmp_path / "run")
-    pointer = folder.pointer()
-    assert pointer["last"] == pointer["best"] == "step-00000030"
-    assert Run.open(tmp_path / "run", which="last", device="cpu").snapshot == pointer["last"]
-    script_validation(monkeypatch, [bad])
-    with pytest.raises(TrainingError, match="no checkpoint was written"):
-        trained(place, tmp_path / "first", schedule__epochs=3)
-    assert RunFolder.open(tmp_path / "first").pointer() == {}
-
-
-def test_worse_than_guessing_all_words_alike_is_divergence(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script_validation(monkeypatch, [2.3e123])
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1000.0)
-    with pytest.raises(
-        TrainingError, match=r"diverged: validation perplexity is 2\.3e\+123 after epoch 1, .* 1,000 words"
-    ) as error:
-        trained(place, tmp_path / "run")
-    assert len(str(error.value)) < 400
-
-
-def test_an_over_fitted_model_may_be_worse_than_guessing_on_new_text(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was better before, and it is better on the text that it learns."""
-    script_validation(monkeypatch, [50.0, 2000.0])
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1000.0)
-    report, _ = trained(place, tmp_path / "run")
-    assert (report.best_valid, report.finished) == (50.0, "2 epochs done")
-    script_validation(monkeypatch, [0.5, 2000.0])
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1.5)  # now the training loss is worse than that, too
-    with pytest.raises(TrainingError, match="diverged: validation perplexity is 2000 after epoch 2"):
-        trained(place, tmp_path / "other")
-
-
-@pytest.mark.parametrize("which", ["epoch", "checkpoint", "signal"])
-def test_weights_that_are_not_finite_are_never_written(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    """The loss of a step is finite, and what the step leaves is not: seen before the snapshot, not at the next loss."""
-    original = Trainer._step
-    last = {"epoch": 60, "checkpoint": 36, "signal": 41}[which]
-
-    def spoiled(self: Any, batch: Any, window: Any) -> None:
-        original(self, batch, window)
-        if self.progress.step == last:
-            with torch.no_grad():
-                self.task.decoder.bias[2] = float("nan")
-
-    monkeypatch.setattr(Trainer, "_step", spoiled)
-    plan = read_plan(place.table(run__checkpoint_every=12), "test")
-    folder = RunFolder.create(tmp_path / "run", plan.table(), {}, {})
-    trainer = Trainer(
-        build_task(plan, place.data.vocabulary, None), place.data, folder, plan.optimizer, plan.schedule, plan.run
-    )
-    message = f"'decoder\\.bias' holds values that are not finite after step {last}, in epoch 2; .* best is that of epoch 1$"
-    with pytest.raises(TrainingError, match=message):
-        list(trainer.run(lambda: which == "signal" and trainer.progress.step == last))
-    assert folder.pointer()["best"] == "step-00000030"
-    weights = folder.load("last", with_trainer=False).weights
-    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
-
-
-def test_a_model_whose_weights_are_not_finite_is_refused(place: Place, tmp_path: Path) -> None:
-    trained(place, tmp_path / "run", schedule__epochs=1)
-    run = Run.open(tmp_path / "run", device="cpu")
-    with torch.no_grad():
-        run.task.get_parameter("decoder.bias")[1] = float("inf")
-    run.folder.revise(run.snapshot, run.task)
-    with pytest.raises(CheckpointError, match=r"run: its best checkpoint .* diverged: 'decoder\.bias' holds values"):
-        Run.open(tmp_path / "run", device="cpu").load()
 
 
 def test_a_run_that_over_fits_ends_in_peace(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Where substitutes for a word come from."""
+"""Sources of substitutes for a word."""
 
 CANDIDATES: dict[str, str] = {
     "sememe": "sememekit.attack.candidates.sememe:SememeCandidates",

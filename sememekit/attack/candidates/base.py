@@ -1,4 +1,4 @@
-"""The contract of candidates: one table for all words of an attack, made before it starts."""
+"""The base class of candidates: one table for all words of an attack, made before it starts."""
 
 from __future__ import annotations
 
@@ -7,37 +7,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sememekit import config
-from sememekit.attack.resources import AttackResources
+from sememekit.attack.resources import AttackPart
 
 _SEVERAL: Final = re.compile(r"[\s_]")
 """What stands between the words of an expression, in text or in WordNet's way."""
 
 
-class Candidates(ABC):
-    """Gives words their substitutes."""
+class Candidates(AttackPart, ABC):
+    """Gives words their substitutes.
 
-    class Settings(config.Settings):
-        """Settings of one kind of candidates."""
-
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        self.settings = settings
-        self.resources = resources
+    >>> candidates = TableCandidates(TableCandidates.Settings(path=substitutes, most=1), resources)
+    >>> candidates.table(["good", "film"])
+    {'good': ('fine',)}
+    """
 
     @abstractmethod
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Substitutes of each word, best first; a word without any may be left out.
+        """Substitutes of each word, best first; a word without any may be left out. DataError where their file cannot be used.
 
         No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``: an expression of
         several words, with blanks or underscores between, is none.
-
-        Raises:
-            DataError: the file that they come from cannot be used.
         """
-
-    @abstractmethod
-    def sources(self) -> dict[str, str]:
-        """Name -> SHA-256 of every file that the table came from."""
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
         """The substitutes that the contract allows, ``most`` of them at most; 0 for all."""

@@ -22,13 +22,11 @@ _WORDS_AT_ONCE: Final = 256
 class EmbeddingCandidates(Candidates):
     """The ``most`` nearest words whose SQUARED Euclidean distance is below ``delta``, nearest first.
 
-    As the public code of Alzantot et al. 2018 computes it, but for words without a vector: there they sit at the origin and are
-    neighbours of each other; here they have no neighbours and are none.
+    As the public code of Alzantot et al. 2018, but for words without a vector: there they sit at the origin and are neighbours
+    of each other; here they have no neighbours and are none.
     """
 
     class Settings(Candidates.Settings):
-        """Settings of neighbours."""
-
         path: str = ""
         """Word vectors as text, ``.xz`` too. The paper takes counter-fitted ones."""
         delta: float = Field(default=0.5, gt=0.0)
@@ -45,12 +43,11 @@ class EmbeddingCandidates(Candidates):
         super().__init__(settings, resources)
         if not settings.path:
             raise ConfigError("[candidates] embedding: name a file of word vectors with --vectors FILE")
-        self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         known = self.resources.known_words
         vectors = read_vectors(Path(self.settings.path).expanduser(), words=None if known is None else known | set(words))
-        self._sha256 = vectors.sha256
+        self.hashes = {Path(self.settings.path).name: vectors.sha256}
         matrix = vectors.matrix.astype(np.float64)
         lengths = np.linalg.norm(matrix, axis=1)
         if self.settings.normalise:
@@ -70,9 +67,6 @@ class EmbeddingCandidates(Candidates):
         near = np.flatnonzero(distances < self.settings.delta)
         order = near[np.argsort(distances[near], kind="stable")]
         return self.usable(word, (names[index] for index in order[: self.settings.most + 1]), self.settings.most)
-
-    def sources(self) -> dict[str, str]:
-        return {Path(self.settings.path).name: self._sha256}
 
 
 def squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

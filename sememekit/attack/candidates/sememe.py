@@ -25,8 +25,6 @@ class SememeCandidates(Candidates):
     """
 
     class Settings(Candidates.Settings):
-        """Settings of sememe-equal substitutes."""
-
         sources: tuple[str, ...] = ()
         """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
         lemmas: str = ""
@@ -42,19 +40,15 @@ class SememeCandidates(Candidates):
             raise ConfigError(
                 "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"
             )
-        self._hashes: dict[str, str] = {}
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         lexicons = open_lexicons(self.settings.sources)
-        self._hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
+        self.hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
         inflections = None
         if self.settings.lemmas:
             path = Path(self.settings.lemmas).expanduser()
             inflections = Inflections.read(path)
-            self._hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            self.hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
         ranks = {word: rank for rank, word in reversed(list(enumerate(self.resources.frequent_words)))}
         substitutes = Substitutes(lexicons, inflections, ranks)
         return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}
-
-    def sources(self) -> dict[str, str]:
-        return dict(self._hashes)

@@ -1,4 +1,4 @@
-"""Substitutes that somebody else has computed: a JSON file."""
+"""Substitutes out of a JSON file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, final
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.resources import AttackResources
 from sememekit.errors import DataError
 from sememekit.files import read_bytes
 
@@ -21,18 +20,12 @@ class TableCandidates(Candidates):
     """``{word: [substitute, ...]}``, or ``{word: {part of speech: [substitute, ...]}}`` as DictSKB's files have it."""
 
     class Settings(Candidates.Settings):
-        """Settings of a table."""
-
         path: str
         """A JSON file."""
         most: int = Field(default=0, ge=0)
         """Substitutes a word; 0 for all."""
 
     settings: TableCandidates.Settings
-
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
-        self._sha256 = ""
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         path = Path(self.settings.path).expanduser()
@@ -45,15 +38,12 @@ class TableCandidates(Candidates):
             raise DataError(
                 f"{path}: a table of substitutes is an object, word -> substitutes, and this is {type(content).__name__}"
             )
-        self._sha256 = hashlib.sha256(data).hexdigest()
+        self.hashes = {Path(self.settings.path).name: hashlib.sha256(data).hexdigest()}
         return {
             word: self.usable(word, _strings(content[word], word, path), self.settings.most)
             for word in dict.fromkeys(words)
             if word in content
         }
-
-    def sources(self) -> dict[str, str]:
-        return {Path(self.settings.path).name: self._sha256}
 
 
 def _strings(found: Any, word: str, path: Path) -> Iterator[str]:

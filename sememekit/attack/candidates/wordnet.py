@@ -8,7 +8,6 @@ from typing import final
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.resources import AttackResources
 from sememekit.sememes.wordnet import read_wordnet
 
 
@@ -17,8 +16,6 @@ class WordNetCandidates(Candidates):
     """Words that share a synset, and with it a part of speech, with the word; those of its first synset first."""
 
     class Settings(Candidates.Settings):
-        """Settings of synonyms."""
-
         path: str = ""
         """Folder of WordNet's data files; empty for Debian's."""
         most: int = Field(default=0, ge=0)
@@ -26,14 +23,7 @@ class WordNetCandidates(Candidates):
 
     settings: WordNetCandidates.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
-        self._sha256 = ""
-
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         wordnet = read_wordnet(self.settings.path)
-        self._sha256 = wordnet.sha256
+        self.hashes = {"wordnet": wordnet.sha256}
         return {word: self.usable(word, wordnet.synonyms(word), self.settings.most) for word in dict.fromkeys(words)}
-
-    def sources(self) -> dict[str, str]:
-        return {"wordnet": self._sha256}

@@ -1,15 +1,15 @@
-"""Constraints: what an attack must not change."""
+"""Constraints on the changes of an attack."""
 
 CONSTRAINTS: dict[str, str] = {
-    "positions": "sememekit.attack.constraints.positions:Positions",
-    "minimum_length": "sememekit.attack.constraints.minimum_length:MinimumLength",
+    "positions": "sememekit.attack.constraints.limits:Positions",
+    "minimum_length": "sememekit.attack.constraints.limits:MinimumLength",
     "stop_words": "sememekit.attack.constraints.stop_words:StopWords",
     "protected": "sememekit.attack.constraints.protected:Protected",
-    "opposites": "sememekit.attack.constraints.opposites:Opposites",
-    "paraphrases": "sememekit.attack.constraints.paraphrases:Paraphrases",
-    "frequent_words": "sememekit.attack.constraints.frequent_words:FrequentWords",
+    "opposites": "sememekit.attack.constraints.pairs:Opposites",
+    "paraphrases": "sememekit.attack.constraints.pairs:Paraphrases",
+    "frequent_words": "sememekit.attack.constraints.limits:FrequentWords",
     "language_model": "sememekit.attack.constraints.language_model:LanguageModelConstraint",
-    "share": "sememekit.attack.constraints.share:Share",
+    "share": "sememekit.attack.constraints.limits:Share",
 }
 """Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""
 

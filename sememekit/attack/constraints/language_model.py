@@ -24,8 +24,6 @@ class LanguageModelConstraint(Constraint):
     """
 
     class Settings(Constraint.Settings):
-        """Settings of the language model's rank."""
-
         run: str = ""
         """The run folder of the model; the command line's --lm fills it."""
         keep: int = Field(default=4, ge=1)

@@ -30,8 +30,6 @@ class Protected(Constraint):
     """Marks of punctuation, numbers and negations are never touched, and never put in."""
 
     class Settings(Constraint.Settings):
-        """Settings of what is protected."""
-
         marks: bool = True
         """Words without a letter or digit."""
         numbers: bool = True
@@ -42,11 +40,7 @@ class Protected(Constraint):
     settings: Protected.Settings
 
     def narrow(self, space: Space) -> Space:
-        pairs = zip(space.document.words, space.substitutes, strict=True)
-        return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
-
-    def _allowed(self, word: str, found: tuple[str, ...]) -> tuple[str, ...]:
-        return () if not found or self._holds(word) else tuple(other for other in found if not self._holds(other))
+        return space.filtered(lambda word, other: not self._holds(other), may_change=lambda word: not self._holds(word))
 
     def _holds(self, word: str) -> bool:
         settings, lower = self.settings, word.lower().replace("’", "'")

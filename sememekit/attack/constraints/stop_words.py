@@ -43,8 +43,6 @@ class StopWords(Constraint):
     """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
 
     class Settings(Constraint.Settings):
-        """Settings of stop words."""
-
         file: str = ""
         """A word a line; empty for the lists of English and Chinese."""
 
@@ -52,17 +50,11 @@ class StopWords(Constraint):
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
-        self._words = _read(Path(settings.file).expanduser()) if settings.file else ENGLISH | CHINESE
+        self._words = ENGLISH | CHINESE
+        if settings.file:
+            text = read_text(Path(settings.file).expanduser(), lambda why: DataError(f"stop words {why}"))
+            self._words = frozenset(text.lower().split())
 
     def narrow(self, space: Space) -> Space:
-        pairs = zip(space.document.words, space.substitutes, strict=True)
-        return space.narrowed(substitutes=tuple(self._allowed(word.text, found) for word, found in pairs))
-
-    def _allowed(self, word: str, found: tuple[str, ...]) -> tuple[str, ...]:
-        if word.lower() in self._words:
-            return ()
-        return tuple(other for other in found if other.lower() not in self._words)
-
-
-def _read(path: Path) -> frozenset[str]:
-    return frozenset(read_text(path, lambda why: DataError(f"stop words {why}")).lower().split())
+        words = self._words
+        return space.filtered(lambda word, other: other.lower() not in words, may_change=lambda word: word.lower() not in words)

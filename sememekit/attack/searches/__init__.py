@@ -1,4 +1,4 @@
-"""How an attack looks for a text that fools its victim."""
+"""Searches for adversarial examples."""
 
 SEARCHES: dict[str, str] = {
     "genetic": "sememekit.attack.searches.genetic:Genetic",

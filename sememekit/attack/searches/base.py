@@ -1,8 +1,8 @@
-"""The contract of searches: generators that ask for scores and are stopped from outside.
+"""The base class of searches: generators of rows of a space, which are sent the scores of these rows.
 
-A search never sees a text, a label or the victim. It yields rows of its space and is sent their scores, higher is better; it
-returns when it gives up. Whoever drives it counts the queries, ends it at the first row that reaches the goal, and lets the
-searches of many examples advance together.
+A search never sees a text, a label or the victim. It yields rows, is sent their scores, higher is better, and returns when it
+has nothing left to try. The engine counts the queries, ends it at the first row that reaches the goal, and lets the searches of
+many examples advance together.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ Queries = Generator[Rows, Scores, None]
 
 
 class Search(ABC):
-    """Looks through a space for a row with a high score."""
+    """Looks through a space for a row with a high score.
+
+    >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
+    >>> search = Greedy(Greedy.Settings()).run(space, 0.1, np.random.default_rng(1))
+    >>> next(search).tolist()    # wants scores: search.send(scores_N) gives the next rows, until StopIteration
+    [[1], [2]]
+    """
 
     class Settings(config.Settings):
         """Settings of one search."""
 
     verdict: ClassVar[str] = "search exhausted, no adversarial example found"
-    """What it means that ``run`` returned without a success."""
+    """The reason of an example on which ``run`` returned without a success."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     def refusal(self, space: Space) -> str:
-        """Why this search will not look through a space, or an empty string."""
+        """Why this search skips a space, or an empty string."""
         return ""
 
     @abstractmethod
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
-        """Search.
+        """Search a space with at least one changeable word and one change allowed.
 
-        Args:
-            space: with at least one changeable word and one change allowed.
-            start: the score of the example as it is.
-            generator: belongs to the example, so that the result does not depend on what is searched beside it.
+        ``start`` is the score of the example as it is; ``generator`` belongs to the example, so that the result does not
+        depend on what is searched beside it.
         """
 
 
 def best_single_replacement(
     rows: Rows, where: NDArray[np.int64], space: Space, known: Scores | None = None
 ) -> Generator[Rows, Scores, tuple[Rows, Scores]]:
-    """Try all substitutes at one place of each row, and take the best where it beats the row as it stands.
+    """Try all substitutes at one place of each row and take the best where it beats the row; gives the rows and their scores.
 
     Args:
         rows: (N, P).
         where: (N,) the place of each row.
-        space: that they are from.
         known: (N,) scores of the rows, where they are known; otherwise they are asked as well.
-
-    Returns:
-        the rows after it and their scores.
     """
     sizes = space.sizes[where]
     trials = np.repeat(rows, sizes, axis=0)

@@ -16,8 +16,6 @@ class Beam(Search):
     """Keep the ``width`` best rows of each number of changes, and try every further single change of each."""
 
     class Settings(Search.Settings):
-        """Settings of the beam."""
-
         width: int = Field(default=8, ge=1)
         """Rows that are kept."""
 

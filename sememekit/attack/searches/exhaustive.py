@@ -21,8 +21,6 @@ class Exhaustive(Search):
     """
 
     class Settings(Search.Settings):
-        """Settings of the full search."""
-
         limit: int = Field(default=20_000, ge=1)
         """Rows that are asked for one example at most."""
         at_once: int = Field(default=500, ge=1)

@@ -25,8 +25,6 @@ class Genetic(Search):
     """
 
     class Settings(Search.Settings):
-        """Settings of the genetic search."""
-
         population: int = Field(default=60, ge=2)
         """Members."""
         generations: int = Field(default=20, ge=1)

@@ -19,8 +19,6 @@ class Greedy(Search):
     """
 
     class Settings(Search.Settings):
-        """Settings of the greedy search."""
-
         rescan: bool = True
         """Try every change again after each change."""
 

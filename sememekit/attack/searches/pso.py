@@ -24,8 +24,6 @@ class ParticleSwarm(Search):
     """
 
     class Settings(Search.Settings):
-        """Settings of the swarm."""
-
         population: int = Field(default=60, ge=1)
         """Particles."""
         iterations: int = Field(default=20, ge=1)

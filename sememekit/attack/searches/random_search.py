@@ -16,8 +16,6 @@ class RandomSearch(Search):
     """Rows with 1 to ``max_changes`` changes, the number drawn evenly, then places and substitutes evenly."""
 
     class Settings(Search.Settings):
-        """Settings of random texts."""
-
         draws: int = Field(default=1000, ge=1)
         """Texts that are drawn, repeats included."""
         at_once: int = Field(default=50, ge=1)

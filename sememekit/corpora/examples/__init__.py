@@ -1,4 +1,4 @@
-"""Examples of one or more texts and a label: readers of data sets, one name each, and the corpus that prepares them."""
+"""Sets of examples with one or more texts and a label, by name."""
 
 from sememekit.config import check_code, load_variant
 from sememekit.corpora.examples.base import ExampleSet, Row
@@ -21,15 +21,8 @@ __all__ = ["EXAMPLE_SETS", "ExampleSet", "Row", "recorded_set"]
 
 
 def recorded_set(dataset: str, where: str) -> ExampleSet:
-    """The set that data were prepared from, so that other files are read by its rules.
-
-    Args:
-        dataset: as the signature of the data names it.
-        where: that signature stands.
-
-    Raises:
-        ConfigError: it names code that is not trusted or not there.
-    """
+    """The set that data were prepared from; ``where`` is the file of the signature. Raises ConfigError: it names code that is
+    not trusted or not there."""
     check_code({"dataset": dataset}, where)
     kind: ExampleSet = load_variant("data set", dataset, EXAMPLE_SETS)()
     return kind

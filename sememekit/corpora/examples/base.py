@@ -1,4 +1,4 @@
-"""What a set of examples says about itself: which texts an example has, which labels there are, where they stand."""
+"""The base class of sets of examples: the texts of an example, the labels, and where they are in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ START = "<s>"
 
 
 class ExampleSet:
-    """A kind of examples. A subclass sets the attributes; it needs no method unless its files are of a form of their own.
+    """A kind of examples. A subclass sets the attributes; a method is needed only for files of a form of their own.
+
+        class Reviews(ExampleSet):
+            texts, headers = ("text",), (("text", "review"),)
+            columns = ("text", "label")
 
     Attributes:
         texts: the name of each text of an example, in the order in which a task takes them.
@@ -30,17 +34,14 @@ class ExampleSet:
         beside: for three files side by side, the beginning of the name of each, by the order of ``columns``; empty for none.
         split_names: for each split, parts that the name of its file may have, in lower case, between ``.``, ``_`` and ``-``.
         break_mark: whether ``<br />`` stands for white space.
-        segmenters: the segmenters that make sense; the first is the default.
-        normalisation: what is done to a text before it is cut, in words.
-        default_lexicon: the lexicon when none is named; None for no lexicon.
-        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
+        segmenters, normalisation, default_lexicon, cuts_latin: as in ``Corpus``.
         marks: words that a reader puts between the parts of a text; no segmenter cuts them.
         keeps_text: whether the words of the first text and the references are kept beside the ids.
-        predicted: which of the texts models predict word by word, each followed by ``</s>``; None where they predict labels.
+        predicted: the text that models predict word by word, followed by ``</s>``; None where they predict labels.
         vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
-        parts: names of the files in which the set is given out, where one alone is not to be divided; empty for none.
+        parts: names of the files of a set with a given division, so that one of them is not divided; empty for none.
         proportions, in_order: how one file is divided into train, valid and test, and whether in the order of the file.
     """
 
@@ -84,19 +85,13 @@ class ExampleSet:
         return [start + rest for start in self.beside]
 
     def is_beside(self, name: str) -> bool:
-        """Whether a file is read because of another, which it stands beside."""
+        """Whether a file is read together with another one, which is not the first."""
         return bool(self.beside) and name.startswith(self.beside[1:])
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """The examples of one file, or of several that stand side by side.
+        """The examples of one plain file, or of several side by side; ``split`` is None for a file that will be divided.
 
-        Args:
-            files: plain files.
-            split: that they hold; None for a file that will be divided.
-            faults: what to do about bad bytes.
-            left_out: why examples were left out, to be counted here.
-
-        Raises:
-            DataError: for a row of another form, with file and line.
+        ``faults`` say what to do about invalid bytes, ``left_out`` counts why examples are left out. Raises DataError for a row
+        of another form, with file and line.
         """
         return iter(RowReader(files, self, faults))

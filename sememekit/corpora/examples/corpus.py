@@ -1,6 +1,6 @@
 """A set of examples as a corpus: its files become lines of texts with TAB between, which the pipeline prepares like any other.
 
-Beside the ids of a split the finished folder then has where each text begins, and the labels:
+Beside the ids of a split the finished folder has:
 
     SPLIT.offsets.bin   (examples x texts + 1,) int64: where each text begins in SPLIT.bin, text by text, example by example
     SPLIT.labels.bin    (examples,) uint16
@@ -41,7 +41,7 @@ _BLOCK: Final = 1 << 20
 
 
 class _Part(NamedTuple):
-    """Rows of one source that go to one split: how many, their labels by provisional ids, and their references."""
+    """Rows of one source in one split: their number, their labels by provisional ids, and their references."""
 
     split: str
     labels: Path
@@ -79,16 +79,16 @@ class ExampleCorpus(Corpus):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """Not in use: a corpus of examples is opened by ``open_corpus``."""
+        """Not in use: ``open_corpus`` makes a corpus of examples."""
         raise ConfigError("a corpus of examples is opened by its set")
 
     def sources(self) -> list[CorpusFile]:
-        """The files, train first: its labels decide what is allowed elsewhere. Where held-out examples stay out it is last."""
+        """The files, train first, whose labels decide what is allowed elsewhere; or last, where held-out examples stay out."""
         order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
         return [CorpusFile(split, path) for split in order for path in self._files.get(split, [])]
 
     def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
-        """Write the rows of a source as lines, check each, and note its label."""
+        """Write the rows of a source as lines, check each, and record its label."""
         paths = side_by_side(source.path, self.kind)
         plain = [unpack(CorpusFile(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
         files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
@@ -120,7 +120,11 @@ class ExampleCorpus(Corpus):
                 f"{source.path}: {sum(counts.values())} examples are too few to divide; give --valid and --test files"
             )
         if source.split in (None, "train"):
-            self._known_labels(source.path, last=source.path == self._training()[-1])
+            if len(self._label_ids) > _MOST_LABELS:
+                raise DataError(
+                    f"{source.path}: more than {_MOST_LABELS} different labels; is the column of the label the right one?"
+                )
+            self._frozen = self._frozen or source.path == (self._files.get("train") or self._files[None])[-1]
         if source.split is not None and not counts[source.split]:
             why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
             raise DataError(
@@ -130,11 +134,9 @@ class ExampleCorpus(Corpus):
         return Unpacked(target, sum(found.bytes for found in plain), digest, end, text_digest.hexdigest())
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """Each split's part of the rows of a source."""
         return self._ranges[str(text)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """The texts of an example, one after the other."""
         for part in text.split("\t"):
             yield Unit(self._cut(part, segmenter), *text_size(part.split()))
 
@@ -164,8 +166,10 @@ class ExampleCorpus(Corpus):
                             digest.update(ids.tobytes())
                             ids.tofile(out)
             if self.kind.keeps_text:
-                references = chain.from_iterable(_lines_of(part.references) for part in own)
-                write_texts(target, split, len(self.kind.texts), [s for name, s in parts if name == split], references, digest)
+                with ExitStack() as stack:
+                    files = [stack.enter_context(part.references.open(encoding="utf-8", newline="\n")) for part in own]
+                    shards, references = [s for name, s in parts if name == split], chain.from_iterable(files)
+                    write_texts(target, split, len(self.kind.texts), shards, references, digest)
             summaries[split] = ExampleSplit(
                 examples=examples, of_label=dict(zip(names, of_label.tolist(), strict=True)), sha256=digest.hexdigest()
             )
@@ -178,7 +182,6 @@ class ExampleCorpus(Corpus):
         )
 
     def _cut(self, text: str, segmenter: Segmenter) -> list[str]:
-        """Words of a text; the marks of the set come out whole."""
         if self._marks is None:
             return segmenter.segment(text)
         words: list[str] = []
@@ -186,16 +189,8 @@ class ExampleCorpus(Corpus):
             words += [piece] if number % 2 else segmenter.segment(piece)
         return words
 
-    def _training(self) -> list[Path]:
-        return self._files.get("train") or self._files.get(None) or []
-
-    def _known_labels(self, path: Path, last: bool) -> None:
-        if len(self._label_ids) > _MOST_LABELS:
-            raise DataError(f"{path}: more than {_MOST_LABELS} different labels; is the column of the label the right one?")
-        self._frozen = self._frozen or last
-
     def _checked(self, rows: Iterator[Row], name: str, split: str | None, faults: FaultCounter) -> Iterator[Row]:
-        """Rows that count, with their label in its own spelling."""
+        """Rows that count, with their label in its usual spelling."""
         for row in rows:
             label = row.label
             if label is not None:
@@ -227,7 +222,7 @@ class ExampleCorpus(Corpus):
             yield row._replace(label=label)
 
     def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
-        """The split of each row of one file. In order, rows are counted first, in a pass of their own."""
+        """The split of each row of one file. In order, rows are counted in a first pass."""
         if self.kind.in_order:
             counter = FaultCounter(faults.policy)
             left_out, self._left_out = self._left_out, Counter()
@@ -241,7 +236,6 @@ class ExampleCorpus(Corpus):
         return (SPLITS[label] for label in labels)
 
     def _write(self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path) -> Counter[str]:
-        """Lines and provisional labels, a pair of files for each split."""
         counts: Counter[str] = Counter()
         with ExitStack() as stack:
 
@@ -268,7 +262,7 @@ def _beside(target: Path, split: str, what: str) -> Path:
 
 
 def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._Hash) -> int:
-    """Where each text begins, and where the last ends; how many texts."""
+    """The beginnings of texts, and the end of the last; returns the number of texts."""
     position = texts = 0
     with path.open("wb") as out:
         first = np.zeros(1, dtype="<i8")
@@ -283,11 +277,6 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
                 digest.update(ends.tobytes())
                 ends.tofile(out)
     return texts
-
-
-def _lines_of(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        yield from file
 
 
 def _blocks(path: Path) -> Iterator[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Which files hold which split of a set of examples."""
+"""The files of the splits of a set of examples."""
 
 from __future__ import annotations
 
@@ -19,15 +19,10 @@ def files_of_splits(
 ) -> dict[str | None, Sequence[Path]]:
     """Split -> files; the key None holds one file that is to be divided.
 
-    Args:
-        kind: the set.
-        source: a folder with a file for each split, or one file, which is divided; None when ``given`` names the files.
-        given: split -> files, in place of what the folder has for that split; several are read one after the other.
-        has_vocabulary: whether the words of other data are used. No split must then be there, and one file alone is test.
-
-    Raises:
-        ConfigError: when nothing is given, or a test set without the words of other data.
-        DataError: when a file is absent, or when it is not clear which file is meant.
+    ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces what
+    the folder has; several are read one after the other. With ``has_vocabulary``, that of other data, no split is required, and
+    one file alone is test. Raises ConfigError when nothing is given, or for a test set without the vocabulary of other data.
+    Raises DataError when a file is absent, or when it is not clear which file is meant.
     """
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(
@@ -70,10 +65,7 @@ def files_of_splits(
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
-
-    Raises:
-        DataError: when one of them is absent.
-    """
+    Raises DataError when one of them is absent."""
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
 
 

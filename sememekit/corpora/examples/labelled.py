@@ -1,7 +1,4 @@
-"""One file of labelled texts, read whole: what is attacked, and what is added to training examples.
-
-``preprocess`` reads the same files by the same rules; see ``ExampleSet`` for what a set says about its files.
-"""
+"""One file of labelled texts, read whole, for ``attack`` and ``train --augment``; by the same rules as ``preprocess``."""
 
 from __future__ import annotations
 
@@ -23,13 +20,7 @@ from sememekit.text.reading import FaultCounter
 
 
 class LabelledFile(NamedTuple):
-    """The examples of a file.
-
-    Attributes:
-        rows: in order; labels in the spelling of the file.
-        texts: what the texts of an example are called.
-        sha256: of the file, or of all that stand side by side.
-    """
+    """The examples of a file: rows with labels as spelled there, names of the texts, SHA-256 of the file or files."""
 
     rows: tuple[Row, ...]
     texts: tuple[str, ...]
@@ -37,15 +28,11 @@ class LabelledFile(NamedTuple):
 
 
 def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
-    """Read labelled texts.
+    """Read labelled texts of a set; by default one text, or premise and hypothesis, as the first line shows.
 
-    Args:
-        path: a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
-            and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are unpacked.
-        kind: the set that it is of. By default one text, or premise and hypothesis, as the first line shows.
-
-    Raises:
-        DataError: absent, not UTF-8, empty, or a line that is no example; names file and line.
+    ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
+    and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a
+    line that is no example; names file and line.
     """
     faults = FaultCounter("strict", can_choose=False)
     kind = kind or _likely_kind(path, faults)
@@ -58,23 +45,16 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
 
 
 def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """(line, object) of JSON lines; empty for a file of another form.
-
-    Raises:
-        DataError: absent, or a line that is no JSON object.
-    """
+    """(line, object) of JSON lines; empty for a file of another form. Raises DataError: absent, or a line that is no JSON
+    object."""
     faults = FaultCounter("strict", can_choose=False)
     with opened(path, ClassificationSet(), faults) as (file,):
         return list(json_records(file, faults)) if is_json(file) else []
 
 
 def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
-    """The set of some data without running code that their folder names.
-
-    Args:
-        dataset: as their signature names it. For a class of one's own, the columns are called as its texts, or as usual.
-        texts: names of the texts of an example.
-    """
+    """The set of a ``dataset``, without running code that its folder names: a class of one's own is replaced by columns called
+    as its ``texts``."""
     if dataset in EXAMPLE_SETS:
         return recorded_set(dataset, dataset)
     usual: ExampleSet = {1: ClassificationSet(), 2: InferenceSet()}.get(len(texts), ExampleSet())
@@ -85,11 +65,7 @@ def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
 
 @contextmanager
 def opened(path: Path, kind: ExampleSet, faults: FaultCounter) -> Iterator[list[Opened]]:
-    """A file, and those that stand beside it, unpacked for as long as the block lasts.
-
-    Raises:
-        DataError: one is absent, empty or damaged.
-    """
+    """A file, and those beside it, decompressed inside the context. Raises DataError: one is absent, empty or damaged."""
     with TemporaryDirectory(prefix="sememekit-") as folder:
         paths = side_by_side(path, kind)
         plain = [unpack(CorpusFile(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]

@@ -30,7 +30,6 @@ class Lcsts(PairSet):
     split_names: ClassVar = {"train": ("train", "i"), "valid": ("valid", "ii"), "test": ("test", "iii")}
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """The documents of a PART file."""
         (file,) = files
         for line, score, fields in _documents(file, faults):
             if split != "train":
@@ -58,7 +57,9 @@ def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | 
         for found in [*_TAG.finditer(text), None]:
             between = text[position : found.start() if found else None].strip()
             if between and inside == "human_label":
-                score = _score(between, where)
+                if between not in ("1", "2", "3", "4", "5"):
+                    raise DataError(f"{where}: unknown score {between[:20]!r}; allowed are 1, 2, 3, 4, 5")
+                score = int(between)
             elif between and inside:
                 fields[inside] = f"{fields[inside]} {between}".strip()
             elif between:
@@ -82,7 +83,8 @@ def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | 
                 yield opened, score, fields
                 opened = 0
             elif closes != (inside == tag) or (inside and not closes) or tag not in (*_FIELDS, "human_label"):
-                raise DataError(f"{where}: <{found[1]}{tag}> is not expected here; allowed: {_allowed(inside)}")
+                allowed = f"</{inside}>" if inside else "<human_label>, <summary>, <short_text>, </doc>"
+                raise DataError(f"{where}: <{found[1]}{tag}> is not expected here; allowed: {allowed}")
             elif closes:
                 inside = ""
             else:
@@ -91,13 +93,3 @@ def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | 
                     fields[tag] = ""
     if opened:
         raise DataError(f"{file.name}:{opened}: the <doc> is not closed at the end of the file, line {number}")
-
-
-def _score(text: str, where: str) -> int:
-    if text not in ("1", "2", "3", "4", "5"):
-        raise DataError(f"{where}: unknown score {text[:20]!r}; allowed are 1, 2, 3, 4, 5")
-    return int(text)
-
-
-def _allowed(inside: str) -> str:
-    return f"</{inside}>" if inside else "<human_label>, <summary>, <short_text>, </doc>"

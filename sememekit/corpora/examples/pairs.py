@@ -1,4 +1,4 @@
-"""Pairs of a source and a target: headlines, and whatever else one text is made from another."""
+"""Pairs of a source and a target: headlines, and other tasks that write one text from another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 
 
 class PairSet(ExampleSet):
-    """A source and a target, whose references are kept as they were written.
+    """A source and a target, whose references are kept as text.
 
     The vocabulary is that of train alone. A training pair that occurs in valid or test is counted and left out.
     """
@@ -46,11 +46,9 @@ class FilePairs(PairSet):
         return [name]
 
     def is_beside(self, name: str) -> bool:
-        """Whether it is the file of targets."""
         return any(_has(target, name) for _, target in _NAMES)
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """Pairs of one file, or of two."""
         if len(files) == 1 and is_json(files[0]):
             return _of_records(files[0], faults)
         return (row._replace(references=row.texts[1:]) for row in super().rows(files, split, faults, left_out))
@@ -85,13 +83,8 @@ def _of_records(file: Opened, faults: FaultCounter) -> Iterator[Row]:
         blank = [place for place, reference in enumerate(references, start=1) if not reference.strip()]
         if blank and len(references) > 1:
             raise DataError(f"{where}: reference {blank[0]} of {len(references)} is empty")
-        yield _pair(number, source, references)
-
-
-def _pair(line: int, source: str, references: Sequence[str]) -> Row:
-    """A row whose target is the first reference; runs of white space become one blank."""
-    tidy = tuple(" ".join(reference.split()) for reference in references)
-    return Row(line, (" ".join(source.split()), tidy[0]), None, tidy)
+        tidy = tuple(" ".join(reference.split()) for reference in references)
+        yield Row(number, (" ".join(source.split()), tidy[0]), None, tidy)
 
 
 def _has(part: str, name: str) -> bool:

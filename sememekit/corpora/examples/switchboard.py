@@ -1,4 +1,4 @@
-"""Switchboard (Godfrey and Holliman 1997): what is answered to the turns before."""
+"""Switchboard (Godfrey and Holliman 1997): answers, given the turns before."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class _Turn(NamedTuple):
 
 @final
 class Switchboard(PairSet):
-    """Source: up to ``context`` turns before, oldest first, each behind ``<same>`` (who will answer said it) or ``<other>``.
+    """Source: up to ``context`` turns before, oldest first, each behind ``<same>`` (the speaker who answers) or ``<other>``.
     Target: the next turn.
 
     Two forms are read: JSON lines with a dialogue each, ``{"utts": [[speaker, text, ...], ...]}`` (Zhao et al. 2017), and text
-    with ``speaker|utterance|tag`` lines, where ``# id`` opens a dialogue. A turn is an utterance as the file has it; the first
-    of a dialogue answers nothing and is no target. An utterance without words is counted and left out.
+    with ``speaker|utterance|tag`` lines, where ``# id`` opens a dialogue. A turn is an utterance of the file; the first of a
+    dialogue is no target. An utterance without words is counted and left out.
     """
 
     segmenters: ClassVar = ("english", "none", "english-cased", "sentencepiece")
@@ -44,7 +44,6 @@ class Switchboard(PairSet):
         self.normalisation = f"up to {context} turns before the answer; white space to one blank"
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """A pair for every turn but the first of each dialogue."""
         (file,) = files
         dialogues = _of_records(file, faults) if is_json(file) else _of_lines(file, faults)
         for turns in dialogues:

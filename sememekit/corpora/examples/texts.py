@@ -1,4 +1,4 @@
-"""The text of examples beside their ids: the words of the source as they were cut, and the references as they were written."""
+"""The text of pairs beside their ids: the words of the source as they were cut, and the references as written."""
 
 from __future__ import annotations
 
@@ -18,18 +18,12 @@ from sememekit.errors import DataError
 def write_texts(
     folder: Path, split: str, num_texts: int, shards: Sequence[ShardResult], references: Iterable[str], digest: hashlib._Hash
 ) -> None:
-    """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.prepared.Wordings`.
+    """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
-    Args:
-        folder: the finished folder.
-        split: whose texts.
-        num_texts: N, texts of an example; the first is the source.
-        shards: the shards of the split, in order. Memory grows with the distinct words of one.
-        references: a JSON list a line, in the order of the examples.
-        digest: takes the bytes of the texts.
-
-    Raises:
-        DataError: when there are more examples than references, or the other way round.
+    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` are those of the split, in order;
+    memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
+    is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
+    round.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)
@@ -49,7 +43,6 @@ def write_texts(
 
 
 def _texts(shards: Sequence[ShardResult]) -> Iterator[list[str]]:
-    """The words of every text, in order."""
     for shard in shards:
         words = [""] * sum(1 for _ in shard.types())
         for word, _, index in shard.types():

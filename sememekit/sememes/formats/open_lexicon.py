@@ -14,27 +14,27 @@ from pathlib import Path
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
-from sememekit.sememes.parts_of_speech import PARTS_OF_SPEECH
 from sememekit.sememes.reading import read_lexicon_text
 
 INVENTORY = "inventory.tsv"
+PARTS_OF_SPEECH = tuple("nvadrmqpcuftwkeio")
+"""Noun, verb, adjective, adverb, pronoun, numeral, measure word, preposition, conjunction, particle, localiser, time word,
+punctuation, affix, exclamation, idiom or fixed phrase, other: a subset of the codes of the People's Daily corpus."""
 MAX_SEMEMES = 500
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong with the lexicon, and where."""
+    """A fault of the lexicon, and where: ``file:line``. One that is not fatal leaves the lexicon usable."""
 
     place: str
-    """``file:line``."""
     message: str
     is_fatal: bool = True
-    """False for what leaves the lexicon usable, such as a line out of order."""
 
 
 @dataclass(frozen=True)
 class OpenEntry:
-    """One line of the lexicon that could be read."""
+    """One readable line of the lexicon."""
 
     place: str
     sense: Sense
@@ -42,11 +42,10 @@ class OpenEntry:
 
 @dataclass(frozen=True)
 class OpenScan:
-    """Everything in the folder, good and bad."""
+    """Everything in the folder, good and bad; ``inventory`` is ``english|中文`` -> definition."""
 
     files: tuple[Path, ...]
     inventory: dict[str, str]
-    """``english|中文`` -> definition."""
     entries: tuple[OpenEntry, ...]
     faults: tuple[Fault, ...]
     sha256: str
@@ -58,13 +57,12 @@ class OpenScan:
 
 
 class OpenLexiconReader(LexiconReader):
-    """Reads a folder of the open lexicon; ``sememekit lookup --check`` shows all that is wrong with one."""
+    """Reads a folder of the open lexicon; ``sememekit lookup --check`` shows all faults of one."""
 
     format_name = "open"
 
     @classmethod
     def default_path(cls) -> str:
-        """The lexicon that ships with sememekit."""
         return str(resources_folder() / "lexicon")
 
     def read(self) -> Lexicon:
@@ -82,22 +80,18 @@ class OpenLexiconReader(LexiconReader):
 
 
 class FunctionWordsReader(OpenLexiconReader):
-    """Our list of English closed-class words and of the markers that corpora put for numbers, unknown words and ends."""
+    """Our list of English function words and of the markers of corpora for numbers, unknown words and ends of sentences."""
 
     format_name = "function-words"
 
     @classmethod
     def default_path(cls) -> str:
-        """The list that ships with sememekit."""
         return str(resources_folder() / "lexicon" / "english")
 
 
 def scan_open_lexicon(folder: Path) -> OpenScan:
-    """Read the folder and collect every fault instead of stopping at the first.
-
-    Raises:
-        DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8.
-    """
+    """Read the folder and collect every fault. Raises DataError: no such folder, no inventory, no file of entries, or a file is
+    not UTF-8."""
     if not folder.is_dir():
         raise DataError(f"open lexicon {folder}: there is no such folder; 'open' alone names the one that ships with sememekit")
     files = tuple(sorted(path for path in folder.glob("*.tsv") if path.name != INVENTORY))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import DataError
-from sememekit.sememes.formats.hownet import bag_of_definition
+from sememekit.sememes.formats.records import bag_of_definition
 from sememekit.sememes.formats.restricted_pickle import load_plain_pickle
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import read_lexicon_bytes
@@ -21,21 +21,13 @@ DICTIONARY = "HowNet_dict_complete"
 """The pickle that OpenHowNet 2.0 itself loads: number -> {No, ch_word, ch_grammar, en_word, en_grammar, Def}."""
 
 MAX_BYTES = 512 << 20
-"""A dictionary larger than this is refused: a small zip may hide any amount."""
+"""A larger dictionary is refused: a small zip may hide any amount."""
 
 _BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
 )
-"""What the reader of zip files raises for a damaged one; the streams inside raise errors of their own."""
+"""Errors of zipfile and of the streams inside for a damaged file."""
 
 _KEYS = {"chinese": ("ch_word", "ch_grammar", "en_word"), "english": ("en_word", "en_grammar", "ch_word")}
 
@@ -53,7 +45,6 @@ class OpenHowNetReader(LexiconReader):
 
     @classmethod
     def default_path(cls) -> str:
-        """Where OpenHowNet downloads to."""
         return str(Path.home() / ".openhownet" / "resources")
 
     settings: Settings
@@ -83,7 +74,6 @@ class OpenHowNetReader(LexiconReader):
         return not self.path.exists() or (self.path.is_dir() and not (self.path / DICTIONARY).is_file())
 
     def _dictionary_bytes(self) -> tuple[str, bytes]:
-        """(name for messages, content) of the dictionary."""
         if self.path.is_dir():
             path = self.path / DICTIONARY
             if path.stat().st_size > MAX_BYTES:
@@ -118,11 +108,8 @@ class OpenHowNetReader(LexiconReader):
             builder.add(Sense(word, bag, part_of_speech=grammar, gloss=gloss, definition=definition))
 
     def _download(self) -> str:
-        """Fetch with OpenHowNet's own downloader; returns what was fetched, with size and hash.
-
-        Raises:
-            DataError: another folder was asked for, the package is not installed, or the download failed.
-        """
+        """Fetch with OpenHowNet's own downloader; returns a note with size and hash. Raises DataError: another folder was asked
+        for, the package is not installed, or the download failed."""
         if str(self.path) != self.default_path():
             raise DataError(
                 f"openhownet {self.path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"

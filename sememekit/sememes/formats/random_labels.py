@@ -1,4 +1,4 @@
-"""Meaningless labels in place of sememes: the control that keeps everything of a lexicon but the meaning."""
+"""Random labels in place of sememes: a control that keeps everything of a lexicon except the meaning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
 
 
 class RandomLabels(Lexicon):
-    """The words and senses of another lexicon; each word's sememes are replaced by labels of its own, one to one.
+    """The words and senses of another lexicon; each word's sememes are replaced one to one by labels of its own.
 
-    A word keeps how many sememes it has in all and in each sense; which labels they are depends on the word and the seed
-    alone, every label being as likely. An inflected form that borrows the senses of its lemma gets labels of its own: if it
-    shared them, the labels would tell the lemma.
+    A word keeps its number of sememes in all and in each sense; its labels depend on the word and the seed alone, and every
+    label is equally likely. An inflected form that has the senses of its lemma gets labels of its own, which do not tell the
+    lemma.
     """
 
     def __init__(self, reference: Lexicon, seed: int) -> None:
@@ -39,7 +39,7 @@ class RandomLabels(Lexicon):
 
 
 class RandomReader(LexiconReader):
-    """``random:FORMAT:PATH``: meaningless labels, as many for each word as it has sememes in that lexicon.
+    """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
     There are as many different labels as the lexicon has sememes. (The released code gave 1 to 4 to every word.)
     """
@@ -47,7 +47,7 @@ class RandomReader(LexiconReader):
     format_name = "random"
 
     class Settings(LexiconReader.Settings):
-        """``seed`` of the labels; the others go to the lexicon that is copied."""
+        """``seed`` of the labels; the other settings are of the lexicon that is copied."""
 
         seed: int = 0
         side: Side = "chinese"

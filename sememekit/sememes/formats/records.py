@@ -1,18 +1,19 @@
-"""The base of formats that are one text file of records."""
+"""Formats that are one text file of records: tables, word lists, HowNet 2000 and HowNet."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
 from sememekit.errors import DataError
-from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
+from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
 
 class RecordReader(LexiconReader):
-    """Reads a text file record by record; a subclass says what a record is."""
+    """Reads a text file record by record; a subclass defines the record."""
 
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Tried in this order."""
@@ -32,8 +33,169 @@ class RecordReader(LexiconReader):
 
     @abstractmethod
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
-        """(line, sense) for each sense, or (line, reason) for a record that gives none and is counted.
+        """(line, sense) for each sense, or (line, reason) for a record without one. Raises DataError: a line of another
+        form."""
 
-        Raises:
-            DataError: a line of another form.
-        """
+
+class TableReader(RecordReader):
+    """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
+
+    With a header, which has at least ``word`` and ``sememes``, a line is one sense; ``pos``, ``gloss`` and ``def`` are read,
+    too, and other columns are ignored. Without one, a line is a word with all its senses.
+    """
+
+    format_name = "table"
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        header = source.lines()[0].split("\t")
+        named = {"word", "sememes"} <= set(header)
+        for number, line in source.entries():
+            if named and number > 1:
+                yield number, _sense(line.split("\t"), header, source.place(number))
+            elif not named:
+                yield from ((number, sense) for sense in _senses(line, source.place(number)))
+
+
+def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
+    if len(columns) != len(header):
+        raise DataError(f"{where}: has {len(columns)} columns, but the header names {len(header)}: {', '.join(header)}")
+    row = dict(zip(header, columns, strict=True))
+    word = row["word"].strip()
+    if not word:
+        return "line without a word"
+    return Sense(word, tuple(row["sememes"].split()), row.get("pos", ""), row.get("gloss", ""), row.get("def", ""))
+
+
+def _senses(line: str, where: str) -> list[Sense | str]:
+    word, tab, rest = line.partition("\t")
+    if not tab:
+        raise DataError(
+            f"{where}: no tab in {line[:40]!r}; a table has word TAB sememes of a sense TAB sememes of the next sense; for a "
+            "word line followed by a sememe line use list:PATH"
+        )
+    if not word.strip():
+        return ["line without a word"]
+    return [Sense(word.strip(), tuple(bag.split())) for bag in rest.rstrip("\t").split("\t")]
+
+
+class WordListReader(RecordReader):
+    """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
+    2019).
+
+    An odd number of lines is an error; a record without a word is skipped and counted.
+    """
+
+    format_name = "list"
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        lines = source.lines()
+        if len(lines) % 2:
+            raise DataError(
+                f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; a list alternates one "
+                "line with a word and one with its sememes, so the file is cut off or has another format (try table:PATH)"
+            )
+        for number in range(0, len(lines), 2):
+            word = lines[number].strip()
+            if "\t" in word:
+                raise DataError(
+                    f"{source.place(number + 1)}: a tab in the line of a word, {word[:40]!r}; a list alternates one line "
+                    "with a word and one with its sememes; for word TAB sememes on one line use table:PATH"
+                )
+            yield number + 1, Sense(word, tuple(lines[number + 1].split())) if word else "record without a word"
+
+
+_ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
+
+
+class HowNet2000Reader(RecordReader):
+    """``word TAB part of speech TAB DEF``: ``glossary.dat`` and its cleaned form. Sememes are the runs of Chinese characters in
+    a DEF.
+
+    Function words of this release are defined by an English role name alone, such as ``{purpose}``; their sememes are the role
+    names, so that the word has a sense. An entry without a word is skipped and counted.
+    """
+
+    format_name = "hownet2000"
+    encodings = ("utf-8-sig", "gb18030")
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        for number, line in source.entries():
+            columns = [column.strip() for column in line.split("\t")]
+            if len(columns) != 3:
+                raise DataError(
+                    f"{source.place(number)}: has {len(columns)} columns, but hownet2000 has 3: word, part of speech, DEF "
+                    "(separated by tabs); for other layouts use list:PATH, table:PATH or hownet:PATH"
+                )
+            word, part_of_speech, definition = columns
+            if not word:
+                yield number, "entry without a word"
+            elif not definition:
+                raise DataError(f"{source.place(number)}: word {word!r} has no DEF; the file may be cut off here")
+            else:
+                bag = CHINESE_RUN.findall(definition) or _ROLE_NAME.findall(definition)
+                yield number, Sense(word, tuple(bag), part_of_speech=part_of_speech, definition=definition)
+
+
+def bag_of_definition(definition: str, side: Side) -> tuple[str, ...]:
+    """The sememes of a DEF as a set, as released code builds them.
+
+    Args:
+        definition: the DEF.
+        side: chinese: every maximal run of U+4E00..U+9FA5 (also Chinese names of places, as in the released code);
+            english: every pair ``english|中文``.
+    """
+    if side == "chinese":
+        return tuple(CHINESE_RUN.findall(definition))
+    return tuple(f"{english}|{chinese}" for english, chinese in PAIR.findall(definition))
+
+
+class HowNetReader(RecordReader):
+    """HowNet's own records, ``NO.=``, ``W_C=``, ``G_C=``, ``W_E=``, ``G_E=``, ``DEF=`` lines; the first DEF counts
+    (LM/hownet.py of SDLM).
+
+    UTF-8 or GB18030. Records without a word or a DEF are skipped and counted; a file that ends inside a record is refused.
+    """
+
+    format_name = "hownet"
+    encodings = ("utf-8-sig", "gb18030")
+
+    class Settings(LexiconReader.Settings):
+        """``side``: whose words are read, Chinese (W_C, G_C) or English (W_E, G_E); the other side's word is the gloss."""
+
+        side: Side = "chinese"
+
+    settings: Settings
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        side = self.settings.side
+        own, other = ("C", "E") if side == "chinese" else ("E", "C")
+        records = _fields(source)
+        for number, fields in records:
+            word, definition = fields.get(f"W_{own}", ""), fields.get("DEF", "")
+            if not definition and fields is records[-1][1]:
+                raise DataError(f"{source.place(number)}: the last record has no DEF= line; the file is cut off; copy it again")
+            if not word:
+                yield number, f"record without a word on the {side} side"
+            elif not definition:
+                yield number, "record without a DEF"
+            else:
+                part_of_speech = (fields.get(f"G_{own}", "").split() or [""])[0]
+                gloss = fields.get(f"W_{other}", "")
+                yield number, Sense(word, bag_of_definition(definition, side), part_of_speech, gloss, definition)
+
+
+def _fields(source: LexiconText) -> list[tuple[int, dict[str, str]]]:
+    """(line where it opens, first value of each key) of every record."""
+    records: list[tuple[int, dict[str, str]]] = []
+    for number, line in source.entries():
+        key, equals, value = line.strip().partition("=")
+        if key.startswith("NO."):
+            records.append((number, {}))
+        elif equals and records:
+            records[-1][1].setdefault(key.strip(), value.strip())
+        elif not records:
+            raise DataError(
+                f"{source.place(number)}: found {line.strip()[:40]!r} where the first record should open with 'NO.='; "
+                "for word TAB part of speech TAB DEF use hownet2000:PATH"
+            )
+    return records

@@ -1,8 +1,8 @@
-"""Pickles from elsewhere, read without running anything: dict, list, str, numbers, bool and None, and not one object more.
+"""Pickles of unknown origin, read without running code: dict, list, str, numbers, bool and None only.
 
-A pickle is a program. The first pass looks at its instructions without running any and refuses the file if one of them
-is not needed for plain data, so classes, functions, extensions and persistent ids never reach the unpickler. The second
-pass unpickles, and looks up no name even if asked.
+A first pass looks at the instructions of the pickle without running any, and refuses the file if one is not needed for plain
+data: classes, functions, extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no
+name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ _SHARING = {"MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BI
 ALLOWED = frozenset(_FRAMING | _CONTAINERS | _TEXTS | _NUMBERS | _CONSTANTS | _SHARING)
 """Instructions for plain data; the last group lets one object stand in several places.
 
-Tuples and sets stay out: the hash of a tuple in a tuple in a tuple goes as deep into the C stack as a hostile file wants.
+Tuples and sets stay out: the hash of deeply nested tuples can exhaust the C stack.
 """
 
 _MEMO = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
+_BROKEN = (
+    *(pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, LookupError),
+    *(MemoryError, RecursionError, TypeError, ValueError),
+)
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """No name is ever looked up."""
+    """Looks up no name."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"asks for {module}.{name}")
@@ -40,15 +44,8 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def load_plain_pickle(data: bytes, where: str) -> Any:
-    """The object in a pickle.
-
-    Args:
-        data: the pickle.
-        where: the file, for messages.
-
-    Raises:
-        DataError: the pickle holds anything but dict, list, str, numbers, bool and None, or is broken. Nothing has been run.
-    """
+    """The object in a pickle; ``where`` names the file. Raises DataError: it holds anything but dict, list, str, numbers, bool
+    and None, or is broken. Nothing has been run."""
     num_instructions = 0
     try:
         for instruction, argument, position in pickletools.genops(data):
@@ -58,20 +55,10 @@ def load_plain_pickle(data: bytes, where: str) -> Any:
                     "bool and None are read; nothing of it was run. Get the file from its publisher again"
                 )
             if instruction.name in _MEMO and int(argument or 0) > num_instructions:
-                raise DataError(f"{where}, byte {position}: no honest pickler writes {instruction.name} {argument!r} here")
+                raise DataError(
+                    f"{where}, byte {position}: a damaged pickle: {instruction.name} {argument!r} is not possible here"
+                )
             num_instructions += 1
         return _PlainUnpickler(io.BytesIO(data)).load()
-    except DataError:
-        raise
-    except (
-        pickle.UnpicklingError,
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _BROKEN as error:
         raise DataError(f"{where}: not an intact pickle: {type(error).__name__}: {error}") from None

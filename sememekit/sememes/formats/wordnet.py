@@ -1,4 +1,4 @@
-"""WordNet as a lexicon: synonyms stand where sememes would, the control of Qin et al. 2020."""
+"""WordNet as a lexicon, with synonyms in place of sememes: the control of Qin et al. 2020."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder
 
 
 class WordNetReader(LexiconReader):
-    """A sense of a word is a synset with other words in it, and its "sememes" are those words.
+    """A sense of a word is a synset with other words in it, and its "sememes" are those words, in lower case.
 
-    A synset has one part of speech, so every synonym agrees with the word in it. A word is no synonym of itself; synsets of one
-    word give no sense. Words are in lower case. All synonyms are taken: the released code took 1 to 4 at random, regardless of
-    the part of speech, and for half of its entries the sum of the whole vocabulary.
+    A synset has one part of speech, so every synonym agrees with the word in it. Synsets of one word give no sense. All
+    synonyms are taken: the released code took 1 to 4 at random, regardless of the part of speech, and for half of its entries
+    the sum of the whole vocabulary.
     """
 
     format_name = "wordnet"
 
     @classmethod
     def default_path(cls) -> str:
-        """Where Debian's wordnet-base puts its database."""
         return str(DEBIAN)
 
     def read(self) -> Lexicon:

@@ -62,7 +62,6 @@ class LatticeBatch:
 
     @property
     def num_tokens(self) -> int:
-        """T."""
         return self.tokens.shape[0]
 
 
@@ -76,14 +75,11 @@ def make_batch(
     windows: bool,
     device: torch.device,
 ) -> LatticeBatch:
-    """Pad sentences and lay out their lattices.
+    """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices.
 
     Args:
-        sentences: B arrays of word ids, the end mark at the end of each.
-        entries: of the main softmax.
         longest: L.
-        end: the id of the end mark.
-        opening: the id of the word that is read before every sentence.
+        end, opening: ids of the end mark and of the word that is read before every sentence.
         windows: whether to find the distinct windows.
         device: where the numbers go.
     """

@@ -40,11 +40,7 @@ class Entries:
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """(rows,) how often each row is met: copies share the count of their chunk, the sentinel has that of the most frequent.
-
-        Args:
-            words: (V,) how often each word is met in the training text; n-grams were counted there.
-        """
+        """(rows,) how often each row occurs, from counts (V,) of words; the sentinel has that of the most frequent chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
         for copy in range(self.most_copies):
@@ -56,7 +52,6 @@ class Entries:
 
     @property
     def most_copies(self) -> int:
-        """C."""
         return self.rows.shape[1]
 
 
@@ -99,13 +94,7 @@ def entries_of(
 
 
 def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
-    """(V,) copies of each word: its senses in the graph, which differ in their sememes, and ``most`` at most.
-
-    Of more senses the first are taken, in the order of the lexicon. A word that no lexicon knows has one copy.
-
-    Raises:
-        ConfigError: no graph, or a bound that leaves one copy for each word.
-    """
+    """(V,) copies of each word: its first ``most`` senses in the graph; one for a word that no lexicon knows."""
     if graph is None:
         raise ConfigError(
             "task.senses takes the embeddings of a word from its senses; give them with --graph FILE (see 'sememekit "

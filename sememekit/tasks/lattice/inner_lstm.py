@@ -40,7 +40,6 @@ class Inner:
         return torch.cat([u, f, -f, o], dim=axis)
 
     def masks(self, like: Tensor, rows: int, *sizes: int) -> list[Tensor]:
-        """Dropout masks (rows, size)."""
         return [shared_dropout(like.new_ones(rows, size), self.dropout, True, ()) for size in sizes]
 
 

@@ -21,7 +21,7 @@ from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
-from sememekit.tasks.lattice.composition import Composition
+from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner_lstm import Inner
 from sememekit.tasks.lattice.paths import Lattices
@@ -31,7 +31,6 @@ from sememekit.tasks.lattice.sentences import length_remarks, limit_places, spli
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
-from sememekit.tasks.lattice.vectors import BatchVectors, batch_vectors
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating
 from sememekit.text.vocabulary import Vocabulary
@@ -41,21 +40,23 @@ from sememekit.text.vocabulary import Vocabulary
 class Lattice(SentencePredictor):
     """p(x) = sum over the paths S through the lattice of x of prod_(edges of S) p(edge | state where it begins).
 
+    >>> batch = task.batch_of([np.append(ids, task.end)])
+    >>> log_p_B = task.lattices([np.append(ids, task.end)]).log_probabilities()
+    >>> scores_BTLC = task.edge_scores(batch)
+
     Buckman and Neubig 2018. The node j stands for the first j tokens; an edge is a chunk of 1 to L tokens in one of C copies.
     The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark, which is predicted and
     closes its chunk; a start mark, for which the end mark stands, is read and never predicted.
 
-    An edge's probability: p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is a decoder
-    of the house over the chunk vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a
-    sub-model there are edges for listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted
-    chunk, beside that of its tokens (``Composition``).
+    p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is an output layer over the chunk
+    vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a sub-model there are edges for
+    listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted chunk, beside that of its
+    tokens (``Composition``).
 
-    The state of a node is made of those that arrive there (``Rule``), or with ``segmental`` by the encoder from the tokens
-    alone. Either way it is a function of the first j tokens and of nothing else: the edges that leave the node are a
-    distribution given those tokens, the sum over paths is a product of such distributions, and the probabilities of all
-    sentences sum to one whatever the rule. Rules that draw do so in training only, each draw giving a model of its own; in
-    evaluation they take the most probable edge. Only ``sub_marks`` as released loses a part.
-    With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
+    The state of a node is merged from those that arrive there (``Rule``), or with ``segmental`` computed from the tokens alone.
+    Either way it is a function of the first j tokens alone, so the probabilities of all sentences sum to one whatever the rule.
+    Rules that sample do so in training only; in evaluation they take the most probable edge. Only ``sub_marks`` as released
+    loses a part. With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
     kind: ClassVar[Kind] = "lattices"
@@ -117,7 +118,6 @@ class Lattice(SentencePredictor):
 
     @classmethod
     def build(cls, settings: LatticeSettings, resources: TaskResources) -> Self:
-        """See ``Task.build``: the output layer chooses from entries, which are made of the words."""
         vocabulary, graph = resources.vocabulary, resources.graph
         entries = entries_of(settings, vocabulary, resources.chunks, graph)
         embedding = make_embedding(settings, entries, graph)
@@ -127,13 +127,7 @@ class Lattice(SentencePredictor):
 
     @classmethod
     def needs(cls, settings: LatticeSettings) -> frozenset[str]:
-        """See ``Task.needs``: embeddings of senses come from a graph."""
         return frozenset({"graph"}) if settings.senses else frozenset()
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.embedding.weight.device
 
     @property
     def sums_to_one(self) -> bool:
@@ -142,7 +136,6 @@ class Lattice(SentencePredictor):
 
     @property
     def marginal(self) -> str:
-        """See ``SentencePredictor.marginal``: a sum over all segmentations, and how states are made where there are several."""
         one_way = self.settings.longest_chunk == 1 and self.entries.most_copies == 1
         how: list[str] = [] if one_way or self.settings.state == "segmental" else [self.settings.state]
         if how and self.settings.state in SAMPLED:
@@ -160,16 +153,9 @@ class Lattice(SentencePredictor):
         self.planned_updates = total
 
     def batch_of(self, sentences: Sequence[npt.NDArray[np.integer]]) -> LatticeBatch:
-        """Padded sentences, each with its end mark."""
-        return make_batch(
-            sentences,
-            self.entries,
-            self.settings.longest_chunk,
-            self.end,
-            opening=self.opening,
-            windows=self.settings.state != "segmental",
-            device=self.device,
-        )
+        windows, longest = self.settings.state != "segmental", self.settings.longest_chunk
+        marks = {"end": self.end, "opening": self.opening}
+        return make_batch(sentences, self.entries, longest, **marks, windows=windows, device=self.device)
 
     def edge_scores(
         self, batch: LatticeBatch, *, generator: torch.Generator | None = None, known: Sequence[Tensor] | None = None
@@ -178,12 +164,14 @@ class Lattice(SentencePredictor):
 
         Args:
             batch: of T tokens.
-            generator: what a rule that draws takes its noise from, on the device of the parameters; None for torch's own.
+            generator: of a rule that samples, on the device of the parameters; None for torch's own.
             known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
-                the place of those that the rule finds.
+                place of those of the rule.
         """
         with torch.autocast(self.device.type, enabled=False):
-            vectors, rule = self._vectors(batch), self.settings.state
+            copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
+            table, own = self.embedding.weight, self.token_embedding
+            vectors = batch_vectors(batch, table, *copies, own, self.composition, every=every)
             scorer = self._scorer(batch, vectors)
             if rule == "segmental" or batch.rows[0, 0].numel() == 1:
                 scores_TBLC = scorer.score_edges(self._read(batch, vectors))
@@ -199,10 +187,6 @@ class Lattice(SentencePredictor):
                     weigh = partial(merging_weights, rule, training=self.training, temperature=temperature, generator=generator)
                     scores_TBLC = score_in_order(states, scorer, weigh, batch.num_tokens, self.settings.posterior_gradient)
             return ending_edges(scores_TBLC.transpose(0, 1))
-
-    def _vectors(self, batch: LatticeBatch) -> BatchVectors:
-        copies, every = (self.word_rows, self.word_copies), self.sub_model is not None
-        return batch_vectors(batch, self.embedding.weight, *copies, self.token_embedding, self.composition, every=every)
 
     def _scorer(self, batch: LatticeBatch, vectors: BatchVectors) -> EdgeScorer:
         sub_model, keep = None, None
@@ -232,10 +216,8 @@ class Lattice(SentencePredictor):
         flat = vectors.windows.flatten(0, 1)
         if rate:
             keep = shared_dropout(flat.new_ones(columns, flat.shape[1]), rate, True, ())
-            edges, at_start = (
-                encoder.input_part(functional.embedding(index, flat) * keep),
-                encoder.input_part(flat[start] * keep),
-            )
+            edges = encoder.input_part(functional.embedding(index, flat) * keep)
+            at_start = encoder.input_part(flat[start] * keep)
         else:
             parts = encoder.input_part(flat)
             edges, at_start = functional.embedding(index, parts), parts[start].expand(columns, -1)
@@ -245,30 +227,19 @@ class Lattice(SentencePredictor):
         return NodeStates(encoder, self.settings.state, edges.unbind(0), batch.tokens, (hidden, *state), masks)
 
     def lattices(self, sentences: Sequence[npt.NDArray[np.integer]]) -> Lattices:
-        """The lattices of sentences, in evaluation mode and without gradients.
-
-        Args:
-            sentences: B arrays of word ids, the end mark at the end of each.
-        """
+        """The lattices of sentences (word ids, the end mark at the end), in evaluation mode and without gradients."""
         with evaluating(self), torch.no_grad():
             batch = self.batch_of(sentences)
             return Lattices(batch.tokens.T, batch.lengths, self.edge_scores(batch), batch.chunks)
 
     def sentences(self, data: PreparedData, split: str) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]]:
-        """See ``split_sentences``."""
         return split_sentences(data, split, self.end)
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """See ``Task.remarks``: settings without effect, sentences that are left out, sentences that memory will feel."""
         lengths = np.diff(self.sentences(data, "train")[1])
         return self.settings.without_effect() + length_remarks(lengths, self.settings.max_length)
 
     def begin_training(self, data: PreparedData) -> None:
-        """See ``Task.begin_training``: the decoder is told how often each entry is met in the training text.
-
-        Raises:
-            ConfigError: an output layer that saves time in training by estimates, which this task cannot ask for.
-        """
         if self.decoder.estimates_in_training:
             name = type(self.decoder).__name__.lower()
             raise ConfigError(
@@ -282,27 +253,24 @@ class Lattice(SentencePredictor):
         return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, epoch_seed))
 
     def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[LatticeBatch]:
-        """See ``Task.batches``: sentences of similar length together, in an order that ``epoch_seed`` decides."""
         tokens, bounds = self.sentences(data, "train")
         for chosen in training_batches(data, np.diff(bounds), self.settings, epoch_seed)[first:]:
             yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
 
     def start(self, data: PreparedData) -> Carry:
-        """See ``Task.start``: sentences do not depend on each other."""
         return ()
 
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
-        """See ``Task.loss``: the nats of the sentences over their tokens, end marks included.
+        """The nats of the sentences over their tokens, end marks included.
 
-        What is differentiated is their mean over tokens or, with ``loss_per`` "sentence", over sentences: under Adam the
-        steps are alike, but the second gradient is as many times larger as a sentence has tokens, and clipped so much sooner.
+        With ``loss_per`` "sentence" the gradient is that of the mean over sentences: under Adam the steps are alike, but the
+        gradient is larger, as many times as a sentence has tokens, and clipped so much sooner.
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
         return BatchLoss(nats.sum(), int(batch.lengths.sum()), None, (), divisor=divisor)
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """See ``Task.after_step``: the temperature falls, and the decoder has its turn."""
         self.updates += 1
         return self.decoder.after_step(step)
 
@@ -319,11 +287,9 @@ class Lattice(SentencePredictor):
                 progress(done, len(tokens))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.evaluate``: perplexity of a token, end marks included, over all sentences whatever their length."""
         nats = sum(float(part.sum()) for _, part in self.sentence_nats(data, split))
         tally = Tally(nats, len(data.tokens(split)))
         return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        """See ``Task.unigram_baseline``: the unigram model of the training split."""
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}

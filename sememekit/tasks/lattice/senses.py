@@ -27,17 +27,10 @@ def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGra
 
 @torch.no_grad()
 def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
-    """Give the copies of annotated words vectors made of sememes, in place.
+    """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
 
     A sense begins as the sum of the vectors of its k sememes over the root of k, which is spread as each of them is, and some
-    noise. The vectors of sememes are drawn here and kept nowhere. Rows of n-grams, of the sentinel and of words without
-    annotation stay as they are.
-
-    Args:
-        vectors: (rows, size).
-        entries: which row a copy of a word has.
-        graph: of the same vocabulary.
-        spread: vectors of sememes are uniform in +- this.
+    noise. The vectors of sememes are uniform in +- ``spread`` and kept nowhere. Other rows stay as they are.
     """
     sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():

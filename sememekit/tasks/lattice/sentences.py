@@ -17,11 +17,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def split_sentences(data: PreparedData, split: str, end: int) -> tuple[npt.NDArray[np.integer], Numbers]:
-    """The stream of a split, and where each of its n sentences begins and the last one ends, (n + 1,).
-
-    Raises:
-        DataError: the data have no sentences, or the stream ends within one.
-    """
+    """The stream of a split, and where each of its n sentences begins and the last one ends, (n + 1,); DataError for none."""
     tokens = data.tokens(split)
     bounds = sentence_bounds(tokens, end)
     if len(bounds) < 2 or bounds[-1] != len(tokens):
@@ -33,11 +29,7 @@ def split_sentences(data: PreparedData, split: str, end: int) -> tuple[npt.NDArr
 
 
 def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSettings, order: int) -> list[Numbers]:
-    """The batches of an epoch as numbers of sentences, without those of more than ``max_length`` tokens.
-
-    Raises:
-        DataError: all are longer.
-    """
+    """The batches of an epoch as numbers of sentences, without those of more than ``max_length`` tokens."""
     limit = settings.max_length
     kept = np.flatnonzero(lengths <= limit + 1) if limit else np.arange(len(lengths))
     if not len(kept):
@@ -49,7 +41,7 @@ def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSett
 
 
 def length_remarks(lengths: Numbers, limit: int) -> list[str]:
-    """What ``max_length`` leaves out of the training text, or what memory will feel without it."""
+    """Which training sentences ``max_length`` leaves out, or which take much memory without it."""
     long = lengths[lengths > (limit or LONG) + 1]
     if not len(long):
         return []
@@ -66,13 +58,7 @@ def length_remarks(lengths: Numbers, limit: int) -> list[str]:
 
 
 def limit_places(batches: Iterable[Numbers], lengths: Numbers, most: int) -> Iterator[Numbers]:
-    """Cut batches further, so that none has more than ``most`` places, padding included, but one of a single sentence.
-
-    Args:
-        batches: numbers of sentences, the longest first in each.
-        lengths: of all sentences.
-        most: places.
-    """
+    """Cut batches further, so that none of several sentences has more than ``most`` places, padding included."""
     for chosen in batches:
         while len(chosen):
             size = max(1, most // max(1, int(lengths[chosen[0]])))

@@ -83,11 +83,7 @@ class LatticeSettings(config.Settings):
         return START_LENGTH * (3 / self.embedding_size) ** 0.5 if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
-        """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans.
-
-        Raises:
-            ConfigError: it falls in proportion to a run whose length nobody told.
-        """
+        """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans."""
         if self.temperature_every is not None:
             cooled = self.temperature_decay ** (updates // self.temperature_every)
         elif not updates:
@@ -111,12 +107,10 @@ class LatticeSettings(config.Settings):
 
     @property
     def input_size(self) -> int:
-        """Size of the vectors of edges, which the encoder reads."""
         return self.embedding_size + self.composed_size
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether anything reads vectors of tokens."""
         return self.sub_model or self.composed_size > 0 or self.state == "segmental"
 
     def without_effect(self) -> list[str]:

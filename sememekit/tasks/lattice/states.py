@@ -41,14 +41,10 @@ SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
 def merging_weights(
     rule: Rule, log_posterior_AB: Tensor, *, training: bool, temperature: float = 1.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """(A, B) weights of the states that arrive at a node, from log M.
+    """(A, B) weights of the states that arrive at a node, from log M_k, the log-probability of the edge k given the node.
 
-    Args:
-        rule: see ``Rule``.
-        log_posterior_AB: log M_k, where M_k is the probability of the edge k given the node that it ends at.
-        training: where false, the rules that draw take the most probable edge.
-        temperature: of ``gumbel`` and ``gumbel_tree``.
-        generator: what noise is drawn from; None for torch's own of the device.
+    Rules that sample draw from ``generator`` (None for torch's own) where ``training``, else take the most probable edge;
+    ``temperature`` is that of ``gumbel`` and ``gumbel_tree``.
     """
     if rule not in SAMPLED:
         return log_posterior_AB.exp()
@@ -69,11 +65,7 @@ def arriving(leaving_TBLC: Sequence[Tensor], node: int) -> Tensor:
 
 
 class PathSums:
-    """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64.
-
-    Args:
-        gradient: whether gradients pass through.
-    """
+    """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64."""
 
     def __init__(self, gradient: bool) -> None:
         self._gradient = gradient
@@ -95,7 +87,7 @@ class PathSums:
 class NodeStates:
     """States of the nodes of B lattices, in topological order: ``advance`` takes the nodes 0, 1, .. T - 1 one after the other.
 
-    From the state of a node the encoder steps along all edges that leave it; a node makes one state of those that arrive there.
+    From the state of a node the encoder steps along all edges that leave it; the states that arrive at a node are merged.
 
     Args:
         encoder: of any kind that reads from left to right.
@@ -103,7 +95,6 @@ class NodeStates:
         edges: the encoder's input part of the vectors of the edges by the node where they begin, T tensors (L, C, B, R).
         tokens: (T, B) word ids: an edge is read as its last token by encoders that look words up.
         start: the output at the node 0 and the state there, (B, ...) each.
-        masks: of the encoder.
     """
 
     def __init__(
@@ -115,11 +106,7 @@ class NodeStates:
         self._node = 0
 
     def advance(self, weights_AB: Tensor | None) -> Tensor:
-        """The encoder's output (B, H) at the next node.
-
-        Args:
-            weights_AB: of the states that arrive there; None at the node 0, where the start arrives.
-        """
+        """The output (B, H) at the next node, from the weights of the states that arrive there; None at the node 0."""
         node = self._node
         self._node += 1
         arrived = [after[shorter] for shorter, after in enumerate(self._after) if shorter < len(after)]

@@ -92,12 +92,8 @@ class SubModel(nn.Module):
         return SubModelBatch(softmax, added, masks, targets, batch.closes[:, :, :-1].transpose(1, 2))
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
-        """(N, B, L) log-probabilities of the chunks that begin at some nodes; any number for those that go beyond a sentence.
-
-        Args:
-            hidden_NBH: states of the nodes ``first`` .. ``first`` + N - 1.
-            first: the first of them.
-            shared: from ``prepare``.
+        """(N, B, L) log-probabilities of the chunks that begin at the nodes ``first`` .. ``first`` + N - 1, from their states;
+        any number for those that go beyond a sentence.
         """
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]

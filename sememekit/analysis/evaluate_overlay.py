@@ -1,0 +1,112 @@
+"""``sememekit evaluate-ppl RUN --overlay FILE``: what a change of annotation does to a trained model, without training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sememekit.analysis.evaluate import given_graph, measure_ppl
+from sememekit.analysis.evaluate_several import Kind, PerplexityComparison, comparison, kinds_by
+from sememekit.analysis.text_nats import TextNats
+from sememekit.analysis.word_groups import Grouping
+from sememekit.errors import GraphError
+from sememekit.progress import Progress
+from sememekit.runs.overlay import sememe_counts
+from sememekit.runs.run import Run, Which
+from sememekit.sememes.overlay import ChangedSense
+
+FEW = 20
+"""A sememe whose words occur less often has a gate that hardly learned when to open."""
+
+
+class OverlayComparison(PerplexityComparison):
+    """What ``evaluate-ppl --overlay`` found: the run as it was trained, then with the changes.
+
+    Attributes:
+        overlay: the file.
+        changes: the senses that differ.
+        sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
+            counted in.
+    """
+
+    overlay: str
+    changes: tuple[ChangedSense, ...]
+    sememe_counts: dict[str, int]
+
+    @property
+    def hardly_trained(self) -> tuple[str, ...]:
+        """Added sememes whose words occur fewer than ``FEW`` times."""
+        return tuple(name for name, count in self.sememe_counts.items() if count < FEW)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Changed words that the text does not have."""
+        return tuple(row.name for row in self.rows if row.grouping == "change" and not row.tokens)
+
+
+def evaluate_overlay(
+    run: Path,
+    overlay: Path,
+    *,
+    split: str = "test",
+    by: Sequence[Grouping] = (),
+    data: Path | None = None,
+    graph: Path | None = None,
+    batch_size: int | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    which: Which = "best",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> OverlayComparison:
+    """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
+
+    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. What
+    changes is which gates a sense is multiplied by, C of its new number of sememes, and so the normaliser of every prediction.
+    A sememe encoder reads the new sum of the sememes of the word.
+
+    Args:
+        run: the run folder.
+        overlay: a file that ``lookup --change`` wrote.
+        seed: of the bootstrap.
+        split, by, data, graph, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; ``by`` groups words
+            by the graph as it was.
+
+    Raises:
+        ConfigError: the model reads no graph, was built from one once, or never trained a sememe that is added.
+        CheckpointError, DataError, GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``.
+    """
+    sides = [Run.open(run, which=which, device=device, dtype=dtype, overlay=one) for one in (None, overlay)]
+    changes = sides[1].changed_senses
+    before = sides[0].graph
+    if before is None:  # the overlay was refused already
+        raise GraphError(f"{run} has no sememe graph")
+    used = before if graph is None else given_graph(graph, sides[0])
+    prepared = sides[0].data(data)
+    reports, texts = [], []
+    for loaded in sides:
+        texts.append(TextNats(prepared, split))
+        reports.append(measure_ppl(loaded, split, (), data, None, batch_size, None, progress, texts[-1]))
+    counts = sememe_counts(before, sides[0].vocabulary.counts)
+    kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(used, one))]
+    return OverlayComparison(
+        **dict(comparison(reports, texts, kinds, used, seed)),
+        overlay=str(overlay),
+        changes=changes,
+        sememe_counts={name: counts[name] for name in sorted({name for one in changes for name in one.added})},
+    )
+
+
+def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[Kind]:
+    """Each changed word, all of them where there are several, and all other words."""
+    names = list(dict.fromkeys(change.word for change in changes))
+    array = np.array(words, dtype=object)
+    every = np.isin(array, names)
+    together: list[Kind] = [("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
+    return [
+        *(("change", name, array == name, False) for name in names),
+        *together,
+        ("change", "all other words", ~every, False),
+    ]

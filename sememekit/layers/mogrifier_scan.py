@@ -1,0 +1,182 @@
+"""The recurrence of the Mogrifier LSTM: rounds of gating before each step, and a backward pass written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from sememekit.layers.lstm_scan import gate_slopes
+
+
+class GateMap(NamedTuple):
+    """The map of one round, from S to O numbers: ``up`` (O, K) times ``down`` (K, S), or ``up`` (O, S) alone; ``bias`` (O,)."""
+
+    bias: Tensor
+    up: Tensor
+    down: Tensor | None = None
+
+
+def mogrifier_scan(
+    x_TBE: Tensor,
+    input_GE: Tensor,
+    recurrent_GH: Tensor,
+    bias_G: Tensor,
+    rounds: Sequence[GateMap],
+    hidden_BH: Tensor,
+    cell_BH: Tensor,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Scan an LSTM whose input and previous output gate each other before every step (Eq. (1), (2), Melis et al. 2020).
+
+    x^-1 = x_t and h^0 = the previous output, times ``mask``. Round i = 1, 3, .. is x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2),
+    round i = 2, 4, .. is h^i = 2 sigmoid(R^i x^(i-1) + b^i) h^(i-2). The last of each are input and previous output of the
+    step: [u, f, i, o] = [tanh, then sigmoid] of W x + U h + b; c = f c + i u; h = o tanh(c).
+
+    Inside, sigmoids stand without their 2: the maps that read a vector have the powers of two that it lacks, which is exact.
+
+    Args:
+        x_TBE: inputs.
+        input_GE, recurrent_GH, bias_G: W, U, b; G is 4 H, in the order u, f, i, o.
+        rounds: Q^1, R^2, Q^3, .. and their biases; odd ones from H to E, even ones from E to H.
+        hidden_BH, cell_BH: h and c before the first step.
+        mask: (B, H), the same at every step, or None.
+
+    Returns:
+        (T, B, H) outputs and (T, B, H) cell states of every step.
+    """
+    matrix = torch.cat([input_GE * 2.0 ** ((len(rounds) + 1) // 2), recurrent_GH * 2.0 ** (len(rounds) // 2)], dim=1)
+    flat: list[Tensor | None] = []
+    for number, (bias, up, down) in enumerate(rounds, start=1):
+        flat += [bias, up * 2.0 ** (number // 2), down]
+    return _MogrifierScan.apply(x_TBE, matrix, bias_G, hidden_BH, cell_BH, mask, *flat)
+
+
+class _MogrifierScan(torch.autograd.Function):
+    """Gradients of all maps are one product each for the whole sequence, after the loop. The loops never wait for a device.
+
+    ``kept[i]`` (T, B, E or H) is the vector that round i has made, without its powers of two: kept[-1] is x, kept[0] is h. The
+    last of each kind lie side by side in ``joined`` (T, B, E + H), which one product takes to the gates.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x_TBE: Tensor,
+        matrix_GJ: Tensor,
+        bias_G: Tensor,
+        hidden_BH: Tensor,
+        cell_BH: Tensor,
+        mask: Tensor | None,
+        *flat: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        steps, batch, size_in = x_TBE.shape
+        size, num_rounds = hidden_BH.shape[1], len(flat) // 3
+        maps = [_transposed(flat[number : number + 3]) for number in range(0, len(flat), 3)]
+        hidden_TBH, cell_TBH = (x_TBE.new_empty(steps + 1, batch, size) for _ in range(2))
+        hidden_TBH[0], cell_TBH[0] = hidden_BH, cell_BH
+        seen_TBH = hidden_TBH[:-1] if mask is None else x_TBE.new_empty(steps, batch, size)
+        joined_TBJ = x_TBE.new_empty(steps, batch, size_in + size)
+        squashed_TBH = x_TBE.new_empty(steps, batch, size)
+        gates_TBG = x_TBE.new_empty(steps, batch, len(bias_G))
+        kept = {-1: x_TBE, 0: seen_TBH}
+        gate, low = {}, {}
+        for number, (_, up, down) in enumerate(maps, start=1):
+            width = up.shape[1]
+            place = joined_TBJ[..., :size_in] if number % 2 else joined_TBJ[..., size_in:]
+            kept[number] = place if number > num_rounds - 2 else x_TBE.new_empty(steps, batch, width)
+            gate[number] = x_TBE.new_empty(steps, batch, width)
+            if down is not None:
+                low[number] = x_TBE.new_empty(steps, batch, len(up))
+        if num_rounds < 1:
+            joined_TBJ[..., :size_in] = x_TBE
+        rows = {name: part.unbind(0) for name, part in kept.items()}
+        gate_rows = {name: part.unbind(0) for name, part in gate.items()}
+        low_rows = {name: part.unbind(0) for name, part in low.items()}
+        matrix = matrix_GJ.t()
+        for t in range(steps):
+            if mask is not None:
+                torch.mul(hidden_TBH[t], mask, out=seen_TBH[t])
+            if num_rounds < 2:
+                joined_TBJ[t, :, size_in:] = rows[0][t]
+            for number, (bias, up, down) in enumerate(maps, start=1):
+                source = rows[number - 1][t]
+                if down is not None:
+                    source = torch.mm(source, down, out=low_rows[number][t])
+                gated = torch.addmm(bias, source, up, out=gate_rows[number][t]).sigmoid_()
+                torch.mul(rows[number - 2][t], gated, out=rows[number][t])
+            gates_BG = torch.addmm(bias_G, joined_TBJ[t], matrix, out=gates_TBG[t])
+            gates_BG[:, :size].tanh_()
+            gates_BG[:, size:].sigmoid_()
+            u, f, i, o = gates_BG.split(size, dim=1)
+            c_BH = torch.mul(f, cell_TBH[t], out=cell_TBH[t + 1]).addcmul_(i, u)
+            torch.tanh(c_BH, out=squashed_TBH[t])
+            torch.mul(o, squashed_TBH[t], out=hidden_TBH[t + 1])
+        order = range(1, num_rounds + 1)
+        ctx.save_for_backward(
+            x_TBE, matrix_GJ, mask, seen_TBH, cell_TBH, squashed_TBH, gates_TBG, joined_TBJ, *flat,
+            *(part for number in order for part in (gate[number], kept[number], low.get(number))),
+        )  # fmt: skip
+        ctx.set_materialize_grads(False)
+        return hidden_TBH[1:], cell_TBH[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_hidden_TBH: Tensor | None, grad_cell_TBH: Tensor | None) -> tuple[Tensor | None, ...]:
+        x_TBE, matrix_GJ, mask, seen_TBH, cell_TBH, squashed_TBH, gates_TBG, joined_TBJ, *rest = ctx.saved_tensors
+        steps, batch, size_in = x_TBE.shape
+        size, half = seen_TBH.shape[2], len(rest) // 2
+        maps = [rest[number : number + 3] for number in range(0, half, 3)]
+        saved = [rest[number : number + 3] for number in range(half, len(rest), 3)]
+        kept = {-1: x_TBE, 0: seen_TBH} | {number: parts[1] for number, parts in enumerate(saved, start=1)}
+        slopes_TBG, cell_slope_TBH = gate_slopes(gates_TBG, cell_TBH, squashed_TBH)
+        forget = gates_TBG[..., size : 2 * size].unbind(0)
+        grad_TB4H = slopes_TBG.view(steps, batch, 4, size)
+        grad_joined_TBJ = torch.empty_like(joined_TBJ)
+        # What each round's sum makes of its product: d sum = slope * d vector, and d previous vector = gate * d vector.
+        slopes = [kept[number - 2] * gate * (1 - gate) for number, (gate, _, _) in enumerate(saved, start=1)]
+        lows = [None if low is None else torch.empty_like(low) for _, _, low in saved]
+        rounds = [
+            (number, up, down, gate.unbind(0), slope.unbind(0), None if low is None else low.unbind(0))
+            for number, ((_, up, down), (gate, _, _), slope, low) in enumerate(zip(maps, saved, slopes, lows, strict=True))
+        ][::-1]
+        dh_BH, dc_BH = (torch.zeros_like(seen_TBH[0]) for _ in range(2))
+        for t in range(steps - 1, -1, -1):
+            if grad_hidden_TBH is not None:
+                dh_BH = dh_BH + grad_hidden_TBH[t]
+            dc_BH.addcmul_(dh_BH, cell_slope_TBH[t])
+            if grad_cell_TBH is not None:
+                dc_BH.add_(grad_cell_TBH[t])
+            grad_TB4H[t, :, :3].mul_(dc_BH.unsqueeze(1))
+            grad_TB4H[t, :, 3].mul_(dh_BH)
+            dc_BH.mul_(forget[t])
+            joined_BJ = torch.mm(slopes_TBG[t], matrix_GJ, out=grad_joined_TBJ[t])
+            ends = joined_BJ[:, :size_in], joined_BJ[:, size_in:]
+            for number, up, down, gate, slope, low in rounds:
+                made, source = ends[number % 2], ends[1 - number % 2]
+                grad_sum = slope[t].mul_(made)
+                made.mul_(gate[t])
+                if down is None or low is None:
+                    source.addmm_(grad_sum, up)
+                else:
+                    source.addmm_(torch.mm(grad_sum, up, out=low[t]), down)
+            dh_BH = ends[1] if mask is None else ends[1] * mask
+        grads: list[Tensor | None] = []
+        for number, (slope, grad_low, (_, _, low)) in enumerate(zip(slopes, lows, saved, strict=True)):
+            grad_sum, source = slope.flatten(0, 1), kept[number].flatten(0, 1)
+            grads.append(grad_sum.sum(0))
+            if grad_low is None:
+                grads += [grad_sum.t() @ source, None]
+            else:
+                grads += [grad_sum.t() @ low.flatten(0, 1), grad_low.flatten(0, 1).t() @ source]
+        flat_slopes = slopes_TBG.flatten(0, 1)
+        grad_matrix = flat_slopes.t() @ joined_TBJ.flatten(0, 1)
+        return grad_joined_TBJ[..., :size_in], grad_matrix, flat_slopes.sum(0), dh_BH, dc_BH, None, *grads
+
+
+def _transposed(parts: Sequence[Any]) -> GateMap:
+    bias, up, down = parts
+    return GateMap(bias, up.t(), None if down is None else down.t())

@@ -1,0 +1,95 @@
+"""A trained model that reads its graph with an overlay: which runs can, and which sememes they never trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.decoders.sense_logits import SenseStructure
+from sememekit.encoders.sememe_sum import SememeSum
+from sememekit.errors import ConfigError
+from sememekit.runs.plan import Plan, variant
+from sememekit.sememes import SememeGraph
+from sememekit.sememes.overlay import ChangedSense, apply_changes, read_overlay
+from sememekit.tasks.base import Task
+from sememekit.text.vocabulary import Vocabulary
+
+
+def overlaid(
+    where: Path, graph: SememeGraph | None, vocabulary: Vocabulary, overlay: Path
+) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
+    """The graph of a run with the changes of an overlay file, and the senses that differ.
+
+    Raises:
+        ConfigError: the run has no graph, the overlay changes nothing, or it adds a sememe whose words never occur.
+        DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
+    """
+    if graph is None:
+        raise ConfigError(
+            f"--overlay {overlay}: {where} has no sememe graph to change; give a run that was trained with --graph"
+        )
+    changed, senses, _ = apply_changes(graph, read_overlay(overlay), f"overlay {overlay.name}")
+    if not senses:
+        raise ConfigError(
+            f"--overlay {overlay}: its lines change no sense of the graph; add a change: sememekit lookup --change"
+        )
+    counts = sememe_counts(graph, vocabulary.counts)
+    for sense in senses:
+        for name in sense.added:
+            if not counts[name]:
+                raise ConfigError(
+                    f"--overlay {overlay}: no word with the sememe {name!r} occurs in the text that the vocabulary of {where} "
+                    "was counted in, so its gate was trained on no example of it; take another sememe"
+                )
+    return changed, senses
+
+
+def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> dict[str, int]:
+    """Sememe -> how often the words that have it occur.
+
+    Args:
+        graph: of V words.
+        counts: (V,) of each word.
+    """
+    found = dict.fromkeys(graph.sememes, 0)
+    for entry, count in zip(graph.entries(), counts.tolist(), strict=True):
+        for name in entry.sememes():
+            found[name] += count
+    return found
+
+
+def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:
+    """Refuse a model that would not read a changed graph with the weights that it has.
+
+    The sememe-driven layers hold senses and sets of sememes as index arrays, and sememe encoders lists of sememes: their
+    weights belong to sememes and senses, whose numbers an overlay keeps. Whatever else is made of a graph when a model is
+    built, such as classes of words, would be another model on another graph.
+
+    Raises:
+        ConfigError: a part that needs the graph is of another kind, or none needs it.
+    """
+    parts = [("task", plan.task, False), ("encoder", plan.encoder, _holds(getattr(task, "encoder", None), SememeSum))]
+    if plan.decoder is not None:
+        parts.append(("decoder", plan.decoder, _holds(getattr(task, "decoder", None), SenseStructure)))
+    readers = [
+        (slot, chosen, follows)
+        for slot, chosen, follows in parts
+        if "graph" in variant(slot, chosen.name).needs(chosen.settings)
+    ]
+    if not readers:
+        names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen, _ in parts)
+        raise ConfigError(
+            f"--overlay: {where} reads no sememes ({names}), so an overlay changes nothing; give a run with --decoder sdlm"
+        )
+    for slot, chosen, follows in readers:
+        if not follows:
+            raise ConfigError(
+                f"--overlay: {where} has {slot} {chosen.name!r}, which was built from its graph once (classes, trees or "
+                "vectors of words), so that its weights do not fit another graph; train again with the changed lexicon"
+            )
+
+
+def _holds(module: object, kind: type) -> bool:
+    return any(isinstance(part, kind) for part in module.modules()) if hasattr(module, "modules") else False

@@ -1,0 +1,246 @@
+"""An overlay: a small file of changes to the sememes of single senses, which a graph is read with.
+
+::
+
+    # sememekit overlay 1
+    苹果#2	+水果 -品牌	品牌 电脑
+
+Each line is a change: the word with the number of its sense in the graph, from 1 (it may be left out where there is one sense);
+what is added and removed; and, as a check, the sememes that the sense has before the change, which a line written by hand may
+leave out. Changes are made in their order, so that several add up. Lines that begin with ``#`` and a blank are remarks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.files import OVERLAY, read_text, write_output
+from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.sememes.word_entry import SenseEntry, WordEntry
+
+HEADER: Final = "# sememekit overlay 1"
+SOURCE: Final = "overlay"
+"""The source of a word that no lexicon knows, once an overlay has given it sememes."""
+NUM_NEAREST: Final = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """Sememes to add to a sense and to remove from it.
+
+    Attributes:
+        sense: ``WORD#NUMBER``, or ``WORD`` where it has one sense.
+        add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough.
+        was: the sememes that the sense has before, blanks between them; empty where nobody says.
+        place: where it stands, for messages.
+    """
+
+    sense: str
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+    was: str
+    place: str
+
+
+class ChangedSense(Record):
+    """A sense before and after an overlay.
+
+    Attributes:
+        word: the word; ``sense`` is the number of the sense, from 1.
+        before, after: its sememes.
+    """
+
+    word: str
+    sense: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The sememes that it has gained."""
+        return tuple(name for name in self.after if name not in self.before)
+
+
+def parse_change(sense: str, text: str, place: str, was: str = "") -> Change:
+    """A change out of ``+sememe -sememe``; a name may have blanks inside.
+
+    Raises:
+        ConfigError: nothing, a name without a sign, or one name twice.
+    """
+    parts = re.split(r"\s+(?=[+-])", text.strip())
+    if not all(len(part) > 1 and part[0] in "+-" for part in parts):
+        raise ConfigError(f"{place}: {text!r} is no change; write +SEMEME to add and -SEMEME to remove, blanks between")
+    names = [part[1:].strip() for part in parts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{place}: sememe {twice!r} stands twice in {text!r}; name it once")
+    add, remove = (tuple(name for part, name in zip(parts, names, strict=True) if part[0] == sign) for sign in "+-")
+    return Change(sense.strip(), add, remove, was, place)
+
+
+def read_overlay(path: Path) -> tuple[Change, ...]:
+    """The changes of an overlay file, in order.
+
+    Raises:
+        DataError: it cannot be read, or is no overlay.
+        ConfigError: a line is no change.
+    """
+    lines = read_text(path, lambda why: DataError(f"overlay {why}; write one with: sememekit lookup --change")).splitlines()
+    if not lines or lines[0].strip() != HEADER:
+        raise DataError(
+            f"overlay {path}: its first line is not {HEADER!r}, so it is no overlay, or one of a newer sememekit; write one "
+            "with: sememekit lookup --change"
+        )
+    changes = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip() or line.startswith("# "):
+            continue
+        sense, *rest = line.split("\t")
+        if not sense.strip() or not 1 <= len(rest) <= 2:
+            raise DataError(
+                f"{path}:{number}: expected WORD#SENSE, a tab and +SEMEME -SEMEME, and maybe a tab and the sememes before; "
+                f"found {line!r}"
+            )
+        changes.append(parse_change(sense, rest[0], f"{path}:{number}", rest[1].strip() if len(rest) > 1 else ""))
+    return tuple(changes)
+
+
+def write_overlay(path: Path, changes: Iterable[Change]) -> None:
+    """Write an overlay file, in place of an earlier one only.
+
+    Raises:
+        ConfigError: another file is there.
+        DataError: it cannot be written.
+    """
+    lines = [HEADER]
+    for change in changes:
+        signed = [*(f"+{name}" for name in change.add), *(f"-{name}" for name in change.remove)]
+        lines.append("\t".join([change.sense, " ".join(signed), *([change.was] if change.was else [])]))
+    try:
+        write_output(path, "".join(line + "\n" for line in lines).encode(), OVERLAY)
+    except OSError as error:
+        raise DataError(f"overlay {path}: cannot be written: {error.strerror}") from None
+
+
+def apply_changes(
+    graph: SememeGraph, changes: Sequence[Change], record: str = "overlay"
+) -> tuple[SememeGraph, tuple[ChangedSense, ...], tuple[Change, ...]]:
+    """The graph with changes made in their order; it keeps all sememes and senses with their numbers.
+
+    A word that no lexicon knows has the one sense {``<unk>``}; that mark goes when a sememe is added.
+
+    Args:
+        graph: to begin with.
+        changes: of its senses.
+        record: what the history of the new graph says of them.
+
+    Returns:
+        the new graph, the senses that differ in it, and the changes as the graph spells them, each with the sememes before.
+
+    Raises:
+        GraphError: a word or a sememe that the graph does not have, a sense that is not said or is not there, a sememe that is
+            there already or is not, a sense that would be left without sememes or become equal to another of its word; with the
+            place of the change, and the nearest spellings.
+    """
+    entries, spelled = list(graph.entries()), []
+    ids, touched = {word: number for number, word in enumerate(graph.words)}, dict[tuple[int, int], None]()
+    for change in changes:
+        word, number = _find(change, ids, entries)
+        entry, name = entries[word], f"{entries[word].word}#{number + 1}"
+        before = entry.senses[number]
+        if change.was and change.was != " ".join(before.sememes):
+            raise GraphError(
+                f"{change.place}: written for a sense {name} with the sememes {change.was}, and here it has "
+                f"{' '.join(before.sememes)}; it is of another graph, write it again: sememekit lookup --change --graph FILE"
+            )
+        add, remove = ([_sememe(one, graph.sememes, change.place) for one in names] for names in (change.add, change.remove))
+        after = _changed(change, name, before, add, remove, known=entry.is_annotated)
+        if any(after == other.sememes for other in entry.senses):
+            raise GraphError(
+                f"{change.place}: {name} would have the sememes of another sense of {entry.word}, and the senses of a word "
+                "differ; change it otherwise"
+            )
+        senses = [*entry.senses]
+        senses[number] = SenseEntry(after, before.label.replace(" ".join(before.sememes), " ".join(after)))
+        entries[word] = WordEntry(entry.word, entry.source if entry.is_annotated else SOURCE, tuple(senses))
+        touched[word, number] = None
+        spelled.append(Change(name, tuple(add), tuple(remove), " ".join(before.sememes), change.place))
+    pairs = [
+        (word, number, graph.entry(word).senses[number].sememes, entries[word].senses[number].sememes)
+        for word, number in touched
+    ]
+    changed = [ChangedSense(word=graph.words[w], sense=n + 1, before=old, after=new) for w, n, old, new in pairs if old != new]
+    return graph.with_senses(entries, record), tuple(changed), tuple(spelled)
+
+
+def _find(change: Change, ids: dict[str, int], entries: Sequence[WordEntry]) -> tuple[int, int]:
+    """The id of the word of a change, and the number of the sense, from 0."""
+    word, mark, digits = change.sense, "", ""
+    if word not in ids:
+        head, mark, digits = word.rpartition("#")
+        word = head if mark and digits.isdecimal() else word
+    if word not in ids:
+        raise GraphError(f"{change.place}: no word {word!r} in the graph{_near(word, ids)}")
+    senses = entries[ids[word]].senses
+    listed = ", ".join(f"{word}#{number} ({' '.join(sense.sememes)})" for number, sense in enumerate(senses, start=1))
+    if not digits and len(senses) > 1:
+        raise GraphError(f"{change.place}: {word} has {len(senses)} senses; say which: {listed}")
+    if digits and not 1 <= int(digits) <= len(senses):
+        raise GraphError(f"{change.place}: {word} has no sense {digits}; it has: {listed}")
+    return ids[word], int(digits or 1) - 1
+
+
+def _sememe(name: str, sememes: Sequence[str], place: str) -> str:
+    """The sememe of that name; of ``english|中文`` one side will do where only one sememe has it."""
+    if name in sememes:
+        return name
+    sides = [one for one in sememes if name in one.split("|")]
+    if len(sides) == 1:
+        return sides[0]
+    if sides:
+        raise GraphError(f"{place}: {name!r} is a side of several sememes: {', '.join(sides)}; write one of them whole")
+    raise GraphError(
+        f"{place}: no sense of the graph has the sememe {name!r}{_near(name, sememes)}; a model has weights only for "
+        "sememes of the graph that it was trained with, so a new one needs training: build-sememe-graph, then train"
+    )
+
+
+def _changed(
+    change: Change, name: str, before: SenseEntry, add: Sequence[str], remove: Sequence[str], *, known: bool
+) -> tuple[str, ...]:
+    """The sememes of the sense after the change."""
+    has = f"{name} has {' '.join(before.sememes)}"
+    absent, there = [one for one in remove if one not in before.sememes], [one for one in add if one in before.sememes]
+    if absent:
+        raise GraphError(f"{change.place}: cannot remove {' '.join(absent)}, which is not there: {has}")
+    if there:
+        raise GraphError(f"{change.place}: cannot add {' '.join(there)}, which is there already: {has}")
+    dropped = {*remove} if known else {*remove, UNKNOWN}
+    after = tuple(sorted({*before.sememes, *add} - dropped))
+    if not after:
+        raise GraphError(f"{change.place}: nothing would be left of {name}, and a sense has a sememe at least; add one to it")
+    return after
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The nearest spellings, as the end of a clause."""
+    found = near_spellings(name, known)
+    return f" (near: {' '.join(found)})" if found else ""
+
+
+def near_spellings(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Up to five names that are spelled alike, best first.
+
+    Only names that share a character and have about the length are compared; the whole of HowNet would take seconds.
+    """
+    characters = set(name)
+    candidates = dict.fromkeys(one for one in known if abs(len(one) - len(name)) <= 2 and not characters.isdisjoint(one))
+    return tuple(get_close_matches(name, list(candidates), n=NUM_NEAREST, cutoff=0.4))

@@ -1,0 +1,118 @@
+"""The folder of an attack: what may be resumed and compared, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sememekit.attack.folder import AttackFolder
+from sememekit.commands.attack import attack, compare
+from sememekit.errors import CheckpointError, DataError
+from sememekit.reports.attack import marked
+from tests.commands.attacks import VICTIM, run, table_of
+
+
+def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) -> None:
+    run(files, tmp_path / "straight")
+    whole = (tmp_path / "straight" / "examples.jsonl").read_bytes()
+    run(files, tmp_path / "again")
+    lines = (tmp_path / "again" / "examples.jsonl").read_bytes().splitlines(keepends=True)
+    for keep in range(len(lines)):
+        torn = b"".join(lines[:keep]) + lines[keep][: len(lines[keep]) // 2]
+        (tmp_path / "again" / "examples.jsonl").write_bytes(torn)
+        report = attack(VICTIM, out=tmp_path / "again", resume=True)
+        assert (tmp_path / "again" / "examples.jsonl").read_bytes() == whole
+        assert report.rates.examples == len(lines)
+    assert attack(VICTIM, out=tmp_path / "again", resume=True).texts_asked == 0
+    other = run(files, tmp_path / "other", table=table_of(files, attack__together=100, attack__batch_size=1))
+    assert (tmp_path / "other" / "examples.jsonl").read_bytes() == whole
+    assert other.calls == other.texts_asked
+
+
+def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None:
+    run(files, files["out"])
+    with pytest.raises(CheckpointError, match=r"plan\.search\.population = 6, and now it is 7"):
+        run(files, files["out"], resume=True, table=table_of(files, search__population=7))
+    run(files, files["out"], resume=True, table=table_of(files, attack__together=9))
+    files["data"].write_text("good\tyes\n", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"data\.sha256"):
+        attack(VICTIM, out=files["out"], resume=True)
+    with pytest.raises(CheckpointError, match="exists already"):
+        run(files, files["out"])
+    (files["out"] / "examples.jsonl").write_text("{}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"examples\.jsonl:1: no result"):
+        AttackFolder.open(files["out"]).results()
+
+
+def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path) -> None:
+    run(files, files["out"])
+    path = files["out"] / "attack.json"
+    identity = json.loads(path.read_text())
+    with pytest.raises(CheckpointError, match=r"names 'tests\.attack\.toys:predict' as its victim.*--trust-code, or repeat"):
+        attack(out=files["out"], resume=True)
+    assert attack(out=files["out"], resume=True, trust_code=True).texts_asked == 0
+    mark = tmp_path / "touched"
+    (tmp_path / "d.tsv").write_text(f"touch {mark}\ta\n", encoding="utf-8")
+    places = (
+        ("victim", {"victim": {"kind": "run", "name": "subprocess:getoutput", "labels": ["a", "b"]}}),
+        ("search", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
+        ("constraint os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
+        ("segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
+    )
+    for place, change in places:
+        path.write_text(json.dumps({**identity, "data": {"path": str(tmp_path / "d.tsv"), "sha256": ""}, **change}))
+        with pytest.raises(CheckpointError, match=f"as its {place}, which would be imported"):
+            attack(VICTIM if place != "victim" else None, out=files["out"], resume=True)
+    assert not mark.exists()
+
+
+def test_folders_of_the_first_format_can_be_compared_and_not_resumed(files: dict[str, Path], tmp_path: Path) -> None:
+    run(files, tmp_path / "new")
+    run(files, tmp_path / "old")
+    path = tmp_path / "old" / "attack.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
+    lines = [json.loads(line) for line in (tmp_path / "old" / "examples.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["space"]
+        if line["outcome"] == "no_candidates":
+            line |= {"outcome": "failed", "reason": "no word has a substitute"}
+        for change in line["changes"]:
+            del change["begin"]
+    (tmp_path / "old" / "examples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = compare(tmp_path / "new", tmp_path / "old")
+    assert all(row.difference.value == 0 for row in found.rows)
+    old = AttackFolder.open(tmp_path / "old").results()
+    assert [marked(result) for result in old.values()] == [
+        marked(result) for result in AttackFolder.open(tmp_path / "new").results().values()
+    ]
+    with pytest.raises(CheckpointError, match=r"begun by an earlier version.*start anew: sememekit attack tests"):
+        attack(VICTIM, out=tmp_path / "old", resume=True)
+
+
+def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
+    run(files, files["out"])
+    whole = {name: (files["out"] / name).read_bytes() for name in ("attack.json", "report.json")}
+    good = json.loads(whole["attack.json"])
+    for content in (
+        "[" * 100_000,
+        "{",
+        "[]",
+        json.dumps({"format": 2}),
+        json.dumps({**good, "plan": 3}),
+        json.dumps({**good, "victim": []}),
+        json.dumps({**good, "data": {"path": 1}}),
+        json.dumps({**good, "plan": {**good["plan"], "search": [1]}}),
+    ):
+        (files["out"] / "attack.json").write_text(content)
+        with pytest.raises(CheckpointError, match=r"attack\.json"):
+            attack(VICTIM, out=files["out"], resume=True)
+    (files["out"] / "attack.json").write_text(json.dumps({**good, "plan": {**good["plan"], "attack": {}}}))
+    with pytest.raises(CheckpointError, match="no query budget"):
+        compare(files["out"], files["out"])
+    (files["out"] / "attack.json").write_bytes(whole["attack.json"])
+    for content in ("{}", "3", "{", "[" * 100_000):
+        (files["out"] / "report.json").write_text(content)
+        with pytest.raises(CheckpointError, match=r"report\.json is no report of an attack.*--resume"):
+            compare(files["out"], files["out"])

@@ -1,0 +1,117 @@
+"""Victims of an attack that are functions: what they may be, and Chinese texts on their way to them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit.commands.attack import attack
+from sememekit.errors import ConfigError, DataError
+from tests.commands.attacks import VICTIM, table_of
+
+
+def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
+    for victim, labels, problem in (
+        ("tests.attack.toys:TEXTS", ("a", "b"), "is no function"),
+        ("tests.attack.toys:predict", (), "--labels negative,positive"),
+        ("tests.attack.nothing:predict", ("a", "b"), "no module named"),
+        ("tests.attack.toys:nothing", ("a", "b"), "has no"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            attack(victim, files["data"], files["out"], table=table_of(files), labels=labels)
+    with pytest.raises(ConfigError, match="a victim and --data"):
+        attack(VICTIM, None, files["out"])
+    assert not files["out"].exists(), "nothing is written before everything can be used"
+
+
+def always_broken(texts: list[str]) -> Any:
+    raise RuntimeError("no model here")
+
+
+def test_a_victim_that_always_fails_is_no_result(files: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="an error on every example: the victim raised RuntimeError: no model here"):
+        attack(
+            "tests.commands.test_attack_victims:always_broken",
+            files["data"],
+            files["out"],
+            table=table_of(files),
+            labels=("no", "yes"),
+        )
+
+
+CHINESE = """
+import numpy as np
+
+seen = []
+
+def predict(texts):
+    seen.extend(texts)
+    yes = np.array([0.9 if "很好看" in text else 0.2 for text in texts])
+    return np.stack([1 - yes, yes], axis=1)
+
+predict.labels = ("no", "yes")
+
+def exits(texts):
+    raise SystemExit(0)
+
+exits.labels = ("no", "yes")
+numbers = lambda texts: None
+numbers.labels = (0, 1)
+"""
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chinese_victim.py").write_text(CHINESE, encoding="utf-8")
+    data, table = tmp_path / "c.tsv", tmp_path / "c.json"
+    data.write_text("这部新上映的电影很好看。\tyes\n我昨天看的电影很难看。\tno\n", encoding="utf-8")
+    words = {"好看": ["精彩", "优美"], "电影": ["影片"], "。": ["！"], "很": ["非常"]}
+    table.write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "chinese_victim", raising=False)
+    return {"data": data, "table": table, "out": tmp_path / "out"}
+
+
+def test_chinese_text_is_cut_in_place_and_goes_to_the_victim_without_blanks(chinese: dict[str, Path]) -> None:
+    table = {"search": {"name": "greedy"}, "candidates": {"name": "table", "path": str(chinese["table"])}}
+    with pytest.raises(DataError, match=r"2 of 2 examples hold Chinese without blanks.*--segmenter jieba"):
+        attack("chinese_victim:predict", chinese["data"], chinese["out"], table=table)
+    assert not chinese["out"].exists()
+    cut = {**table, "attack": {"segmenter": "jieba"}}
+    report = attack("chinese_victim:predict", chinese["data"], chinese["out"], table=cut)
+    assert report.rates.outcomes == {"success": 1, "failed": 1, "no_candidates": 0, "skipped": 0, "error": 0}
+    assert report.segmentation.startswith("jieba")
+    assert not any(" " in text for text in sys.modules["chinese_victim"].seen)
+    won = json.loads((chinese["out"] / "examples.jsonl").read_text().splitlines()[0])
+    assert won["adversarial"] == ["这部新上映的电影很精彩。"]
+    assert won["changes"][0] | {"place": 0} == {"field": 0, "place": 0, "begin": 9, "old": "好看", "new": "精彩"}
+    assert "电影很<del>好看</del> <ins>精彩</ins>。" in (chinese["out"] / "report.html").read_text()
+    for segmenter, problem in (("english", "takes characters, fmm, jieba"), ("", "add --segmenter fmm or jieba")):
+        wrong = {**table, "attack": {"segmenter": segmenter, "lexicon": "open"}}
+        with pytest.raises(ConfigError, match=problem):
+            attack("chinese_victim:predict", chinese["data"], chinese["out"].with_name("x"), table=wrong)
+
+
+def test_functions_of_the_wrong_kind(chinese: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "raises_when_read.py").write_text("1 / 0\n", encoding="utf-8")
+    (tmp_path / "leaves_when_read.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    (tmp_path / "needs_more.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
+    for victim, problem in (
+        (":", "write module:function"),
+        ("chinese_victim:", "write module:function"),
+        ("chinese_victim:nothing", "has no function 'nothing'"),
+        ("chinese_victim:seen", "is no function"),
+        ("chinese_victim:numbers", "its labels must be strings, and 0 is int"),
+        ("raises_when_read:f", "raised ZeroDivisionError"),
+        ("leaves_when_read:f", "raised SystemExit"),
+        ("needs_more:f", "needs the module 'no_such_module_anywhere'"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            attack(victim, chinese["data"], chinese["out"], table={"attack": {"segmenter": "jieba"}})
+    table = {"candidates": {"name": "table", "path": str(chinese["table"])}, "attack": {"segmenter": "jieba"}}
+    with pytest.raises(DataError, match="the victim raised SystemExit: 0"):
+        attack("chinese_victim:exits", chinese["data"], chinese["out"], table=table)

@@ -1,0 +1,199 @@
+"""A trained model with a changed graph: which weights it uses, what evaluate-ppl says of it, and which runs are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
+from sememekit.commands._program import app
+from sememekit.commands.train import train
+from sememekit.decoders.sdlm import SDLM
+from sememekit.decoders.sense_logits import sense_logits
+from sememekit.errors import ConfigError, GraphError
+from sememekit.runs.overlay import overlaid
+from sememekit.runs.run import Run
+from sememekit.sememes import SememeGraph
+from sememekit.sememes.overlay import HEADER
+from tests.small_run import Place
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    """苹果 gains 机器 in its second sense and loses 品牌, which no other sense has; 无名 is given sememes."""
+    file = tmp_path / "overlay.txt"
+    file.write_text(f"{HEADER}\n苹果#2\t+机器 -品牌\n无名\t+电脑 +机器\n", encoding="utf-8")
+    return file
+
+
+def opened(run: Path, overlay: Path | None = None) -> Run:
+    return Run.open(run, device="cpu", overlay=overlay)
+
+
+def logits_of(run: Run, hidden: torch.Tensor) -> torch.Tensor:
+    decoder = run.task.decoder
+    assert isinstance(decoder, SDLM)
+    with torch.no_grad():
+        return sense_logits(decoder._inputs(hidden))
+
+
+@pytest.mark.parametrize("normalisation", ["left", "symmetric"])
+def test_only_the_changed_senses_score_otherwise(
+    place: Place, sdlm: Path, overlay: Path, tmp_path: Path, normalisation: str
+) -> None:
+    run = sdlm
+    if normalisation == "symmetric":
+        run = tmp_path / "symmetric"
+        train(place.table("sdlm", decoder__normalisation="symmetric", schedule__epochs=1), run)
+    before, after = opened(run), opened(run, overlay)
+    hidden = torch.randn(7, 6, generator=torch.Generator().manual_seed(1))
+    old, new = logits_of(before, hidden), logits_of(after, hidden)
+    graph = after.graph
+    assert graph is not None
+    assert before.graph is not None
+    other = [int(graph.sense_offsets[graph.words.index("苹果")]) + 1, int(graph.sense_offsets[graph.words.index("无名")])]
+    same = [sense for sense in range(graph.num_senses) if sense not in other]
+    assert torch.equal(old[same], new[same]), "to the bit"
+    decoder = before.task.decoder
+    assert isinstance(decoder, SDLM)
+    with torch.no_grad():
+        gates = decoder.gate(hidden).sigmoid()
+        mixing = decoder.mixing.softmax(dim=-1)
+        for sense in other:
+            word = int(graph.word_of_sense[sense])
+            names = graph.entry(word).senses[sense - int(graph.sense_offsets[word])].sememes
+            score = torch.zeros(7)
+            for name in names:
+                k = before.graph.sememes.index(name)
+                degree = int(before.graph.senses_per_sememe[k]) if normalisation == "symmetric" else len(names)
+                strength = gates[:, k] / math.sqrt(len(names) * degree)
+                for r in range(len(decoder.bases)):
+                    score += strength * mixing[k, r] * (hidden @ decoder.bases[r] @ decoder.words.weight[word])
+            assert decoder.sense_bias is not None
+            torch.testing.assert_close(new[sense], score + decoder.sense_bias[sense], rtol=1e-5, atol=1e-6)
+
+
+def test_before_and_after_are_those_of_the_two_models(sdlm: Path, place: Place, overlay: Path) -> None:
+    report = evaluate_overlay(sdlm, overlay, by=["senses"], device="cpu")
+    tokens = place.data.tokens("test")
+    sides = []
+    for run in (opened(sdlm), opened(sdlm, overlay)):
+        nats = np.zeros((2, len(place.data.vocabulary)))
+        for scored in run.task.score(tokens):
+            np.add.at(nats[0], scored.targets[scored.mask].numpy(), scored.nats[scored.mask].double().numpy())
+            np.add.at(nats[1], scored.targets[scored.mask].numpy(), 1)
+        sides.append(nats)
+    words = {name: place.data.vocabulary.id(name) for name in ("苹果", "无名")}
+    others = [number for number in range(len(place.data.vocabulary)) if number not in words.values()]
+    chosen: dict[str, list[int]] = {name: [number] for name, number in words.items()}
+    chosen |= {"the 2 changed words": list(words.values()), "all other words": others}
+    rows = {row.name: row for row in report.rows if row.grouping == "change"}
+    assert list(rows) == ["苹果", "无名", "the 2 changed words", "all other words"]
+    for name, numbers in chosen.items():
+        expected = tuple(math.exp(nats[0][numbers].sum() / nats[1][numbers].sum()) for nats in sides)
+        assert rows[name].perplexities == pytest.approx(expected, rel=1e-9)
+        assert rows[name].tokens == sides[0][1][numbers].sum()
+        assert rows[name].changes[0].relative.value == pytest.approx(expected[1] / expected[0] - 1, rel=1e-6)
+        assert expected[0] != expected[1]
+    alone = evaluate_ppl(sdlm, by=["senses"], device="cpu")
+    assert report.reports[0].perplexity == alone.perplexity
+    assert report.reports[0].groups is None
+    assert [row.tokens for row in report.rows if row.grouping == "senses"] == [one.tokens for one in alone.groups["senses"]]
+    assert report.graph == alone.graph
+    assert report.reports[1].graph != alone.graph
+    assert [(one.word, one.sense, one.after) for one in report.changes] == [
+        ("苹果", 2, tuple(sorted(("机器", "电脑")))),
+        ("无名", 1, tuple(sorted(("机器", "电脑")))),
+    ]
+    counts = dict(zip(place.data.vocabulary.tokens, place.data.vocabulary.counts.tolist(), strict=True))
+    assert report.sememe_counts == {"机器": counts["电脑"], "电脑": counts["电脑"] + counts["苹果"]}
+    assert report.hardly_trained == ()
+    assert OverlayComparison.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_sememe_encoder_reads_the_new_sum(place: Place, overlay: Path, tmp_path: Path) -> None:
+    table = place.table("softmax", graph__path=str(place.graph), encoder__injection="cell", schedule__epochs=1)
+    train(table, tmp_path / "cell")
+    ids = place.data.vocabulary.encode(["我", "吃", "梨", "。", "我", "买", "苹果", "。"])
+    sides = []
+    for run in (opened(tmp_path / "cell"), opened(tmp_path / "cell", overlay)):
+        with torch.no_grad():
+            sides.append(run.task.contexts(torch.from_numpy(ids)[:, None], run.task.encoder.start(1))[0][:, 0])
+    assert torch.equal(sides[0][:6], sides[1][:6]), "before the word is read"
+    assert not torch.allclose(sides[0][6], sides[1][6])
+
+
+def test_runs_that_read_no_graph_as_they_go_are_refused(
+    place: Place, softmax: Path, overlay: Path, tmp_path: Path, sdlm: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"has no sememe graph to change"):
+        evaluate_overlay(softmax, overlay, device="cpu")
+    cases: dict[str, tuple[dict[str, Any], str]] = {
+        "kept": ({}, r"reads no sememes \(.*'softmax'\)"),
+        "classes": ({"decoder__classes": "sememes"}, r"has decoder 'class_hsm', which was built from its graph once"),
+    }
+    for name, (changes, said) in cases.items():
+        decoder = "class_hsm" if name == "classes" else "softmax"
+        train(place.table(decoder, graph__path=str(place.graph), schedule__epochs=1, **changes), tmp_path / name)
+        with pytest.raises(ConfigError, match=said):
+            opened(tmp_path / name, overlay).load()
+    overlay.write_text(f"{HEADER}\n梨\t+食品\n梨\t-食品\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="its lines change no sense"):
+        evaluate_overlay(sdlm, overlay, device="cpu")
+    overlay.write_text(f"{HEADER}\n电脑\t+平果\n", encoding="utf-8")
+    with pytest.raises(GraphError, match=rf"{overlay.name}:2: no sense of the graph has the sememe '平果'"):
+        evaluate_overlay(sdlm, overlay, device="cpu")
+
+
+def test_a_sememe_that_was_never_trained_is_refused(place: Place, overlay: Path) -> None:
+    """电脑 has 机器 and 电脑; where it never occurs, nothing has shown the gate of 机器 when to open."""
+    graph = SememeGraph.load(place.graph)
+    counts = place.data.vocabulary.counts.copy()
+    vocabulary: Any = SimpleNamespace(counts=counts)
+    assert overlaid(Path("RUN"), graph, vocabulary, overlay)[1]
+    counts[graph.words.index("电脑")] = 0
+    with pytest.raises(ConfigError, match=r"no word with the sememe '机器' occurs.*trained on no example"):
+        overlaid(Path("RUN"), graph, vocabulary, overlay)
+
+
+def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
+    file = tmp_path / "o.txt"
+
+    def typed(*words: object) -> Any:
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    first = typed("lookup", "--change", "苹果#2", "-品牌", "--graph", sdlm, "--overlay", file)
+    assert first.exit_code == 0, first.output
+    assert "苹果#2: 品牌 电脑 -> 电脑" in first.stdout
+    second = typed("lookup", "--change", "梨", "+食品", "--graph", sdlm / "graph.json", "--overlay", file, "--json")
+    assert json.loads(second.stdout)["changes"] == 2
+    assert "has 3 senses; say which" in typed("lookup", "--change", "苹果", "+食品", "--graph", sdlm, "--overlay", file).stderr
+    shown = typed("evaluate-ppl", sdlm, "--overlay", file, "--device", "cpu")
+    assert shown.exit_code == 0, shown.output
+    for text in ("苹果#2: 品牌 电脑 -> 电脑", "as trained", f"the same with {file}", "all other words", "2 - 1"):
+        assert text in shown.stdout
+    report = OverlayComparison.model_validate(
+        json.loads(typed("evaluate-ppl", sdlm, "--overlay", file, "--json", "--device", "cpu").stdout)
+    )
+    assert report.overlay == str(file)
+    refused = typed("evaluate-ppl", sdlm, "--overlay", file, "--cache", "--device", "cpu")
+    assert (refused.exit_code, "leave out further runs, --cache and --dynamic" in refused.stderr) == (1, True)
+    for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "梨", "--graph", sdlm)):
+        assert typed(*wrong).exit_code == 2
+
+
+def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sememekit.analysis.evaluate_overlay.FEW", 10**6)
+    overlay.write_text(f"{HEADER}\n<unk>\t+水果\n", encoding="utf-8")
+    shown = CliRunner().invoke(app, ["evaluate-ppl", str(sdlm), "--overlay", str(overlay), "--device", "cpu"])
+    assert "<unk> does not occur in test" in shown.stderr
+    assert "its gate hardly learned when to open" in shown.stderr

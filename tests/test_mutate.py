@@ -1,0 +1,119 @@
+"""The mutants of a file, how one takes the place of code that is imported already, and which tests are given to it."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.config.test_defaults import ROOMS
+from tests.mutants import ROOT, Mutant, mutants, swap_code
+from tests.mutate import TESTS, interval
+from tests.mutate_room import DEFAULTS, Room
+
+TEXT = """
+def decorated(function):
+    def inner(*values):
+        return function(*values) + 10
+    return inner
+
+class Thing:
+    limit = 3
+
+    def below(self, value):
+        return value < self.limit
+
+@decorated
+def twice(value, by=2):
+    found = [part * by for part in value]
+    raise_it(by == 5)
+    return sum(found)
+
+def raise_it(bad):
+    if bad:
+        raise ValueError("never" + "changed")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    (tmp_path / "mutated_thing.py").write_text(TEXT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        importlib.machinery.SourceFileLoader, "get_code", importlib.machinery.SourceFileLoader.get_code
+    )  # put back afterwards
+    yield importlib.import_module("mutated_thing")
+    del sys.modules["mutated_thing"]
+
+
+def mutant(module: Any, before: str, after: str) -> Mutant:
+    (found,) = [one for one in mutants(Path(module.__file__)) if (one.before, one.after) == (before, after)]
+    return found
+
+
+def test_mutants_are_of_what_code_does(module: ModuleType) -> None:
+    found = {(one.before, one.after, one.imported) for one in mutants(Path(str(module.__file__)))}
+    assert found == {
+        ("function(*values) + 10", "function(*values) - 10", False),
+        ("10", "20", False),
+        ("3", "4", True),
+        ("value < self.limit", "value <= self.limit", False),
+        ("2", "3", True),
+        ("part * by", "part / by", False),
+        ("raise_it(by == 5)", "pass", False),
+        ("by == 5", "by != 5", False),
+        ("5", "6", False),
+        ("bad", "not bad", False),
+    }, "nothing of what is raised"
+
+
+def test_code_is_swapped_in_functions_that_others_hold_already(module: Any) -> None:
+    thing, twice = module.Thing(), module.twice
+    assert (thing.below(3), twice([1, 2])) == (False, 16)
+    assert swap_code(mutant(module, "value < self.limit", "value <= self.limit"))
+    assert (thing.below(3), twice([1, 2])) == (True, 16)
+    assert swap_code(mutant(module, "function(*values) + 10", "function(*values) - 10")), "inside a decorator that has run"
+    assert (thing.below(3), twice([1, 2])) == (False, -4)
+    assert swap_code(mutant(module, "part * by", "part / by"))
+    assert twice([1, 2]) == 11.5
+
+
+def test_code_that_holds_other_functions_is_not_swapped(module: Any) -> None:
+    text = TEXT.replace("function(*values) + 10", "10")
+    assert not swap_code(replace(mutant(module, "10", "20"), text=text)), "a function that reads less around it"
+    begin, end = TEXT.index("    def inner"), TEXT.index("class Thing")
+    text = f"{TEXT[:begin]}    return function\n\n{TEXT[end:]}"
+    assert not swap_code(replace(mutant(module, "10", "20"), text=text)), "a function that is gone"
+    assert module.twice([1, 2]) == 16
+
+
+def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_first() -> None:
+    path = ROOT / "sememekit" / "thing.py"
+    one = Mutant(path, 7, "", "", "", "", lines=(7, 8), imported=False)
+    lines = {"6": ["a::no"], "7": ["slow::x", "a::z"], "8": ["a::y"], "9": ["a::no"]}
+    defaults = f"{DEFAULTS}[thing]"
+    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, defaults: 0.2}
+    room = Room(seconds, {str(path): lines}, [])
+    assert room.of(one) == ["a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, path=ROOT / "other.py")) == []
+    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+
+
+def test_the_tests_of_every_room_are_there() -> None:
+    for tests in TESTS.values():
+        for test in tests:
+            path, _, case = test.partition("::")
+            assert (ROOT / path).exists()
+            assert not case or case.partition("[")[2].rstrip("]") in ROOMS, "pytest refuses a case that is not there"
+
+
+def test_the_interval_of_wilson() -> None:
+    assert interval(37, 40) == pytest.approx((0.8014, 0.9742), abs=1e-4)
+    assert interval(0, 0) == (0.0, 1.0)
