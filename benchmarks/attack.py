@@ -63,7 +63,8 @@ def untrained(words: list[str], hidden: int) -> Callable[[list[str]], np.ndarray
     """Our classifier of single texts: vectors of 50, one LSTM, the maximum over its states, one layer of 64."""
     vocabulary = Vocabulary.from_counts({**dict.fromkeys(words, 1), "<unk>": 1, "<s>": 1, "</s>": 1})
     settings = SingleTextClassifier.Settings(embedding_size=50, classifier_size=64, classifier_layers=1, pooling="max")
-    embedding = SingleTextClassifier.make_embedding(settings, vocabulary)
+    embedding = torch.nn.Embedding(len(vocabulary), settings.embedding_size)
+    torch.nn.init.normal_(embedding.weight, std=0.1)
     encoder = LSTM(LSTM.Settings(hidden_size=hidden, num_layers=1), EncoderResources(50, vocabulary, None))
     task = SingleTextClassifier(settings, vocabulary, embedding, encoder, ("0", "1")).eval()
     return lambda texts: task.probabilities([[vocabulary.encode(text.split())] for text in texts])

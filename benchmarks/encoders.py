@@ -30,9 +30,10 @@ from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
 
 EXTRA: dict[str, dict[str, Any]] = {
-    "mogrifier": {"rounds": 5},
-    "mogrifier-rank": {"rounds": 5, "rank": 16},
-    "mogrifier-two": {"rounds": 2},
+    "lstm": {"initialisation": "kaiming"},
+    "mogrifier": {"initialisation": "kaiming", "rounds": 5},
+    "mogrifier-rank": {"initialisation": "kaiming", "rounds": 5, "rank": 16},
+    "mogrifier-two": {"initialisation": "kaiming", "rounds": 2},
     "transformer": {"num_heads": 4, "context": 64},
 }
 """Settings beside the sizes; what follows a hyphen names a side, not an encoder."""

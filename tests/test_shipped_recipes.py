@@ -57,7 +57,7 @@ FAMILIES = {
     "lattice": 24,
     "mixture": 11,
     "ours": 64,
-    "quickstart": 2,
+    "quickstart": 3,
     "sdlm": 26,
     "self_organized": 4,
     "sememe_rnn": 48,

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import torch
 
+from sememekit.analysis.explain_sememes import (
+    ContextSememe,
+    SememeReader,
+    SememeViews,
+    SenseShare,
+    check_numbers,
+    senses_of,
+    views,
+)
+from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import DataError
+from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
@@ -37,42 +49,6 @@ class ContextWord(Record):
     known: bool
 
 
-class SememeGate(Record):
-    """A sememe and its gate q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
-
-    Attributes:
-        name: the sememe.
-        gate: q in this context.
-        at_rest: q for an empty context, which is the sigmoid of its bias.
-    """
-
-    name: str
-    gate: float
-    at_rest: float
-
-
-class SenseShare(Record):
-    """One sense of a predicted word.
-
-    Attributes:
-        share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
-        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
-        sememes: by falling gate.
-    """
-
-    share: float
-    label: str
-    sememes: tuple[SememeGate, ...]
-
-    @property
-    def title(self) -> str:
-        """The label without what the sememes say anyway: part of speech and gloss, or nothing."""
-        names, words = {item.name for item in self.sememes}, self.label.split()
-        if set(words) == names:
-            return ""
-        return words[0] if set(words[1:]) == names else self.label
-
-
 class PredictedWord(Record):
     """A word that may come next.
 
@@ -91,8 +67,8 @@ class PredictedWord(Record):
     senses: tuple[SenseShare, ...] = ()
 
 
-class Explanation(Record):
-    """What a model expects after a context, and why.
+class Explanation(SememeViews):
+    """What a model expects after a context, and why; without sememes for models without senses.
 
     Attributes:
         run, checkpoint: the run folder and its snapshot.
@@ -100,8 +76,9 @@ class Explanation(Record):
         context: the words as they were read.
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
-        sememes: the strongest gates of all sememes, as in Figure 4, Gu et al. 2018; empty for models without senses.
-        raised: the sememes whose gates the context raised most above their value at rest; likewise.
+        expected, sememes, raised: as in ``SememeViews``.
+        mean: what the mean masses were taken over; None where there are no masses.
+        min_count: sememes of fewer running words are uncertain.
         no_senses: why there are no senses, or None where there are.
     """
 
@@ -111,8 +88,8 @@ class Explanation(Record):
     context: tuple[ContextWord, ...]
     segmentation: str
     words: tuple[PredictedWord, ...]
-    sememes: tuple[SememeGate, ...]
-    raised: tuple[SememeGate, ...]
+    mean: str | None = None
+    min_count: int = MIN_COUNT
     no_senses: str | None
 
     @property
@@ -127,8 +104,12 @@ def explain(
     *,
     top: int = 10,
     top_sememes: int = 12,
+    min_count: int = MIN_COUNT,
+    mean: str = COUNTS,
+    data: Path | None = None,
     device: str = "auto",
     which: Which = "best",
+    progress: Progress | None = None,
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes.
 
@@ -141,17 +122,21 @@ def explain(
         run: the run folder.
         context: the words before the one to predict.
         top: how many words.
-        top_sememes: how many sememes in each of the two lists.
+        top_sememes: how many sememes in each list.
+        min_count: sememes of fewer running words of the training text are marked as uncertain.
+        mean: what the mean mass of a sememe is taken over: ``counts`` of the words, or a split of the data, which is read.
+        data: the folder that has the split; None for that of the training.
         device: ``auto``, ``cpu`` or ``cuda``.
         which: the best weights by validation, or the last.
+        progress: called with ("mean", done, total) while a split is read.
 
     Raises:
         CheckpointError: no run, or a torn one.
-        ConfigError: ``top`` or ``top_sememes`` below 1, or a task that predicts no words.
-        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks.
+        ConfigError: ``top`` or ``top_sememes`` below 1, a split that is none, or a task that predicts no words.
+        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; or the
+            data of the split are absent.
     """
-    if top < 1 or top_sememes < 1:
-        raise ConfigError(f"explain: --top and the number of sememes must be 1 at least, given {top} and {top_sememes}")
+    check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
@@ -161,57 +146,49 @@ def explain(
         log_probs = task.decoder.log_probs(hidden).double().cpu()
         best = log_probs.topk(min(top, len(log_probs)))
         attribution = task.decoder.sense_attribution(hidden, best.indices.to(task.device))
-        at_rest = task.decoder.sense_attribution(torch.zeros_like(hidden), best.indices[:1].to(task.device))
     probabilities = [(index, value) for index, value in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)]
-    decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
-    if attribution is None or at_rest is None or loaded.graph is None:
+    decoder, found, over = loaded.plan.decoder.name if loaded.plan.decoder else "", SememeViews(), None
+    if attribution is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
-        gates: Sequence[SememeGate] = ()
         reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
     else:
-        gates = gates_of(loaded.graph, attribution, at_rest)
-        predicted = _with_senses(loaded.graph, probabilities, attribution, gates)
+        show = None if progress is None else partial(progress, "mean")
+        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, show)
+        sememes = reader.read(hidden, attribution)
+        predicted, found, over = (
+            _with_senses(loaded.graph, probabilities, attribution, sememes),
+            views(sememes, top_sememes),
+            reader.mean,
+        )
         reason = None
     return Explanation(
+        **dict(found),
         run=str(run),
         checkpoint=loaded.snapshot,
         decoder=decoder,
         context=tuple(words),
         segmentation=segmentation,
         words=tuple(predicted),
-        sememes=tuple(sorted(gates, key=lambda item: (-item.gate, item.name))[:top_sememes]),
-        raised=tuple(sorted(gates, key=lambda item: (item.at_rest - item.gate, item.name))[:top_sememes]),
+        mean=over,
+        min_count=min_count,
         no_senses=reason,
     )
 
 
-def gates_of(graph: SememeGraph, attribution: SenseAttribution, at_rest: SenseAttribution) -> list[SememeGate]:
-    """The gate of every sememe, in the order of the graph."""
-    pairs = zip(graph.sememes, attribution.sememe_gates, at_rest.sememe_gates, strict=True)
-    return [SememeGate(name=name, gate=gate, at_rest=rest) for name, gate, rest in pairs]
-
-
-def senses_of(graph: SememeGraph, shares: Iterable[tuple[int, float]], gates: Sequence[SememeGate]) -> tuple[SenseShare, ...]:
-    """Senses of a word with their shares, in the order given, and with the gates of the sememes of each."""
-    senses = []
-    for sense, share in shares:
-        first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
-        own = sorted((gates[number] for number in graph.set_sememes[first:end]), key=lambda item: (-item.gate, item.name))
-        senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
-    return tuple(senses)
-
-
 def _with_senses(
-    graph: SememeGraph, probabilities: Iterable[tuple[int, float]], attribution: SenseAttribution, gates: Sequence[SememeGate]
+    graph: SememeGraph,
+    probabilities: Iterable[tuple[int, float]],
+    attribution: SenseAttribution,
+    sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
-    """The words with their senses, and with the gates of the sememes of each sense."""
+    """The words with their senses, and with the sememes of each sense."""
     return [
         PredictedWord(
             word=graph.words[word],
             probability=probability,
             source=graph.word_sources[word],
             annotated=bool(graph.annotated[word]),
-            senses=senses_of(graph, shares, gates),
+            senses=senses_of(graph, shares, sememes),
         )
         for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
     ]

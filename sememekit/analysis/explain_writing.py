@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from sememekit.analysis.explain import SememeGate, SenseShare, gates_of, senses_of
+from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
+from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
-from sememekit.errors import ConfigError
+from sememekit.progress import Progress
 from sememekit.runs.run import Which
-from sememekit.runs.writing import Writer, describe_search, load_writer, search_of
+from sememekit.runs.writing import describe_search, load_writer, search_of
 from sememekit.tasks.writing import hypothesis_words
 from sememekit.training import autocast
 
@@ -18,15 +20,15 @@ TOP_SEMEMES = 5
 """Of Table 6, Gu et al. 2018."""
 
 
-class WrittenWord(Record):
+class WrittenWord(SememeViews):
     """One word of the text that was written.
 
     Attributes:
         word: as it is shown; ``read_as`` is the word of the vocabulary where another stands in its place.
         probability: p(word | source, words before).
         attention: weight of each word of the source, in its order; they sum to one.
-        sememes: the strongest gates of all sememes (Table 6, Gu et al. 2018); empty for models without senses.
-        raised: the sememes whose gates the context raises most above their value at rest; likewise.
+        expected, sememes, raised: as in ``SememeViews``, for the word at this place before it is known (Table 6, Gu et al.
+            2018); empty for models without senses.
         senses: of the word, by falling share; likewise.
     """
 
@@ -34,8 +36,6 @@ class WrittenWord(Record):
     read_as: str
     probability: float
     attention: tuple[float, ...]
-    sememes: tuple[SememeGate, ...] = ()
-    raised: tuple[SememeGate, ...] = ()
     senses: tuple[SenseShare, ...] = ()
 
 
@@ -49,6 +49,7 @@ class WritingExplanation(Record):
         words: the text that was written.
         nats, ended: as in ``Found``.
         search: the settings of the search.
+        mean, min_count: as in ``Explanation``.
         no_senses: why there are no sememes, or None where there are.
     """
 
@@ -61,6 +62,8 @@ class WritingExplanation(Record):
     nats: float
     ended: bool
     search: str
+    mean: str | None = None
+    min_count: int = MIN_COUNT
     no_senses: str | None
 
 
@@ -69,26 +72,30 @@ def explain_writing(
     text: str,
     *,
     top_sememes: int = TOP_SEMEMES,
+    min_count: int = MIN_COUNT,
+    mean: str = COUNTS,
+    data: Path | None = None,
     apart: bool = False,
     lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
+    progress: Progress | None = None,
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
 
     Args:
         run, device, which: as everywhere.
         text: the source.
-        top_sememes: how many sememes for each word.
+        top_sememes: how many sememes for each word, in each list.
+        min_count, mean, data, progress: as in ``explain``.
         apart, lexicon: as in ``load_writer``.
 
     Raises:
         CheckpointError: no run, or a torn one.
-        ConfigError: the run writes no texts, or ``top_sememes`` below 1.
-        DataError: an empty text, or one that is too long.
+        ConfigError: the run writes no texts, ``top_sememes`` is below 1, or a split is none.
+        DataError: an empty text, or one that is too long; or the data of the split are absent.
     """
-    if top_sememes < 1:
-        raise ConfigError(f"explain: the number of sememes must be 1 at least, given {top_sememes}")
+    check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, which=which, device=device, apart=apart, lexicon=lexicon, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
     ids = writer.run.vocabulary.encode(source)
@@ -96,17 +103,25 @@ def explain_writing(
         best = writer.task.write([ids], search)[0][0]
         reread = writer.task.teacher_forced(ids, best.words)
     shown = hypothesis_words(writer.run.vocabulary, best, source, search)
-    words = []
+    words, reader = [], None
     for place, (number, word) in enumerate(zip(best.words, shown, strict=True)):
-        sememes, raised, senses = _why(writer, reread.contexts[place], number, top_sememes)
+        context = reread.contexts[place]
+        with torch.no_grad():
+            attribution = writer.task.decoder.sense_attribution(context, torch.tensor([number], device=context.device))
+        found, senses = SememeViews(), tuple[SenseShare, ...]()
+        if attribution is not None and writer.run.graph is not None:
+            if reader is None:
+                show = None if progress is None else partial(progress, "mean")
+                reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, show)
+            sememes = reader.read(context, attribution)
+            found, senses = views(sememes, top_sememes), senses_of(writer.run.graph, attribution.word_senses[0], sememes)
         words.append(
             WrittenWord(
+                **dict(found),
                 word=word,
                 read_as=writer.run.vocabulary.token(number),
                 probability=float(reread.nats[place].double().neg().exp()),
                 attention=tuple(reread.weights[place].double().tolist()),
-                sememes=sememes,
-                raised=raised,
                 senses=senses,
             )
         )
@@ -122,24 +137,10 @@ def explain_writing(
         nats=best.nats,
         ended=best.ended,
         search=describe_search(search),
+        mean=None if reader is None else reader.mean,
+        min_count=min_count,
         no_senses=None if has_senses else f"the output layer {decoder!r} knows of no senses or sememes",
     )
-
-
-@torch.no_grad()
-def _why(
-    writer: Writer, context: torch.Tensor, word: int, top_sememes: int
-) -> tuple[tuple[SememeGate, ...], tuple[SememeGate, ...], tuple[SenseShare, ...]]:
-    """Strongest and most raised sememes of a context, and the senses of the word; nothing for an output layer that has none."""
-    graph, asked = writer.run.graph, torch.tensor([word], device=context.device)
-    attribution = writer.task.decoder.sense_attribution(context, asked)
-    at_rest = writer.task.decoder.sense_attribution(torch.zeros_like(context), asked)
-    if graph is None or attribution is None or at_rest is None:
-        return (), (), ()
-    gates = gates_of(graph, attribution, at_rest)
-    strongest = sorted(gates, key=lambda item: (-item.gate, item.name))[:top_sememes]
-    raised = sorted(gates, key=lambda item: (item.at_rest - item.gate, item.name))[:top_sememes]
-    return tuple(strongest), tuple(raised), senses_of(graph, attribution.word_senses[0], gates)
 
 
 def remarks(explanation: WritingExplanation) -> list[str]:

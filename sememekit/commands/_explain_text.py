@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sememekit.commands._explain_words import sememe_shares
 from sememekit.commands._render import print_table, result_console
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ def print_text(explanation: WritingExplanation) -> None:
         place = word.attention.index(max(word.attention))
         cells = [word.word, f"{explanation.source[place]} {word.attention[place]:.2f}"]
         if has_sememes:
-            cells += ["  ".join(f"{gate.name} {gate.gate:.2f}" for gate in gates) for gates in (word.sememes, word.raised)]
+            cells += [sememe_shares(word.expected), "  ".join(f"{item.name} {item.gate:.2f}" for item in word.sememes)]
         rows.append((*cells, f"{word.probability:.1%}"))
-    sememes = ["largest gates", "largest change"] if has_sememes else []
+    sememes = ["sememes made more probable", "largest gates"] if has_sememes else []
     columns = ["word", "most attended", *sememes, "probability"]
     print_table("", columns, rows, numeric=len(columns) - 1)
+    if explanation.mean is not None:
+        console.print(
+            f"sememes by the rise of their probability above its mean ({explanation.mean})", style="dim", soft_wrap=True
+        )

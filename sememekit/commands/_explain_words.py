@@ -9,7 +9,8 @@ from sememekit.commands._render import result_console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sememekit.analysis.explain import Explanation, SememeGate
+    from sememekit.analysis.explain import Explanation
+    from sememekit.analysis.explain_sememes import ContextSememe
 
 BAR_WIDTH = 12
 
@@ -29,14 +30,50 @@ def print_words(explanation: Explanation) -> None:
         console.print(_words(explanation))
         return
     console.print(_senses(explanation))
+    if explanation.expected:
+        console.print(_expected(explanation))
+        said = "probability: that the next word has the sememe; mean:"
+        grey = f"grey: fewer than {explanation.min_count} running words have the sememe"
+        console.print(f"{said} {explanation.mean}; {grey}", style="dim", soft_wrap=True)
     for title, items in (
-        ("largest gates", explanation.sememes),
-        ("largest change from an empty context", explanation.raised),
+        ("largest gates (Figure 4 of Gu et al. 2018)", explanation.sememes),
+        ("largest change of a gate from an empty context", explanation.raised),
     ):
-        table = _table(title, ("sememe", "gate", "", "empty"), right={1, 3})
+        table = _table(title, ("sememe", "gate", "", "empty", "running words"), right={1, 3, 4})
         for item in items:
-            table.add_row(escape(item.name), f"{item.gate:.2f}", _bar(item.gate), f"{item.at_rest:.2f}")
+            cells = (escape(item.name), f"{item.gate:.2f}", _bar(item.gate), f"{item.at_rest:.2f}", _count(item))
+            table.add_row(*cells, style=_style(item, explanation.min_count))
         console.print(table)
+
+
+def _expected(explanation: Explanation) -> Table:
+    from rich.markup import escape
+
+    columns = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
+    table = _table("sememes that this context makes more probable, by their rise", columns, right={1, 3, 4, 5, 6})
+    for item in explanation.expected:
+        assert item.mass is not None
+        cells = (
+            f"{item.mass:.1%}",
+            _bar(item.mass),
+            f"{item.mean:.2%}",
+            f"{item.rise:+.1%}",
+            f"{item.lift:,.1f}",
+            _count(item),
+        )
+        table.add_row(escape(item.name), *cells, style=_style(item, explanation.min_count))
+    return table
+
+
+def _style(item: ContextSememe, min_count: int) -> str:
+    """Grey, where too few words of the training text have the sememe."""
+    from sememekit.analysis.explain_sememes import is_rare
+
+    return "bright_black" if is_rare(item, min_count) else ""
+
+
+def _count(item: ContextSememe) -> str:
+    return "–" if item.count is None else f"{item.count:,}"
 
 
 def _words(explanation: Explanation) -> Table:
@@ -51,18 +88,21 @@ def _words(explanation: Explanation) -> Table:
 def _senses(explanation: Explanation) -> Table:
     from rich.markup import escape
 
-    table = _table("", ("next word", "probability", "", "share", "sense", "sememes with their gates"), right={1, 3})
+    table = _table("", ("next word", "probability", "", "share", "sense", "sememes with their probability here"), right={1, 3})
     for word in explanation.words:
         cells = [escape(word.word), f"{word.probability:.1%}", _bar(word.probability)]
         for sense in word.senses:
             label = sense.title if word.annotated else "no annotation"
-            table.add_row(*cells, f"{sense.share:.0%}", escape(label), escape(_gates(sense.sememes)))
+            table.add_row(*cells, f"{sense.share:.0%}", escape(label), escape(sememe_shares(sense.sememes)))
             cells = ["", "", ""]
     return table
 
 
-def _gates(sememes: tuple[SememeGate, ...]) -> str:
-    return "  ".join(f"{item.name} {item.gate:.2f}" for item in sememes)
+def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
+    """Names with their masses, or with their gates where there are none."""
+    return "  ".join(
+        f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {item.mass:.1%}" for item in sememes
+    )
 
 
 def _bar(share: float) -> str:

@@ -33,7 +33,7 @@ _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
     "Train": "train recipes cluster-update",
-    "Measure": "evaluate-ppl eval score baseline compare",
+    "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare",
     "Use and look inside": "predict generate explain analyze clusters report",
     "Attack": "attack",
 }
@@ -42,7 +42,7 @@ PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in nam
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"explain", "analyze", "clusters"}
+    | {"explain", "analyze", "clusters", "evaluate-explanations"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 

@@ -1,65 +1,82 @@
-"""The steps of the quickstart before and after training: the text that is used, and what is said of each model."""
+"""The steps of the quickstart around training: the graph, and what is measured and shown of each model."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from sememekit.analysis.evaluate import PerplexityReport
+from sememekit.analysis.explain import Explanation, explain
+from sememekit.analysis.explain_lattice import explain_lattice
+from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
+from sememekit.commands._side_by_side import Trained
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
-from sememekit.corpora.peoples_daily import PeoplesDaily
+from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
-from sememekit.errors import DataError
-from sememekit.files import replace_file
-from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.quickstart import ModelRow, TextSummary
-from sememekit.runs.train_report import TrainReport
+from sememekit.errors import ConfigError, DataError
+from sememekit.progress import Progress
+from sememekit.reports.quickstart import LatticeFound, ModelRow
 from sememekit.sememes import SememeGraph
+from sememekit.text.vocabulary import UNKNOWN
 from sememekit.training import EpochReport
 
+CONTEXTS: Final = (
+    "去年 美国 贸易 逆差 初步 估计 为 <N>",
+    "中国 政府 坚持 改革 开放 的",
+    "国家 主席 今天 在 人民 大会堂",
+)
+"""What is explained of the newspaper; the first is that of Figure 4, Gu et al. 2018."""
 
-def prepare_text(out: Path, month_file: str, share: float, seed: int) -> Path:
-    """The part of the month that is used, as a tagged month of its own; each paragraph is in with the same chance.
+RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
+"""What the lattice model of the newspaper cuts."""
+
+_CONTEXT_WORDS: Final = 6
+_RAW_CHARACTERS: Final = 16
+
+MOST_EPOCHS: Final = 15
+USUAL_WORDS: Final = 320_000
+"""A text of fewer words is read more often, so that there are as many steps, up to ``MOST_EPOCHS`` times."""
+
+
+def prepare_graph(out: Path, data: PreparedData, sources: Sequence[str]) -> SememeGraph:
+    """The sememe graph.
 
     Raises:
-        DataError: there is no month, or nothing of it was chosen.
+        ConfigError: it knows no word of the text.
     """
-    corpus = PeoplesDaily.open(Path(month_file) if month_file else None)
-    month = corpus.sources()[0].path
-    paragraphs = [line for line in month.read_bytes().splitlines() if line.strip()]
-    drawn = np.random.PCG64(seed).random_raw(len(paragraphs)) / 2.0**64
-    chosen = [line for line, chance in zip(paragraphs, drawn, strict=True) if chance < share]
-    if not chosen:
-        raise DataError(f"{month}: a share of {share:g} of its {len(paragraphs)} paragraphs is none; use more")
-    path = out / "text" / "month.txt"
-    path.parent.mkdir(exist_ok=True)
-    replace_file(path, b"\n".join(chosen) + b"\n")
-    counts = {"paragraphs": len(chosen), "paragraphs_of_month": len(paragraphs), "month": month.name}
-    replace_file(out / "text" / "counts.json", json.dumps(counts).encode() + b"\n")
-    return path
-
-
-def prepare_data(out: Path, text: Path, seed: int) -> PreparedData:
-    folder = out / "data"
-    try:
-        return PreparedData.open(folder)
-    except DataError:
-        chosen = PreprocessSettings(lexicon="open", seed=seed, force=True)  # a torn folder is ours, too
-        preprocess("peoples-daily", text, folder, chosen)
-    return PreparedData.open(folder)
-
-
-def prepare_graph(out: Path, data: PreparedData) -> SememeGraph:
     path = out / "data.graph"
     if not path.is_file():
-        build_sememe_graph(["open"], data.folder, path)
+        build_sememe_graph(sources, data.folder, path)
     graph = SememeGraph.load(path)
     graph.check_vocabulary(data.vocabulary)
+    words = [data.vocabulary.token(int(index)) for index in np.flatnonzero(graph.annotated)]
+    if not any(any(character.isalpha() for character in word) and not word.startswith("<") for word in words):
+        raise ConfigError(
+            f"quickstart: --source {' --source '.join(sources)} knows no word of the text; give a lexicon of its language, "
+            "as in --source hownet2000:glossary.dat ('sememekit lookup --help' names the formats)"
+        )
     return graph
+
+
+def schedule_for(table: dict[str, Any], tokens: int, overrides: Sequence[str]) -> dict[str, Any]:
+    """The table of a model with epochs for a text of ``tokens`` words, and the decay that ends them at the same rate.
+
+    It also waits longer for a model to leave the frequencies of words, whose epochs are short. What was given with ``--set``
+    stays as it is.
+    """
+    usual = load_recipe("quickstart/softmax")["schedule"]  # whatever --set makes of it
+    epochs = min(MOST_EPOCHS, round(usual["epochs"] * USUAL_WORDS / tokens))
+    if epochs <= usual["epochs"]:
+        return table
+    decay = round(usual["decay"] ** ((usual["epochs"] - 1) / (epochs - 1)), 4)
+    given = {override.partition("=")[0].strip() for override in overrides}
+    new = {"schedule.epochs": epochs, "schedule.decay": decay, "run.stall_epochs": max(4, epochs // 2)}
+    return apply_overrides(table, [f"{key}={value}" for key, value in new.items() if key not in given])
 
 
 def epochs_of(run: Path) -> list[EpochReport]:
@@ -69,8 +86,8 @@ def epochs_of(run: Path) -> list[EpochReport]:
     return [EpochReport(**epoch) for epoch in epochs]
 
 
-def model_row(name: str, report: TrainReport, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:
-    seconds = sum(epoch.seconds for epoch in epochs)
+def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:
+    seconds, report = sum(epoch.seconds for epoch in epochs), trained.report
     return ModelRow(
         name=name,
         run=report.run,
@@ -90,12 +107,49 @@ def model_row(name: str, report: TrainReport, measured: PerplexityReport, epochs
     )
 
 
-def text_summary(text: Path, data: PreparedData) -> TextSummary:
-    counts = json.loads((text.parent / "counts.json").read_text(encoding="utf-8"))
-    splits = data.signature.splits
-    return TextSummary(
-        **counts,
-        tokens={name: split.tokens for name, split in splits.items()},
-        vocabulary=len(data.vocabulary),
-        unknown_rate=sum(split.unknown for split in splits.values()) / sum(split.tokens for split in splits.values()),
+def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
+    """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
+    if not own:
+        return CONTEXTS
+    tokens = data.tokens("test")
+    words = data.vocabulary.decode(tokens)
+    end = words[-1]
+    found, begin = [], 0
+    for place, word in enumerate(words):
+        if word == end:
+            sentence = words[begin:place]
+            begin = place + 1
+            if len(sentence) > _CONTEXT_WORDS and UNKNOWN not in sentence[:_CONTEXT_WORDS]:
+                found.append(" ".join(sentence[:_CONTEXT_WORDS]))
+    return tuple(found[:: max(1, len(found) // 3)][:3])
+
+
+def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Explanation], list[Explanation]]:
+    """The explanations of the sememe model, and what the softmax model expects in the same contexts."""
+    explanations, guesses = [], []
+    for context in contexts:
+        with suppress(DataError):  # of a very small text, or another month: no word of the context is known
+            explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
+            guesses.append(explain(out / "softmax", context, top=5, device=device))
+    return explanations, guesses
+
+
+def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
+    """What a trained lattice model finds in characters: a picture, some sentences, and F1 where the words are known."""
+    gold, run = out / "text" / "gold.txt", out / name
+    lines = gold.read_text(encoding="utf-8").splitlines()
+    known = any(" " in line for line in lines)
+    rows: tuple[SegmentationRow, ...] = ()
+    if known:
+        rows = evaluate_segmentation(run, gold, device=device, progress=lambda _, *done: progress(f"test {name}", *done)).rows
+    raw = ["".join(line.split())[:_RAW_CHARACTERS] for line in lines]
+    shown = raw[:: max(1, len(raw) // 3)][:3] if own else RAW
+    epochs = epochs_of(run)
+    return LatticeFound(
+        run=str(run),
+        characters=PreparedData.open(out / "characters").signature.splits["train"].characters,
+        epochs=trained.report.epochs,
+        training_seconds=sum(epoch.seconds for epoch in epochs),
+        sentences=tuple(explain_lattice(run, text, device=device).sentences[0] for text in shown),
+        rows=rows,
     )

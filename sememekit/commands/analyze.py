@@ -38,7 +38,7 @@ def command(
     memory: Annotated[
         float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; default 2.", min=0.0)
     ] = None,
-    cases: Annotated[int | None, option("--cases", "Examples shown where each run does better; default 6.", min=1)] = None,
+    cases: Annotated[int | None, option("--cases", "Cases shown where each run does better; default 6.", min=1)] = None,
     top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,

@@ -47,6 +47,18 @@ def command(
         str | None, typer.Option("--label", help="For classifiers: the label to explain; the most probable unless given.")
     ] = None,
     top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
+    min_count: Annotated[
+        int | None,
+        typer.Option("--min-count", min=1, help="Running words of the training text below which a sememe is grey; 10."),
+    ] = None,
+    mean: Annotated[
+        str | None,
+        typer.Option(
+            "--mean",
+            metavar="counts|SPLIT",
+            help="What the mean probability of a sememe is taken over: the word counts, or a split that is read; counts.",
+        ),
+    ] = None,
     html: Html = None,
     figure: Figure = None,
     apart: Apart = False,
@@ -65,8 +77,9 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Explain a prediction: top-k words, sense attribution, sememe gates; labels, written texts or segmentations.
+    """Explain a prediction: top-k words, senses, sememes that it makes more probable; labels, texts, segmentations.
 
+    Sememes are ranked by how far the probability that the next word has them rises above its mean (docs/explaining.md).
     Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
     model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in
     --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
@@ -91,7 +104,9 @@ def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **op
     from sememekit.commands._explain_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
 
-    return Result(explain_writing(run, text, **options), write_page, print_text, charts)
+    with progress_bars(quiet) as show:
+        found = explain_writing(run, text, progress=show, **options)
+    return Result(found, write_page, print_text, charts)
 
 
 def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
@@ -112,12 +127,22 @@ def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.commands._explain_words import print_words
     from sememekit.reports.explanation import write_page
 
-    return Result(explain(run, text, **options), write_page, print_words)
+    with progress_bars(quiet) as show:
+        found = explain(run, text, progress=show, **options)
+    return Result(found, write_page, print_words)
 
+
+MEANS = frozenset({"min_count", "mean", "data"})
+"""Of models with sememes in the output layer."""
 
 WAYS = (
     Way("labels", "a classifier", frozenset({"other", "label", "top_sememes"}), _label),
-    Way("texts", "a model of headlines or dialogue", frozenset({"top_sememes", "apart", "lexicon", "figure"}), _text),
+    Way(
+        "texts",
+        "a model of headlines or dialogue",
+        frozenset({"top_sememes", "min_count", "mean", "data", "apart", "lexicon", "figure"}),
+        _text,
+    ),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
-    Way("words", "a model that predicts words", frozenset({"top", "top_sememes"}), _words),
+    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes"}, _words),
 )

@@ -54,6 +54,19 @@ class SenseAttribution:
     sememe_gates: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class SenseProbabilities:
+    """The distribution over all senses that the word probabilities are sums of, for N contexts.
+
+    Attributes:
+        log_senses_NS: (N, S) log p(sense | context), in the order of the graph; the exponentials of a row sum to one.
+        gates_NK: (N, K) the probability of each sememe being expressed, in the order of the graph.
+    """
+
+    log_senses_NS: Tensor
+    gates_NK: Tensor
+
+
 _REMEDIES = {
     "clusters": "needs a file of word clusters; give it with --clusters FILE",
     "embedding": "needs 'embedding', which this task does not offer",
@@ -186,6 +199,10 @@ class Decoder(nn.Module, ABC):
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
+        return None
+
+    def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities | None:
+        """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H); None where there are none."""
         return None
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseAttribution, log_frequencies
+from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseAttribution, SenseProbabilities, log_frequencies
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
@@ -103,3 +103,11 @@ class MoSSDLM(Decoder):
             by_word.append(tuple(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))))
         gates = log_weights.exp() @ torch.tensor([part.sememe_gates for part in parts]).to(log_weights)
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
+
+    def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
+        """Those of the components, weighted by the prior of each."""
+        log_weights_NC, contexts = self._contexts(hidden)
+        each = self.senses.sense_probabilities(contexts)
+        log_senses_NCS = each.log_senses_NS.reshape(*log_weights_NC.shape, -1) + log_weights_NC.unsqueeze(-1)
+        gates_NCK = each.gates_NK.reshape(*log_weights_NC.shape, -1)
+        return SenseProbabilities(log_senses_NCS.logsumexp(dim=1), (log_weights_NC.exp().unsqueeze(-1) * gates_NCK).sum(dim=1))

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.decoders.base import Resources, SenseAttribution, word_vectors
+from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
 from sememekit.decoders.sense_structure import SenseStructure
@@ -160,3 +160,7 @@ class SDLM(NormalisedScores):
             ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
             by_word.append(tuple(ranked))
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))
+
+    def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
+        inputs = self._inputs(hidden)
+        return SenseProbabilities(sense_logits(inputs).log_softmax(dim=0).T, inputs.gates_KN.T)

@@ -101,10 +101,10 @@ class Transformer(Encoder):
     is 1 for a word and 0 for none (at the start of a text), and multiplies the attention weight of its position before the
     weights are normalised.
 
-    In a lattice, presence, keys and values merge as any state does, counted from the latest step. Rules that keep the state of
-    one edge (``monte_carlo``) and ``segmental`` are exact. ``marginal`` and ``gumbel`` take means of keys and values of steps
-    equally far back, which is not the attention to all of them; ``direct`` adds them up. Each edge copies its state, 2 C H
-    numbers a layer: keep ``context`` small.
+    In a lattice, presence, keys and values merge as any state does, counted from the latest step. With rules that keep the
+    state of one edge (``monte_carlo``), and with ``segmental``, it is that of words in a row; ``marginal`` and ``gumbel`` take
+    means of keys and values of steps equally far back, which is not the attention to all of them, and ``direct`` adds them up.
+    Each edge copies its state, 2 C H numbers a layer: keep ``context`` small.
     """
 
     class Settings(config.Settings):

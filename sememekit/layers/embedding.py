@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import nn
 
 
-def uniform_embedding(num_rows: int, size: int) -> nn.Embedding:
-    """(V, E) vectors, uniform in +-0.1."""
+def uniform_embedding(num_rows: int, size: int, spread: float = 0.1) -> nn.Embedding:
+    """(V, E) vectors, uniform in +-``spread``."""
     embedding = nn.Embedding(num_rows, size)
-    nn.init.uniform_(embedding.weight, -0.1, 0.1)
+    nn.init.uniform_(embedding.weight, -spread, spread)
     return embedding

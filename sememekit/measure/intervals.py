@@ -68,6 +68,29 @@ def ratio_difference_intervals(
     return found
 
 
+def resampled_ratios(
+    numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling.
+
+    Differences of columns of the draws are paired. ``interval`` makes an ``Estimate`` of a value and its draws.
+
+    Args:
+        numerators, denominators: (n, c).
+        resamples, seed: as ``ratio_interval``.
+    """
+    tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
+    both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
+    ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
+    return ratios[-1], ratios[:-1]
+
+
+def interval(value: float, draws: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
+    """A value with the percentile interval of its draws."""
+    return _estimate(value, draws, confidence)
+
+
 def _column(values: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 

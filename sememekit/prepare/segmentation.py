@@ -52,8 +52,8 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
     return SegmenterWords(words, hashlib.sha256(lexicon_bytes(words)).hexdigest())
 
 
-def refuse_text_without_blanks(span: Span, errors: str) -> None:
-    """Raise DataError for Chinese or Japanese without blanks between words: each sentence would become one word."""
+def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
+    """Of the first sentences with Chinese or Japanese characters: how many have no blanks between words, and of how many."""
     seen = raw = 0
     for piece in read_pieces(span, FaultCounter("replace" if errors == "strict" else errors)):
         words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
@@ -62,6 +62,12 @@ def refuse_text_without_blanks(span: Span, errors: str) -> None:
             raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
         if seen == _SENTENCES_TO_SEE:
             break
+    return raw, seen
+
+
+def refuse_text_without_blanks(span: Span, errors: str) -> None:
+    """Raise DataError for Chinese or Japanese without blanks between words: each sentence would become one word."""
+    raw, seen = sentences_without_blanks(span, errors)
     if raw * 2 > seen:
         raise DataError(
             f"{span.name}: {raw:,} of the first {seen:,} sentences with Chinese or Japanese characters have no blanks between "

@@ -16,7 +16,7 @@ _TOKEN: Final = 15
 
 def write_lattice_page(explanation: LatticeExplanation, path: Path) -> None:
     """Write an explanation as a page that needs nothing else."""
-    sentences = [(sentence, _picture(sentence)) for sentence in explanation.sentences]
+    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
     pages.write_page(path, pages.render("lattice", explanation=explanation, sentences=sentences))
 
 
@@ -25,7 +25,7 @@ def write_embeddings_page(report: EmbeddingsReport, path: Path) -> None:
     pages.write_page(path, pages.render("embeddings", report=report))
 
 
-def _picture(sentence: LatticeSentence) -> dict[str, Any]:
+def picture_of(sentence: LatticeSentence) -> dict[str, Any]:
     """Places of everything in the picture of a lattice: a step to a token, and an arc over the line to an edge."""
     step = max(_STEP, max(len(token.text) for token in sentence.tokens) * _TOKEN + 14)
     line = max(_height(edge) for edge in sentence.edges) / 2 + 30

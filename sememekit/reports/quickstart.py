@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
+
+from pydantic import Field
 
 from sememekit.analysis.explain import Explanation
+from sememekit.analysis.explain_lattice import LatticeSentence
+from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.explanation import remarks
+from sememekit.reports.lattice import picture_of
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 
@@ -19,10 +24,12 @@ class TextSummary(Record):
 
     Attributes:
         month: name of the file it comes from.
-        paragraphs, paragraphs_of_month: how many were chosen, of how many.
+        paragraphs, paragraphs_of_month: how many were chosen, of how many; lines of an own text.
         tokens: of each split.
         vocabulary: words of it.
         unknown_rate: share of tokens that are ``<unk>``.
+        segmenter: how an own text was cut into words; empty for the newspaper, whose words are given.
+        annotated: share of the running words that have sememes; None where an earlier version did not say.
     """
 
     month: str
@@ -31,6 +38,8 @@ class TextSummary(Record):
     tokens: dict[str, int]
     vocabulary: int
     unknown_rate: float
+    segmenter: str = ""
+    annotated: float | None = None
 
 
 class ModelRow(Record):
@@ -65,6 +74,25 @@ class ModelRow(Record):
     signature: str
 
 
+class LatticeFound(Record):
+    """What a lattice model found in raw characters.
+
+    Attributes:
+        run: its folder.
+        characters: in its training text.
+        epochs, training_seconds: as in ``ModelRow``.
+        sentences: lattices of some short texts; the first is drawn.
+        rows: its words and those of ways without a model against the words of held-out sentences; empty without such words.
+    """
+
+    run: str
+    characters: int
+    epochs: int
+    training_seconds: float
+    sentences: tuple[LatticeSentence, ...]
+    rows: tuple[SegmentationRow, ...] = ()
+
+
 class QuickstartReport(Record):
     """What a quickstart did.
 
@@ -77,8 +105,11 @@ class QuickstartReport(Record):
         models: the softmax model first.
         explanations: of the sememe model.
         softmax_guesses: the softmax model on the same contexts.
+        lattice: the model of characters; None without one.
+        no_lattice: why there is none.
         page: ``report.html``.
         seconds: wall time of the call that finished it.
+        cpu_seconds: user and system time of the same call by step: ``text and graph``, each model by its name, ``results``.
         next_commands: to type next.
     """
 
@@ -91,8 +122,11 @@ class QuickstartReport(Record):
     models: tuple[ModelRow, ...] = ()
     explanations: tuple[Explanation, ...] = ()
     softmax_guesses: tuple[Explanation, ...] = ()
+    lattice: LatticeFound | None = None
+    no_lattice: str = ""
     page: str = ""
     seconds: float
+    cpu_seconds: dict[str, float] = Field(default_factory=dict)
     next_commands: tuple[str, ...] = ()
 
 
@@ -144,17 +178,39 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
     if report.text is not None:
         text = report.text
         tokens = ", ".join(f"{name} {count:,}" for name, count in text.tokens.items())
+        kind = f"lines of {text.month}, cut into words by {text.segmenter}" if text.segmenter else f"paragraphs of {text.month}"
         lines.append(
-            f"Text: {text.paragraphs:,} of the {text.paragraphs_of_month:,} paragraphs of {text.month}, chosen at random; "
+            f"Text: {text.paragraphs:,} of the {text.paragraphs_of_month:,} {kind}, chosen at random; "
             f"{tokens} tokens; {text.vocabulary:,} words, {text.unknown_rate:.1%} of the tokens unknown."
         )
-    lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes of the open lexicon.")
+    annotated = (
+        "" if report.text is None or report.text.annotated is None else f"; {report.text.annotated:.1%} of the text has any"
+    )
+    lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes{annotated}.")
     lines.append(
-        "Both models have equal data, size, dropout, optimiser, schedule, stopping rule and seed; they differ in the output "
-        "layer alone. They were trained at the same time, one thread each. The rate and the first epochs without a cut were "
-        "chosen for both by watching the sememe model on validation text; the softmax model was not tuned on its own."
+        "Both models have equal data, size, dropout, optimiser, schedule and seed, and are trained with sampled words and "
+        "measured with all; they differ in the output layer and in the rate, which was chosen for each on validation text."
     )
     lines += [f"Training of {NAMES.get(row.name, row.name)} ended: {row.ended_because}." for row in report.models]
+    if report.cpu_seconds:
+        steps = ", ".join(f"{NAMES.get(name, name)} {seconds:,.0f}" for name, seconds in report.cpu_seconds.items())
+        lines.append(f"CPU seconds of this call: {steps}; {report.seconds:,.0f} s by the clock.")
+    if report.no_lattice:
+        lines.append(f"No lattice model of characters: {report.no_lattice}.")
+    return lines
+
+
+def words_of_lattice(found: LatticeFound) -> list[str]:
+    """What the lattice model found, as lines: the texts in its words, and how often it is right."""
+    lines = [" ".join(sentence.viterbi) for sentence in found.sentences]
+    if found.rows:
+        ways = [(row.name, row) for row in found.rows]
+        own = next(row for name, row in ways if name == MODEL)
+        others = "; ".join(f"{name} {row.f1:.2f}" for name, row in ways if name != MODEL)
+        lines.append(
+            f"F1 of its words {own.f1:.2f} ({own.f1_low:.2f} to {own.f1_high:.2f}, 95 % bootstrap) in {own.sentences:,} "
+            f"held-out sentences; {others}."
+        )
     return lines
 
 
@@ -168,8 +224,20 @@ def report_page(report: QuickstartReport) -> str:
         "how_it_was_made": how_it_was_made(report),
         "charts": [chart(one) for one in charts(report)],
         "explained": [(explanation, remarks(explanation), guess) for explanation, guess in both],
+        "lattice": report.lattice and _lattice(report.lattice),
     }
     return pages.render("quickstart", report=report, **shown)
+
+
+def _lattice(found: LatticeFound) -> dict[str, Any]:
+    """What the page shows of the lattice model."""
+    first = found.sentences[0]
+    return {
+        "found": found,
+        "first": first,
+        "picture": picture_of(first),
+        "said": words_of_lattice(found)[len(found.sentences) :],
+    }
 
 
 def charts(report: QuickstartReport) -> list[Curves]:

@@ -42,8 +42,8 @@ LEXICON_FORMATS: dict[str, str] = {
     "function-words": "sememekit.sememes.formats.open_lexicon:FunctionWordsReader",
     "dictionary": "sememekit.sememes.formats.dictionary:DictionaryReader",
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
-    "random": "sememekit.sememes.formats.random_labels:RandomReader",
-    "single": "sememekit.sememes.formats.single:SingleReader",
+    "random": "sememekit.sememes.formats.controls:RandomReader",
+    "single": "sememekit.sememes.formats.controls:SingleReader",
 }
 """Format of ``--source`` -> "module:Class"."""
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sememekit.errors import GraphError
-from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.graph import HasTokens, SememeGraph
 from sememekit.sememes.lemmas import Lemmas
 from sememekit.sememes.lexicon import Lexicon, Sense
 from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
-from sememekit.text.vocabulary import Vocabulary
 
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
 
-def build_graph(vocabulary: Vocabulary, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
+def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
     """Give every word of the vocabulary its senses.
 
     For each word, the first rule that applies:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,20 @@ from sememekit.files import GRAPH, remove_leftovers, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
-from sememekit.text.vocabulary import Vocabulary
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
 
 Integers = NDArray[np.int64]
+
+
+class HasTokens(Protocol):
+    """The part of a vocabulary that a graph needs."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
 
 
 class SememeGraph:
@@ -143,7 +153,7 @@ class SememeGraph:
         """
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
 
-    def check_vocabulary(self, vocabulary: Vocabulary) -> None:
+    def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
         the command that builds the graph again."""
         if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:

@@ -47,6 +47,8 @@ class LanguageModel(WordPredictor):
     class Settings(config.Settings):
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
+        spread: float = Field(default=0.1, gt=0.0)
+        """Word vectors start uniform in +- this. From 0.1 a short training stays at the frequencies of words for long."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -90,7 +92,7 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)

@@ -11,6 +11,7 @@ from sememekit.analysis.explain import Explanation, explain
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.explanation import explanation_page, remarks, write_page
@@ -75,6 +76,73 @@ def test_the_strongest_sememes_are_those_of_the_senses(explanation: Explanation)
     assert all(0 < item.gate < 1 and 0 < item.at_rest < 1 for item in of_senses.values())
 
 
+def test_the_mass_of_a_sememe_is_what_its_senses_have(place: Path, explanation: Explanation) -> None:
+    """All words are shown, so that p(sense | context) can be added up from what is printed."""
+    vocabulary = PreparedData.open(place / "data").vocabulary
+    masses: dict[str, float] = {}
+    for word in explanation.words:
+        for sense in word.senses:
+            for item in sense.sememes:
+                masses[item.name] = masses.get(item.name, 0.0) + word.probability * sense.share
+    every = {item.name: item for word in explanation.words for sense in word.senses for item in sense.sememes}
+    for name, item in every.items():
+        assert item.mass == pytest.approx(masses[name], abs=1e-6)
+        assert item.rise == pytest.approx((item.mass or 0) - (item.mean or 0))
+        assert item.lift == pytest.approx((item.mass or 0) / (item.mean or 1))
+    counts = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
+    assert every["吃"].count == counts["吃"]
+    assert every["水果"].count == counts["苹果"] + counts["梨"]
+    assert every["人"].count == counts["我"] + counts["人"]
+    rises = [item.rise or 0 for item in explanation.expected]
+    assert rises == sorted(rises, reverse=True)
+    longer = explain(place / "sdlm", "我 吃", top_sememes=99)
+    assert {item.name for item in longer.expected} == {name for name, item in every.items() if (item.rise or 0) > 0}
+    assert {item.name for item in explanation.expected} == set(
+        sorted((name for name in every if (every[name].rise or 0) > 0), key=lambda name: -(every[name].rise or 0))[:5]
+    )
+    assert explanation.mean == "over the word counts of train, without context"
+
+
+def test_a_mean_may_be_taken_over_a_split(place: Path) -> None:
+    found = explain(place / "sdlm", "我", mean="test", top=20)
+    predictions = len(PreparedData.open(place / "data").tokens("test")) - 1
+    assert found.mean == f"over the {predictions} predictions of test"
+    again = explain(place / "sdlm", "我", mean="test", data=place / "data", top=20)
+    assert again == found
+    counts = explain(place / "sdlm", "我", top=20)
+    assert [word.probability for word in counts.words] == [word.probability for word in found.words]
+    assert counts.expected != found.expected
+    with pytest.raises(ConfigError, match=r"no such split; allowed: counts .*, train, valid, test"):
+        explain(place / "sdlm", "我", mean="tset")
+    with pytest.raises(DataError, match="nowhere"):
+        explain(place / "sdlm", "我", mean="test", data=place / "nowhere")
+
+
+def test_sememes_below_a_count_are_grey(place: Path) -> None:
+    found = explain(place / "sdlm", "我 吃", top=20, min_count=50)
+    page = explanation_page(found)
+    for name, grey in (("植物", False), ("机器", True)):
+        chips = [part.split(">", 1) for part in page.split("<li")[1:] if f">{name}<" in part.split("</li>")[0]]
+        assert chips
+        assert all(("faint" in head) is grey for head, _ in chips)
+    with pytest.raises(ConfigError, match="--min-count must be 1"):
+        explain(place / "sdlm", "我", min_count=0)
+
+
+def test_explanations_of_earlier_versions_open(explanation: Explanation) -> None:
+    table = json.loads(explanation.model_dump_json())
+    for key in ("expected", "mean", "min_count"):
+        del table[key]
+    rows = [*table["sememes"], *table["raised"]]
+    rows += [item for word in table["words"] for sense in word["senses"] for item in sense["sememes"]]
+    for item in rows:
+        for key in ("mass", "mean", "rise", "lift", "count"):
+            del item[key]
+    earlier = Explanation.model_validate(table)
+    assert earlier.sememes[0].gate == explanation.sememes[0].gate
+    check_page(explanation_page(earlier))
+
+
 def test_words_without_annotation_are_named(explanation: Explanation) -> None:
     annotated = {word.word: word.annotated for word in explanation.words}
     assert annotated["无名"] is False
@@ -84,7 +152,8 @@ def test_words_without_annotation_are_named(explanation: Explanation) -> None:
 
 def test_an_explanation_survives_json(explanation: Explanation) -> None:
     table = json.loads(explanation.model_dump_json())
-    assert table["words"][0]["senses"][0]["sememes"][0].keys() == {"name", "gate", "at_rest"}
+    keys = {"name", "gate", "at_rest", "mass", "mean", "rise", "lift", "count"}
+    assert table["words"][0]["senses"][0]["sememes"][0].keys() == table["expected"][0].keys() == keys
     assert Explanation.model_validate_json(explanation.model_dump_json()) == explanation
 
 

@@ -98,6 +98,7 @@ def test_before_and_after_are_those_of_the_two_models(sdlm: Path, place: Place, 
     chosen |= {"the 2 changed words": list(words.values()), "all other words": others}
     rows = {row.name: row for row in report.rows if row.grouping == "change"}
     assert list(rows) == ["苹果", "无名", "the 2 changed words", "all other words"]
+    assert [name for name, row in rows.items() if row.of_which] == ["the 2 changed words"], "counted by themselves, too"
     for name, numbers in chosen.items():
         expected = tuple(math.exp(nats[0][numbers].sum() / nats[1][numbers].sum()) for nats in sides)
         assert rows[name].perplexities == pytest.approx(expected, rel=1e-9)

@@ -15,19 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._side_by_side import _in_words_of_quickstart, _stopped_before_it_began
-from sememekit.commands.quickstart import (
-    CONTEXTS,
-    MODELS,
-    QuickstartSettings,
-    _begin,
-    _command,
-    quickstart,
-)
+from sememekit.commands._quickstart_folder import MODELS, QuickstartSettings, begin, command_of
+from sememekit.commands._quickstart_steps import CONTEXTS
+from sememekit.commands._side_by_side import Trained, _in_words_of_quickstart, _stopped_before_it_began
+from sememekit.commands.quickstart import quickstart
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
-from sememekit.runs.train_report import TrainReport
 from tests.pages import check_page
 
 WORDS = (
@@ -39,7 +33,7 @@ TOY = (
     "encoder.hidden_size=6",
     "encoder.num_layers=1",
     "task.batch_size=4",
-    "optimizer.learning_rate=1.0",
+    "optimizer.learning_rate=0.01",
     "schedule.epochs=2",
     "run.stall_epochs=0",
 )
@@ -127,20 +121,20 @@ def test_its_files_are_written_whole_or_not_at_all(
             raise KilledError
         real(source, target)
 
-    trained: dict[str, TrainReport] = {}
+    trained: dict[str, Trained] = {}
     monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest: trained)
-    monkeypatch.setattr("sememekit.commands.quickstart.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.commands._quickstart_steps.CONTEXTS", ())
     monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.writing.os.replace", replace)
         with pytest.raises(KilledError):
-            quickstart(out, share=0.2, month=month, overrides=TOY)
+            quickstart(out, share=0.5, month=month, overrides=TOY)
     assert not (out / name).exists()
-    report = quickstart(out, share=0.2, month=month, overrides=TOY)
+    report = quickstart(out, share=0.5, month=month, overrides=TOY)
     assert (out / name).is_file()
     assert not report.already_done
     (out / "report.html").unlink()
-    assert quickstart(out, share=0.2, month=month, overrides=TOY).already_done
+    assert quickstart(out, share=0.5, month=month, overrides=TOY).already_done
     assert (out / "report.html").is_file()
 
 
@@ -190,7 +184,7 @@ def test_the_command_prints_a_table_and_what_to_type_next(tmp_path: Path) -> Non
 
 def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> None:
     settings = QuickstartSettings(share=0.02, overrides=("run.stall_epochs=2",))
-    command = _command(Path("tour"), settings)
+    command = command_of(Path("tour"), settings, 0.34)
     assert command == "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
     told = "stuck; change the rate (--set optimizer.learning_rate=5, or 80), or wait longer (--resume --set run.stall_epochs=8)"
     error = _in_words_of_quickstart(TrainingError(told), command)
@@ -202,10 +196,12 @@ def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> Non
 
 def test_what_a_resumed_run_may_change_needs_no_fresh_start(tmp_path: Path) -> None:
     begun = QuickstartSettings(share=0.02, overrides=("encoder.hidden_size=6",))
-    _begin(tmp_path, begun, fresh=False)
-    _begin(tmp_path, begun.model_copy(update={"overrides": ("encoder.hidden_size=6", "run.stall_epochs=8")}), fresh=False)
-    with pytest.raises(ConfigError, match=r"other settings than .*: sememekit quickstart --out .* --share 0\.02 .* --fresh$"):
-        _begin(tmp_path, begun.model_copy(update={"overrides": ("encoder.hidden_size=7",)}), fresh=False)
+    waits = begun.model_copy(update={"overrides": ("encoder.hidden_size=6", "run.stall_epochs=8")})
+    other = begun.model_copy(update={"overrides": ("encoder.hidden_size=7",)})
+    for settings in (begun, waits):
+        begin(tmp_path, settings, "the command", fresh=False)
+    with pytest.raises(ConfigError, match=r"other settings than .*: the command --fresh$"):
+        begin(tmp_path, other, "the command", fresh=False)
 
 
 def test_a_signal_before_training_ends_with_the_command_that_goes_on(
@@ -215,7 +211,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("the signal is obeyed at once")
 
-    monkeypatch.setattr("sememekit.commands._quickstart_steps.preprocess", interrupted)
+    monkeypatch.setattr("sememekit.commands._quickstart_text.preprocess", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
     assert report.stopped
@@ -224,7 +220,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
 
 
 def test_a_model_that_was_stopped_while_it_was_loading_has_a_report() -> None:
-    report = _stopped_before_it_began(Path("out/sdlm"))
+    report = _stopped_before_it_began(Path("out/sdlm")).report
     assert (report.run, report.stopped, report.epochs) == ("out/sdlm", True, 0)
 
 

@@ -152,9 +152,16 @@ def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
         assert len(word.attention) == len(explanation.source) == 8
         assert [gate.gate for gate in word.sememes] == sorted((gate.gate for gate in word.sememes), reverse=True)
         assert len(word.sememes) == len(word.raised) == 5
+        assert len(word.expected) >= 1
+        rises = [item.rise or 0 for item in word.expected]
+        assert rises == sorted(rises, reverse=True)
         risen = [gate.gate - gate.at_rest for gate in word.raised]
         assert risen == sorted(risen, reverse=True)
         assert sum(sense.share for sense in word.senses) == pytest.approx(1.0, abs=1e-5)
+    assert explanation.mean == "over the word counts of train, without context"
+    over = explain_writing(run, LINES[0], mean="valid")
+    assert over.mean == "over the 45 predictions of valid"
+    assert over.words[0].expected != explanation.words[0].expected
     html = explanation_page(explanation)
     page = check_page(html)
     assert page.marks == 2 * 8

@@ -268,6 +268,22 @@ def test_evidence_is_none_or_adds_up(case: Case) -> None:
 
 
 @each_case
+@torch.no_grad()
+def test_probabilities_of_senses_are_none_or_add_up_to_those_of_words(case: Case) -> None:
+    decoder, hidden, graph = case.make(), contexts(3), small_graph()
+    found, evidence = decoder.sense_probabilities(hidden), decoder.sense_attribution(hidden[1], torch.arange(WORDS))
+    assert (found is None) == (evidence is None)
+    if found is not None and evidence is not None:
+        senses = found.log_senses_NS.exp()
+        words = torch.zeros(3, WORDS).double().index_add(1, torch.from_numpy(graph.word_of_sense.copy()), senses)
+        torch.testing.assert_close(words, decoder.log_probs(hidden).exp())
+        for word, shares in enumerate(evidence.word_senses):
+            for sense, share in shares:
+                assert float(senses[1, sense] / words[1, word]) == pytest.approx(share)
+        assert found.gates_NK[1].tolist() == pytest.approx(evidence.sememe_gates)
+
+
+@each_case
 def test_weights_come_back(case: Case) -> None:
     decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
     expected = decoder.nll(hidden, target)

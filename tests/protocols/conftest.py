@@ -27,7 +27,7 @@ def make(place: Place) -> Make:
 
     def build(decoder: str = "softmax", encoder: str = "lstm") -> LanguageModel:
         table = place.table(decoder, task__input_dropout=0.4, task__output_dropout=0.4, encoder__dropout=0.4)
-        table["encoder"]["name"] = encoder
+        table["encoder"] |= {"name": encoder, **({"num_heads": 3, "context": 4} if encoder == "transformer" else {})}
         if encoder.startswith("sememe") and "graph" not in table:
             table["graph"] = {"path": str(place.graph)}
         plan = read_plan(table, "test")

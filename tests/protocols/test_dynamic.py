@@ -113,7 +113,10 @@ def test_values_equal_the_plain_twin(place: Place, make: Make, settings: Dynamic
     np.testing.assert_allclose(found[: settings.segment], static[: settings.segment], atol=1e-9)
 
 
-@pytest.mark.parametrize(("decoder", "encoder"), [("softmax", "gru"), ("sdlm", "lstm"), ("adaptive", "lstm"), ("moc", "gru")])
+PAIRS = ["softmax gru", "sdlm lstm", "adaptive lstm", "moc gru", "softmax mogrifier", "mos transformer"]
+
+
+@pytest.mark.parametrize(("decoder", "encoder"), [pair.split() for pair in PAIRS])
 def test_any_encoder_and_output_layer(place: Place, make: Make, decoder: str, encoder: str) -> None:
     train, tokens = place.data.tokens("train"), place.data.tokens("test")[:24]
     task = make(decoder, encoder)

@@ -116,7 +116,7 @@ def test_labels_say_nothing_about_sememes_or_lemmas_and_repeat_with_the_seed(tab
 def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
     with pytest.raises(ConfigError, match="give a path"):
         open_lexicon("random")
-    with pytest.raises(ConfigError, match="labels follow a lexicon"):
+    with pytest.raises(ConfigError, match="random follows a lexicon"):
         open_lexicon(f"random:random:table:{table}")
 
 

@@ -84,7 +84,7 @@ def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
     bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]
     for path in bad:
         with pytest.raises(DataError, match=r"absent|empty|zeros|open lexicon|openhownet|cannot be read"):
-            open_lexicon(f"{name}:table:{path}" if name == "random" else f"{name}:{path}")
+            open_lexicon(f"{name}:table:{path}" if name in ("random", "single") else f"{name}:{path}")
 
 
 @pytest.mark.parametrize("name", ["list", "table"])

@@ -1,4 +1,4 @@
-"""Random labels in place of sememes: a control that keeps everything of a lexicon except the meaning."""
+"""Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ class RandomLabels(Lexicon):
         )
 
 
+class SingleSememes(Lexicon):
+    """The words of another lexicon that have sememes there, each with one sense that has one sememe, the word itself.
+
+    An inflected form that has the senses of its lemma gets a sememe of its own, too.
+    """
+
+    def __init__(self, reference: Lexicon) -> None:
+        words = [word for word in reference.words if any(sense.sememes for sense in reference.senses(word))]
+        digest = hashlib.sha256(f"single {reference.sha256}".encode()).hexdigest()
+        senses = {word: (Sense(word, (word,)),) for word in words}
+        super().__init__(f"single:{reference.name}", digest, senses, reference.report)
+
+    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+        return (Sense(word, (word,)),)
+
+
 class RandomReader(LexiconReader):
     """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
@@ -57,11 +73,23 @@ class RandomReader(LexiconReader):
 
     settings: Settings
 
-    def read(self) -> Lexicon:
+    def reference(self) -> Lexicon:
+        """The lexicon that is copied."""
         from sememekit.sememes import open_lexicons
 
-        reference_name = str(self.path)
-        if reference_name.partition(":")[0] == self.format_name:
-            raise ConfigError(f"random:{reference_name}: labels follow a lexicon, as in random:table:PATH")
-        (reference,) = open_lexicons([reference_name], **self.settings.model_dump())
-        return RandomLabels(reference, self.settings.seed)
+        name, own = str(self.path), self.format_name
+        if name.partition(":")[0] == own:
+            raise ConfigError(f"{own}:{name}: {own} follows a lexicon, as in {own}:table:PATH")
+        return open_lexicons([name], **self.settings.model_dump())[0]
+
+    def read(self) -> Lexicon:
+        return RandomLabels(self.reference(), self.settings.seed)
+
+
+class SingleReader(RandomReader):
+    """``single:FORMAT:PATH``: for each word that the other lexicon knows, one sememe that no other word has."""
+
+    format_name = "single"
+
+    def read(self) -> Lexicon:
+        return SingleSememes(self.reference())

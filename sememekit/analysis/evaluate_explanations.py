@@ -1,0 +1,214 @@
+"""``sememekit evaluate-explanations``: how often the sememes that an explanation lists are those of the word that came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.analysis.contexts import PredictedText
+from sememekit.analysis.explanation_scores import (
+    FREQUENCY,
+    BandScores,
+    Gold,
+    RankingScore,
+    SememeBand,
+    score_rankings,
+)
+from sememekit.analysis.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.text_nats import sentences_of
+from sememekit.config import Record
+from sememekit.decoders.base import SenseProbabilities
+from sememekit.errors import ConfigError, DataError
+from sememekit.progress import Progress
+from sememekit.runs.run import Run, Which
+from sememekit.tasks.base import declares
+from sememekit.tasks.writing import Predictor, TextWriter, predictor
+
+TOPS: Final = (1, 5, 10)
+_CONTEXTS_AT_ONCE: Final = 64
+
+
+class LeftOut(Record):
+    """Positions that are not scored: the gold word is a special token or a mark with sememes by rule, or has no annotation."""
+
+    by_rule: int
+    not_annotated: int
+
+
+class ExplanationScores(Record):
+    """What ``evaluate-explanations`` found; see docs/explaining.md.
+
+    Attributes:
+        run, checkpoint: the run folder and its snapshot.
+        decoder: the output layer.
+        split, data: the text.
+        mean: what the mean masses were taken over.
+        positions: scored; their gold word has sememes from a lexicon.
+        left_out: not scored.
+        sampled: of how many sentences the positions are, where not all were read; None where all were.
+        sentences: that the bootstrap draws, those with a scored position.
+        unit: what a sentence is in this text.
+        num_sememes: K, what the rankings rank.
+        rankings: of all positions, each ranking with each k.
+        words: by running words of the gold word in training.
+        sememes: by running words of the gold sememe in training.
+    """
+
+    run: str
+    checkpoint: str
+    decoder: str
+    split: str
+    data: str
+    mean: str
+    positions: int
+    left_out: LeftOut
+    sampled: str | None
+    sentences: int
+    unit: str
+    num_sememes: int
+    rankings: tuple[RankingScore, ...]
+    words: tuple[BandScores, ...]
+    sememes: tuple[SememeBand, ...]
+
+
+def evaluate_explanations(
+    run: Path,
+    *,
+    split: str = "test",
+    tops: Sequence[int] = TOPS,
+    mean: str = COUNTS,
+    data: Path | None = None,
+    contexts: int | None = None,
+    seed: int = 1,
+    device: str = "auto",
+    which: Which = "best",
+    progress: Progress | None = None,
+) -> ExplanationScores:
+    """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the word that came.
+
+    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks all K sememes of its graph.
+    Gold are the sememes of the word that came, all its senses taken together: which sense was meant is not annotated. Positions
+    whose word is a special token or a mark with sememes by rule, or has no annotation, are counted and left out. For each k:
+
+    - ``any``: share of positions with a gold sememe among the k;
+    - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
+    - ``information``: a sememe weighs -log(its running words / all running words) of the training text; weight of the gold
+      sememes among the k over that of all gold sememes, summed over positions. A list of what is always frequent gets little;
+    - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
+
+    Rankings are those of ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random
+    (expected values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
+
+    Args:
+        run: the run folder; its output layer has senses.
+        split: of the data.
+        tops: numbers of sememes, k.
+        mean: what mean masses are taken over: ``counts`` of the words, or a split, which is read.
+        data: prepared data in place of those of the training.
+        contexts: positions at most, of whole sentences drawn by ``seed``; None for all.
+        seed: of the sample and of the bootstrap.
+        device, which: as everywhere.
+        progress: called with ("mean", done, total) and ("contexts", done, total).
+
+    Raises:
+        CheckpointError: no run, or a torn one.
+        ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
+        DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon.
+    """
+    if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
+        raise ConfigError(f"evaluate-explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
+    loaded = Run.open(run, which=which, device=device)
+    task, graph = predictor(loaded.task, "evaluate-explanations"), loaded.graph
+    prepared, tops = loaded.data(data), tuple(sorted(set(tops)))
+    name = loaded.plan.decoder.name if loaded.plan.decoder else ""
+    text = PredictedText(task, prepared, split)
+    with loaded.autocast(), torch.no_grad():
+        empty = torch.zeros_like(next(contexts_of(task, text, split))[1][:1])
+        at_rest = task.decoder.sense_probabilities(empty)
+        if graph is None or at_rest is None:
+            raise ConfigError(
+                f"evaluate-explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
+                "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
+            )
+        units, unit = units_of(task, text, split)
+        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+        chosen = np.ones(len(text.words), dtype=np.bool_)
+        if contexts is not None and contexts < len(chosen):
+            chosen = drawn_sentences(units, contexts, seed)
+        scored = chosen & from_lexicon[text.words]
+        if not scored.any():
+            raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
+        gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
+        show = progress or (lambda stage, done, total: None)
+        over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(show, "mean"))
+        most = min(tops[-1], graph.num_sememes)
+        ranked: dict[str, NDArray[np.int32]] = {}
+        rows, done = np.cumsum(scored) - 1, 0
+        for position, hidden in contexts_of(task, text, split):
+            counted = scored[position]
+            place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
+            for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
+                part = slice(begin, begin + _CONTEXTS_AT_ONCE)
+                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], most).items():
+                    kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
+                    kept[place[part]] = first
+            done += len(position)
+            show("contexts", done, len(text.words))
+    frequent = np.argsort(-gold.count_K, kind="stable")[:most].astype(np.int32)
+    ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
+    places = np.flatnonzero(scored)
+    found = score_rankings(gold, text.words[places], loaded.vocabulary.counts, units[places], ranked, tops, seed)
+    words = text.words[chosen]
+    return ExplanationScores(
+        run=str(run),
+        checkpoint=loaded.snapshot,
+        decoder=name,
+        split=split,
+        data=str(prepared.folder),
+        mean=over.over,
+        positions=len(places),
+        left_out=LeftOut(
+            by_rule=int((graph.annotated & ~from_lexicon)[words].sum()), not_annotated=int((~graph.annotated)[words].sum())
+        ),
+        sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
+        sentences=len(np.unique(units[places])),
+        unit=unit,
+        num_sememes=graph.num_sememes,
+        rankings=found.whole,
+        words=found.words,
+        sememes=found.sememes,
+    )
+
+
+def first_sememes(
+    task: Predictor, masses: SememeMasses, over: MeanMass, at_rest: SenseProbabilities, hidden_NH: Tensor, top: int
+) -> dict[str, NDArray[np.int32]]:
+    """By each ranking the first ``top`` sememes (N, top) of N contexts, best first."""
+    given = task.decoder.sense_probabilities(hidden_NH)
+    assert given is not None
+    found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
+    return {name: scores_NK.topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
+
+
+def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
+    """The number of the sentence of each prediction (P,), and what a sentence is: ``text_nats.sentences_of``, or a pair."""
+    if declares(task, TextWriter):
+        ends = text.words == task.end
+        return np.cumsum(ends) - ends, "pairs"
+    return sentences_of(text.data, split)
+
+
+def drawn_sentences(units: NDArray[np.int64], contexts: int, seed: int) -> NDArray[np.bool_]:
+    """(P,) which positions belong to sentences drawn at random, with ``contexts`` positions at most together."""
+    order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
+    total = np.cumsum(np.bincount(units, minlength=len(order))[order])
+    kept = np.zeros(len(order), dtype=np.bool_)
+    kept[order[: max(1, int(np.searchsorted(total, contexts, side="right")))]] = True
+    return kept[units]

@@ -1,0 +1,182 @@
+"""The sememes of a context as records: gates, posterior masses and counts, for ``explain`` of words and of written texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import final
+
+import torch
+from torch import Tensor
+
+from sememekit.analysis.sememe_mass import COUNTS, MeanMass, SememeMasses, mean_mass, sememe_counts
+from sememekit.config import Record
+from sememekit.decoders.base import SenseAttribution
+from sememekit.errors import ConfigError
+from sememekit.runs.run import Run
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.writing import Predictor
+
+
+class ContextSememe(Record):
+    """A sememe in a context. All but the gates are None for an output layer that does not give all senses probabilities.
+
+    Attributes:
+        name: the sememe.
+        gate: q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
+        at_rest: q for an empty context, which is the sigmoid of its bias.
+        mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
+        mean: n, its mean mass (``Explanation.mean`` says over what).
+        rise: m - n.
+        lift: m / n.
+        count: running words of the training text whose word has it.
+    """
+
+    name: str
+    gate: float
+    at_rest: float
+    mass: float | None = None
+    mean: float | None = None
+    rise: float | None = None
+    lift: float | None = None
+    count: int | None = None
+
+
+class SenseShare(Record):
+    """One sense of a predicted word.
+
+    Attributes:
+        share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
+        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
+        sememes: by falling rise, or by falling gate where there is none.
+    """
+
+    share: float
+    label: str
+    sememes: tuple[ContextSememe, ...]
+
+    @property
+    def title(self) -> str:
+        """The label without what the sememes say anyway: part of speech and gloss, or nothing."""
+        names, words = {item.name for item in self.sememes}, self.label.split()
+        if set(words) == names:
+            return ""
+        return words[0] if set(words[1:]) == names else self.label
+
+
+class SememeViews(Record):
+    """The sememes of one context by each ranking that is shown.
+
+    Attributes:
+        expected: those whose mass rises most above its mean; only such as rise.
+        sememes: the largest gates (Figure 4, Gu et al. 2018).
+        raised: the gates that the context raises most above their value at rest.
+    """
+
+    expected: tuple[ContextSememe, ...] = ()
+    sememes: tuple[ContextSememe, ...] = ()
+    raised: tuple[ContextSememe, ...] = ()
+
+
+@final
+class SememeReader:
+    """Says of every sememe of a run's graph what it does in a context.
+
+    >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H))
+    >>> shown = views(reader.read(hidden_H, attribution), 5)
+
+    Args:
+        run: an opened run with a graph.
+        task: its model.
+        empty_H: (H,) zeros, the empty context.
+        over: what the mean masses are taken over: ``counts`` or a split.
+        data: the folder that has the split; None for that of the training.
+        progress: called while a split is read.
+
+    Raises:
+        ConfigError, DataError: as ``mean_mass``.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        task: Predictor,
+        empty_H: Tensor,
+        over: str = COUNTS,
+        data: Path | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        assert run.graph is not None
+        self.graph, self._decoder = run.graph, task.decoder
+        self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
+        self._mean: MeanMass | None = None
+        first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
+        with torch.no_grad():
+            at_rest = self._decoder.sense_attribution(empty_H, first)
+            if self._decoder.sense_probabilities(empty_H[None]) is not None:
+                self._masses = SememeMasses(self.graph, empty_H.device)
+                prepared = None if data is None else run.data(data)
+                self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
+        assert at_rest is not None
+        self._at_rest = at_rest.sememe_gates
+
+    @property
+    def mean(self) -> str | None:
+        """What the means are taken over, in words; None where the output layer gives no masses."""
+        return None if self._mean is None else self._mean.over
+
+    @torch.no_grad()
+    def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
+        """Every sememe in a context ``hidden`` (H,) and its ``attribution``, in the order of the graph."""
+        gates = zip(self.graph.sememes, attribution.sememe_gates, self._at_rest, self._counts, strict=True)
+        found = None if self._mean is None else self._decoder.sense_probabilities(hidden[None])
+        if found is None or self._mean is None:
+            return [ContextSememe(name=name, gate=q, at_rest=rest, count=count) for name, q, rest, count in gates]
+        mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
+        columns = (column.tolist() for column in (mass_K, mean_K, mass_K - mean_K, mass_K / mean_K))
+        return [
+            ContextSememe(name=name, gate=q, at_rest=rest, mass=mass, mean=mean, rise=rise, lift=lift, count=count)
+            for (name, q, rest, count), mass, mean, rise, lift in zip(gates, *columns, strict=True)
+        ]
+
+
+def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
+    """The first ``top`` sememes of each ranking; equal ones by name."""
+    expected = [item for item in sememes if item.rise is not None and item.rise > 0]
+    return SememeViews(
+        expected=tuple(sorted(expected, key=_by_rise)[:top]),
+        sememes=tuple(sorted(sememes, key=lambda item: (-item.gate, item.name))[:top]),
+        raised=tuple(sorted(sememes, key=lambda item: (item.at_rest - item.gate, item.name))[:top]),
+    )
+
+
+def senses_of(
+    graph: SememeGraph, shares: Iterable[tuple[int, float]], sememes: Sequence[ContextSememe]
+) -> tuple[SenseShare, ...]:
+    """Senses of a word with their shares, in the order given, and with the sememes of each."""
+    senses = []
+    for sense, share in shares:
+        first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
+        own = sorted((sememes[number] for number in graph.set_sememes[first:end]), key=_by_rise)
+        senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
+    return tuple(senses)
+
+
+def _by_rise(item: ContextSememe) -> tuple[float, float, str]:
+    return (0.0 if item.rise is None else -item.rise, -item.gate, item.name)
+
+
+def is_rare(item: ContextSememe, min_count: int) -> bool:
+    """Whether so few words of the training text have the sememe that what is said of it is uncertain."""
+    return item.count is not None and item.count < min_count
+
+
+def check_numbers(**numbers: int) -> None:
+    """Refuse a number below 1.
+
+    Raises:
+        ConfigError: naming the first.
+    """
+    for name, value in numbers.items():
+        if value < 1:
+            raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")

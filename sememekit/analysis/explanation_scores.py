@@ -1,0 +1,288 @@
+"""How well rankings of sememes fit the words that came: the arithmetic of ``evaluate-explanations``, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.analysis.sememe_mass import word_sememes
+from sememekit.config import Record
+from sememekit.measure.intervals import Estimate, interval, resampled_ratios
+from sememekit.sememes import SememeGraph
+
+RANDOM: Final = "random"
+FREQUENCY: Final = "frequency"
+BANDS: Final = (10, 100, 1000, 10000)
+"""Bounds of the bands of running words of the training text."""
+
+Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+
+class Rate(Record):
+    """A share with its 95 % bootstrap interval over sentences; None where there is nothing to divide by."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class RankingScore(Record):
+    """How well the first k sememes of a ranking fit the words that came.
+
+    Attributes:
+        ranking: its name.
+        top: k.
+        any: share of positions where a sememe of the gold word is among the k.
+        recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
+        information: nats of the gold sememes among the k over nats of all gold sememes, with -log(count / text) nats a sememe.
+        overlap: share of the k that two contexts half the text apart have in common; None where only positions of a kind count.
+        above_frequency: ``information`` minus that of the ranking by training frequency, paired.
+    """
+
+    ranking: str
+    top: int
+    any: Rate
+    recall: Rate
+    information: Rate
+    overlap: float | None = None
+    above_frequency: Rate | None = None
+
+
+class BandScores(Record):
+    """The scores of the positions whose gold word is in one band of training counts, such as "10 to 99"."""
+
+    name: str
+    positions: int
+    scores: tuple[RankingScore, ...]
+
+
+class SememeRecall(Record):
+    """Of the gold sememes of a band of training counts, the share that a ranking has among its first k."""
+
+    ranking: str
+    top: int
+    found: Rate
+
+
+class SememeBand(Record):
+    """One band of sememes by training count: ``pairs`` of a position and a gold sememe of it, and how many are found."""
+
+    name: str
+    pairs: int
+    scores: tuple[SememeRecall, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Gold:
+    """What the words that came hold.
+
+    Attributes:
+        keys: sorted word * K + sememe of every pair, all senses of a word together.
+        num_sememes: K.
+        size_V: sememes of each word.
+        count_K: running words of the training text that have each sememe.
+        nats_K: -log of that count as a share of the running words, 0 at least.
+        nats_V: of the sememes of each word together.
+    """
+
+    keys: Integers
+    num_sememes: int
+    size_V: Integers
+    count_K: Integers
+    nats_K: Reals
+    nats_V: Reals
+
+    @classmethod
+    def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
+        """Of a graph and the counts (V,) of its vocabulary."""
+        words, sememes = word_sememes(graph)
+        weights = np.asarray(counts, dtype=np.float64)
+        count_K = np.bincount(sememes, weights[words], minlength=graph.num_sememes)
+        nats_K = -np.log(np.maximum(count_K, 1) / max(weights.sum(), 1))
+        return cls(
+            keys=words * graph.num_sememes + sememes,
+            num_sememes=graph.num_sememes,
+            size_V=np.bincount(words, minlength=graph.num_words),
+            count_K=count_K.astype(np.int64),
+            nats_K=np.maximum(nats_K, 0.0),
+            nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words).astype(np.float64),
+        )
+
+    def hits(self, words: Integers, tops: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """(P, k) which of the sememes ``tops`` (P, k) the words (P,) have."""
+        wanted = words[:, None] * self.num_sememes + tops
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.asarray(self.keys[place] == wanted)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the first k sememes of a ranking hold at each of P positions: gold sememes, in all and by band, and nats."""
+
+    number_P: Reals
+    nats_P: Reals
+    by_band_PB: Reals
+    any_P: Reals
+
+
+def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
+    """Of the first k sememes ``tops`` (P, k) at each position, with the gold ``words`` (P,)."""
+    hits = gold.hits(words, tops)
+    band = np.digitize(gold.count_K, BANDS)
+    by_band = [(hits & (band[tops] == number)).sum(axis=1) for number in range(len(BANDS) + 1)]
+    number = hits.sum(axis=1).astype(np.float64)
+    nats = np.where(hits, gold.nats_K[tops], 0.0).sum(axis=1)
+    return Found(number, nats, np.stack(by_band, axis=1).astype(np.float64), (number > 0).astype(np.float64))
+
+
+def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -> Found:
+    """What k sememes drawn at random without repeats hold on the mean: no draw is made."""
+    total, size = gold.num_sememes, gold.size_V[words].astype(np.float64)
+    top = min(top, total)
+    none = np.ones(len(words))
+    for drawn in range(top):
+        none *= np.maximum(total - size - drawn, 0.0) / (total - drawn)
+    share = top / total
+    return Found(size * share, gold.nats_V[words] * share, sizes_PB * share, 1.0 - none)
+
+
+def gold_by_band(gold: Gold, words: Integers) -> Reals:
+    """(P, bands) how many gold sememes of each band the words (P,) have."""
+    band = np.digitize(gold.count_K, BANDS)
+    owner, sememe = gold.keys // gold.num_sememes, gold.keys % gold.num_sememes
+    table = np.zeros((len(gold.size_V), len(BANDS) + 1))
+    np.add.at(table, (owner, band[sememe]), 1.0)
+    return np.asarray(table[words])
+
+
+def band_names() -> tuple[str, ...]:
+    """The bands of counts in words."""
+    middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(BANDS)]
+    return (f"below {BANDS[0]:,}", *middle, f"{BANDS[-1]:,} or more")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """All figures: of all positions, by band of the gold word, by band of the gold sememe."""
+
+    whole: tuple[RankingScore, ...]
+    words: tuple[BandScores, ...]
+    sememes: tuple[SememeBand, ...]
+
+
+def score_rankings(
+    gold: Gold,
+    words: Integers,
+    word_counts: NDArray[np.integer],
+    units: Integers,
+    ranked: Mapping[str, NDArray[np.integer]],
+    tops: Sequence[int],
+    seed: int = 0,
+) -> Scores:
+    """Score rankings against the words that came, and against sememes drawn at random.
+
+    Args:
+        gold: of the graph.
+        words: (P,) the gold word of each position.
+        word_counts: (V,) of the vocabulary.
+        units: (P,) the sentence of each position, which the bootstrap draws.
+        ranked: for each ranking (P, k) the first sememes, best first, with k the largest of ``tops`` or K.
+        tops: numbers of sememes, k.
+        seed: of the bootstrap.
+    """
+    sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
+    band_P = np.digitize(word_counts[words], BANDS)
+    of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(BANDS) + 1))]
+    table = _Columns(units)
+    names = [(name, top) for name in (*ranked, RANDOM) for top in tops]
+    for name, top in names:
+        random = name == RANDOM
+        found = expected_of_random(gold, words, top, sizes_PB) if random else found_in(gold, words, ranked[name][:, :top])
+        recall = found.number_P / np.minimum(top, sizes)
+        for number, here in enumerate(of_band):
+            table.add((name, top, number, "any"), found.any_P * here, here)
+            table.add((name, top, number, "recall"), recall * here, here)
+            table.add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
+        for number in range(len(BANDS) + 1):
+            table.add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
+    table.resample(seed)
+
+    def score(name: str, top: int, number: int) -> RankingScore:
+        rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
+        compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
+        above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
+        overlap = None if number else top / gold.num_sememes if name == RANDOM else _overlap(ranked[name][:, :top])
+        return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
+
+    bands = list(enumerate(band_names()))
+    return Scores(
+        whole=tuple(score(name, top, 0) for name, top in names),
+        words=tuple(
+            BandScores(
+                name=band, positions=int(of_band[number + 1].sum()), scores=tuple(score(*one, number + 1) for one in names)
+            )
+            for number, band in bands
+        ),
+        sememes=tuple(
+            SememeBand(
+                name=band,
+                pairs=int(sizes_PB[:, number].sum()),
+                scores=tuple(
+                    SememeRecall(ranking=name, top=top, found=table.rate((name, top, number, "sememes"))) for name, top in names
+                ),
+            )
+            for number, band in bands
+        ),
+    )
+
+
+def _overlap(tops: NDArray[np.integer]) -> float | None:
+    """Mean share of the sememes ``tops`` (P, k) that a position and the one P / 2 further on have in common."""
+    half = len(tops) // 2
+    if not half:
+        return None
+    first, second = tops[:half], tops[half : 2 * half]
+    common = [(first == second[:, [place]]).any(axis=1) for place in range(second.shape[1])]
+    return float(np.stack(common).mean())
+
+
+@final
+class _Columns:
+    """Sums of each sentence under a name, and their ratios with common draws."""
+
+    def __init__(self, units: Integers) -> None:
+        self._unit = np.unique(units, return_inverse=True)[1].reshape(-1)
+        self._place: dict[tuple[object, ...], int] = {}
+        self._tops: list[Reals] = []
+        self._bottoms: list[Reals] = []
+
+    def add(self, name: tuple[object, ...], top_P: Reals, bottom_P: Reals) -> None:
+        self._place[name] = len(self._tops)
+        self._tops.append(np.bincount(self._unit, top_P).astype(np.float64))
+        self._bottoms.append(np.bincount(self._unit, bottom_P).astype(np.float64))
+
+    def resample(self, seed: int) -> None:
+        pair = (np.stack(self._tops, axis=1), np.stack(self._bottoms, axis=1))
+        self._values, self._draws = resampled_ratios(*pair, seed=seed)
+
+    def rate(self, name: tuple[object, ...]) -> Rate:
+        place = self._place[name]
+        return _rate(interval(float(self._values[place]), self._draws[:, place]))
+
+    def difference(self, one: tuple[object, ...], other: tuple[object, ...]) -> Rate:
+        first, second = self._place[one], self._place[other]
+        draws = self._draws[:, first] - self._draws[:, second]
+        return _rate(interval(float(self._values[first] - self._values[second]), draws))
+
+
+def _rate(found: Estimate) -> Rate:
+    if np.isnan(found.value):
+        return Rate(value=None, low=None, high=None)
+    return Rate(value=found.value, low=found.low, high=found.high)

@@ -1,0 +1,209 @@
+"""What a sememe does in a context: how probable the senses are that hold it, and how far that is from usual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.analysis.contexts import PredictedText
+from sememekit.data.batching import evaluation_columns
+from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import Decoder
+from sememekit.decoders.sense_logits import SenseStructure
+from sememekit.errors import ConfigError
+from sememekit.layers import segment_logsumexp
+from sememekit.runs.run import Run
+from sememekit.sememes import SememeGraph
+from sememekit.tasks.base import declares
+from sememekit.tasks.writing import Predictor, TextWriter
+
+COUNTS: Final = "counts"
+"""The mean of a sememe is taken over the counts of the words, and no text is read."""
+MIN_COUNT: Final = 10
+"""Running words of the training text below which a sememe is shown as uncertain."""
+
+_ROWS_AT_ONCE: Final = 64
+_CONTEXTS_AT_ONCE: Final = 64
+
+
+@final
+class SememeMasses:
+    """Posterior masses of sememes: m_k(g) = sum of p(s | g) over the senses s that hold sememe k, with context g.
+
+    It is the probability, 0 to 1, that the next word is used in a sense with the sememe. A sense has several sememes, so the
+    masses of a context sum to the expected number of sememes of the next sense, and not to one.
+
+    >>> masses = SememeMasses(graph, device)
+    >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
+
+    It costs S + (edges between sets and sememes) additions a context.
+
+    Args:
+        graph: words, senses and sememes.
+        device: of the probabilities.
+    """
+
+    def __init__(self, graph: SememeGraph, device: torch.device) -> None:
+        self.structure = SenseStructure.from_graph(graph, symmetric=False).to(device)
+
+    def __call__(self, log_senses_NS: Tensor) -> Tensor:
+        """(N, S) log-probabilities of senses -> (N, K) masses."""
+        of_set_UN = self.structure.senses_of_set(log_senses_NS.exp().T.contiguous())
+        return self.structure.sememes_of_set.back(of_set_UN).T
+
+
+@dataclass(frozen=True)
+class MeanMass:
+    """The mean of each sememe's mass, which the mass in one context is compared with.
+
+    Attributes:
+        mean_K: (K,) means, above 0.
+        over: what they were taken over, in words.
+    """
+
+    mean_K: Tensor
+    over: str
+
+
+def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
+    """(K,) the mean mass over the words of the training text, each seen without its context.
+
+    sum over words w of f(w) times the sum of p(s | w, g = 0) over the senses s of w that hold k; f(w) is the share of w in the
+    counts. Where a model gives words on the mean the probability that they have in its training text, this is the mean mass
+    over that text, but for how words with several senses divide their probability.
+
+    Args:
+        decoder: an output layer with senses.
+        masses: of its graph.
+        counts: (V,) of the vocabulary; a count of 0 is taken as 1.
+        empty_1H: (1, H) zeros, the empty context.
+    """
+    structure, found = masses.structure, decoder.sense_probabilities(empty_1H)
+    assert found is not None
+    senses_S = found.log_senses_NS[0].double()
+    within_S = senses_S - segment_logsumexp(senses_S, structure.word_of_sense, structure.num_words)[structure.word_of_sense]
+    counts_V = torch.from_numpy(np.maximum(counts, 1).astype(np.float64)).to(senses_S.device)
+    log_frequency_V = (counts_V / counts_V.sum()).log()
+    return masses((within_S + log_frequency_V[structure.word_of_sense])[None])[0].to(found.log_senses_NS.dtype)
+
+
+def mean_over_text(
+    task: Predictor,
+    data: PreparedData,
+    split: str,
+    masses: SememeMasses,
+    progress: Callable[[int, int], None] | None = None,
+) -> Tensor:
+    """(K,) the mean mass over all predictions of a split, each from its own context. It costs what scoring the split does."""
+    text, done = PredictedText(task, data, split), 0
+    total_K = torch.zeros((), dtype=torch.float64, device=task.device)
+    for _, hidden in contexts_of(task, text, split):
+        for part in hidden.split(_CONTEXTS_AT_ONCE):
+            found = task.decoder.sense_probabilities(part)
+            assert found is not None
+            total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
+        done += len(hidden)
+        if progress is not None:
+            progress(done, len(text.words))
+    return (total_K / done).clamp_min(torch.finfo(torch.float32).tiny).float()
+
+
+def mean_mass(
+    run: Run,
+    task: Predictor,
+    masses: SememeMasses,
+    empty_1H: Tensor,
+    over: str = COUNTS,
+    data: PreparedData | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MeanMass:
+    """The mean mass over the word counts of a run, or over a split of its data.
+
+    Args:
+        run: the run.
+        task: its model, whose output layer has senses.
+        masses: of its graph.
+        empty_1H: (1, H) zeros.
+        over: ``counts``, which needs nothing but the run, or the name of a split.
+        data: that have the split; None for those of the training.
+        progress: called with predictions so far and in all.
+
+    Raises:
+        ConfigError: neither ``counts`` nor a split.
+        DataError: the data are absent.
+    """
+    if over == COUNTS:
+        splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"
+        mean_K = mean_by_counts(task.decoder, masses, run.vocabulary.counts, empty_1H)
+        return MeanMass(mean_K, f"over the word counts of {splits}, without context")
+    prepared = data if data is not None else run.data()
+    if over not in prepared.splits:
+        raise ConfigError(
+            f"--mean {over}: {prepared.folder} has no such split; allowed: {COUNTS} (no text is read), "
+            f"{', '.join(prepared.splits)}"
+        )
+    mean_K = mean_over_text(task, prepared, over, masses, progress)
+    return MeanMass(mean_K, f"over the {len(PredictedText(task, prepared, over).words):,} predictions of {over}")
+
+
+def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+    """Every prediction of a text once, without dropout: positions (n,) and contexts (n, H) on the device, chunk by chunk.
+
+    A stream is read as ``WordPredictor.score`` reads it, but no output layer is asked.
+    """
+    if declares(task, TextWriter):
+        for position, _, hidden in text.read(task, lambda done, total: None):
+            yield position, hidden.to(task.device)
+        return
+    inputs, _, mask = evaluation_columns(np.asarray(text.data.tokens(split)), text.columns)
+    state, length = task.encoder.start(text.columns), len(inputs)
+    for begin in range(0, length, _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        with torch.no_grad():
+            hidden, state = task.contexts(torch.from_numpy(inputs[rows]).to(task.device), state)
+        real = mask[rows]
+        position = np.arange(begin, begin + len(real))[:, None] + np.arange(text.columns) * length
+        yield position[real], hidden[torch.from_numpy(real).to(task.device)]
+
+
+def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """(K,) running words of the counted text whose word has the sememe in any of its senses.
+
+    Args:
+        graph: words, senses and sememes.
+        counts: (V,) of the vocabulary.
+    """
+    words, sememes = word_sememes(graph)
+    weights = np.asarray(counts, dtype=np.float64)[words]
+    return np.bincount(sememes, weights, minlength=graph.num_sememes).astype(np.int64)
+
+
+def word_sememes(graph: SememeGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every pair of a word and a sememe of any of its senses, once: words (n,), rising, and sememes (n,), rising in a word."""
+    sizes = np.diff(graph.set_offsets)[graph.sense_set]
+    sense = np.repeat(np.arange(graph.num_senses), sizes)
+    edge = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + graph.set_offsets[graph.sense_set][sense]
+    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + graph.set_sememes[edge])
+    return keys // graph.num_sememes, keys % graph.num_sememes
+
+
+def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:
+    """What sememes of a context can be ranked by, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
+
+    ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0.
+    """
+    lift_NK = masses_NK / mean_K
+    return {
+        "rise": masses_NK - mean_K,
+        "mass": masses_NK,
+        "information": masses_NK * lift_NK.clamp_min(torch.finfo(masses_NK.dtype).tiny).log(),
+        "lift": lift_NK,
+        "gates": gates_NK,
+        "raised gates": gates_NK - rest_K,
+    }

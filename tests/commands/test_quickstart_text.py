@@ -1,0 +1,203 @@
+"""The texts of the quickstart: own ones, raw and cut, too small ones, and the characters of the lattice model."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit.commands import _quickstart_text as texts
+from sememekit.commands._quickstart_folder import QuickstartSettings, command_of
+from sememekit.commands._quickstart_steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for
+from sememekit.commands._side_by_side import Trained, train_all
+from sememekit.commands.quickstart import quickstart
+from sememekit.config import apply_overrides, load_recipe
+from sememekit.errors import ConfigError, DataError
+from sememekit.runs.train_report import TrainReport
+from sememekit.training import Report
+
+WORDS = (
+    "去年",
+    "美国",
+    "贸易",
+    "中国",
+    "政府",
+    "坚持",
+    "改革",
+    "开放",
+    "的",
+    "他",
+    "每天",
+    "学习",
+    "估计",
+    "经济",
+    "今天",
+    "在",
+)
+OPEN = ("open",)
+
+
+def lines(count: int, blank: str, words: tuple[str, ...] = WORDS, length: int = 12) -> str:
+    draw = random.Random(1)
+    return "".join(blank.join(draw.choices(words, k=length)) + "\n" for _ in range(count))
+
+
+def own(tmp_path: Path, text: str) -> tuple[Path, Path]:
+    """An output folder and the text as it is drawn there."""
+    file, out = tmp_path / "mine.txt", tmp_path / "out"
+    file.write_text(text, encoding="utf-8")
+    out.mkdir(exist_ok=True)
+    return out, texts.prepare_own_text(out, file, 1.0, 1)
+
+
+@pytest.mark.parametrize(("blank", "segmenter"), [(" ", "white space"), ("", "forward maximum matching")])
+def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path: Path, blank: str, segmenter: str) -> None:
+    out, text = own(tmp_path, lines(200, blank))
+    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    assert data.signature.segmenter.startswith(segmenter)
+    assert {"美国", "贸易", "政府"} <= {data.vocabulary.token(index) for index in range(len(data.vocabulary))}
+    summary = texts.text_summary(text, data, prepare_graph(out, data, OPEN))
+    assert (summary.paragraphs, summary.month) == (200, "mine.txt")
+    assert summary.annotated is not None
+    assert summary.annotated > 0.5
+
+
+def test_what_was_asked_for_cuts_the_text(tmp_path: Path) -> None:
+    out, text = own(tmp_path, lines(200, ""))
+    assert texts.prepare_words(out, text, OPEN, "characters", 1.0, 1).signature.segmenter == "characters"
+
+
+def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"59 of its 59 lines are used, and 60 at least .* use a longer text$"):
+        own(tmp_path, lines(59, " "))
+    out, text = own(tmp_path, lines(60, " "))
+    with pytest.raises(DataError, match=r"gives 7\d\d words to learn from, and 1,000 at least .* than --share 0\.5$"):
+        texts.prepare_words(out, text, OPEN, "", 0.5, 1)
+
+
+def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "gbk.txt").write_bytes(lines(99, " ").encode("gbk"))
+    with pytest.raises(DataError, match=r"gbk\.txt:1: not UTF-8"):
+        quickstart(tmp_path / "out", text=tmp_path / "gbk.txt")
+    with pytest.raises(DataError, match=r"--text .*no such file"):
+        quickstart(tmp_path / "other", text=tmp_path / "absent.txt")
+    with pytest.raises(ConfigError, match="--text FILE"):
+        quickstart(tmp_path / "third", segmenter="jieba")
+    assert not (tmp_path / "third").exists()
+
+
+def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text(lines(100, " "), encoding="utf-8")
+    assert texts.usual_share(file, 0.34) == 1.0
+    monkeypatch.setattr(texts, "LARGEST_FILE", file.stat().st_size // 4)
+    assert texts.usual_share(file, 0.34) == pytest.approx(0.25, abs=0.001)
+    assert texts.usual_share(None, 0.34) == 0.34
+
+
+def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
+    out, text = own(tmp_path, lines(200, " ", ("the", "cat", "sat", "on", "mats", ",")))
+    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    with pytest.raises(ConfigError, match="--source open knows no word of the text"):
+        prepare_graph(out, data, OPEN)
+    assert texts.prepare_characters(out, text, data)[1] == "the text is not Chinese"
+
+
+def test_the_command_that_goes_on_names_text_and_lexicons() -> None:
+    settings = QuickstartSettings(text="my novel.txt", share=1.0, sources=("list:a.txt", "open"), segmenter="jieba")
+    said = command_of(Path("tour"), settings, 1.0)
+    assert said == ("sememekit quickstart --out tour --text 'my novel.txt' --source list:a.txt --source open --segmenter jieba")
+
+
+def test_the_explained_contexts_of_an_own_text_are_of_its_test_split(tmp_path: Path) -> None:
+    out, text = own(tmp_path, lines(200, " "))
+    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    held_out = " ".join(data.vocabulary.decode(data.tokens("test")))
+    contexts = contexts_of(data, own=True)
+    assert len(contexts) == 3
+    assert all(len(context.split()) == 6 and context in held_out for context in contexts)
+
+
+def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, text = own(tmp_path, lines(400, " "))
+    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    none, why = texts.prepare_characters(out, text, data)
+    assert none is None
+    assert "fewer than 30,000" in why
+    monkeypatch.setattr(texts, "LEAST_CHARACTERS", 3000)
+    characters, why = texts.prepare_characters(out, text, data)
+    assert why == ""
+    assert characters is not None
+    assert characters.signature.segmenter == "characters"
+    assert characters.signature.chunks is not None
+    train = (out / "text" / "characters" / "train.txt").read_text(encoding="utf-8").split()
+    gold = (out / "text" / "gold.txt").read_text(encoding="utf-8").splitlines()
+    assert all(len(line.split()) == 12 for line in gold)
+    assert not {"".join(line.split()) for line in gold} & set(train)
+
+
+@pytest.mark.parametrize(("tokens", "times"), [(640_000, 1), (320_000, 1), (160_000, 2), (2_000, None)])
+def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, times: int | None) -> None:
+    recipe = load_recipe("quickstart/sdlm")
+    usual, schedule = recipe["schedule"], schedule_for(recipe, tokens, ())["schedule"]
+    assert schedule["epochs"] == (MOST_EPOCHS if times is None else times * usual["epochs"])
+    last = usual["decay"] ** (usual["epochs"] - 1)
+    assert schedule["decay"] ** (schedule["epochs"] - 1) == pytest.approx(last, rel=0.01)
+    given = ("schedule.epochs=7", "schedule.decay=0.5", "run.stall_epochs=9")
+    table = apply_overrides(recipe, given)
+    assert schedule_for(table, tokens, given) == table
+
+
+def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are played by threads of this one, which say when they begin."""
+    import multiprocessing
+    import queue
+    import threading
+
+    begun: list[str] = []
+    released = threading.Event()
+    done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
+
+    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]]) -> None:
+        begun.append(name)
+        if name != "first":
+            released.wait(60)
+        box.put((name, done))
+        if name == "third":
+            assert begun == ["first", "second", "third"]
+
+    class Worker(threading.Thread):
+        exitcode = None
+
+        def terminate(self) -> None:
+            released.set()
+
+    class Context:
+        Queue = queue.Queue
+
+        def Process(self, target: Any, args: Any, daemon: bool) -> Worker:
+            return Worker(target=target, args=args, daemon=daemon)
+
+    monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
+    monkeypatch.setattr("sememekit.commands._side_by_side._train_one", train_one)
+    monkeypatch.setattr("sememekit.commands._side_by_side._at_once", lambda: 2)
+    stages: list[str] = []
+
+    def progress(stage: str, *rest: object) -> None:
+        stages.append(stage)
+        if stage == "train first":
+            assert begun == ["first", "second"]
+            threading.Timer(0.5, released.set).start()
+
+    reports: list[Report] = []
+    tables: dict[str, dict[str, Any]] = {name: {} for name in ("first", "second", "third")}
+    trained = train_all(tmp_path, tables, "again", progress, lambda name, report: reports.append(report), lambda: False)
+    assert list(trained) == begun == ["first", "second", "third"]
+    assert stages[0] == "train first"
+    stopped = train_all(tmp_path, tables, "again", progress, lambda name, report: None, lambda: True)
+    assert all(one.report.stopped for one in stopped.values())
+    assert begun == ["first", "second", "third"]
