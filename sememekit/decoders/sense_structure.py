@@ -156,6 +156,13 @@ class SenseStructure(nn.Module):
         rank = torch.arange(self.most_senses, device=words.device)[:, None]
         return first + torch.minimum(rank, count - 1), rank < count
 
+    def onto_sememes(self, of_sense_SN: Tensor) -> Tensor:
+        """(S, N) -> (K, N): for each sememe the sum over the senses that hold it."""
+        blocks, sense_at, _ = self.blocks(of_sense_SN.dtype)
+        of_sense_SN = of_sense_SN.index_select(0, sense_at)
+        parts = [block.sememes_of_sense.back(of_sense_SN[block.places]) for block in blocks]
+        return torch.stack(parts).sum(dim=0)
+
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
         """The senses in blocks, with C[k, s] in ``dtype``: of some four thousand words on CPU, elsewhere in one.
 
