@@ -15,7 +15,7 @@ from sememekit.analysis.contexts import PredictedText
 from sememekit.data.batching import evaluation_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
-from sememekit.decoders.sense_logits import SenseStructure
+from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.errors import ConfigError
 from sememekit.layers import segment_logsumexp
 from sememekit.runs.run import Run
@@ -42,7 +42,7 @@ class SememeMasses:
     >>> masses = SememeMasses(graph, device)
     >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
 
-    It costs S + (edges between sets and sememes) additions a context.
+    It costs an addition for each edge between a sense and a sememe a context.
 
     Args:
         graph: words, senses and sememes.
@@ -54,8 +54,7 @@ class SememeMasses:
 
     def __call__(self, log_senses_NS: Tensor) -> Tensor:
         """(N, S) log-probabilities of senses -> (N, K) masses."""
-        of_set_UN = self.structure.senses_of_set(log_senses_NS.exp().T.contiguous())
-        return self.structure.sememes_of_set.back(of_set_UN).T
+        return self.structure.onto_sememes(log_senses_NS.exp().T).T
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from sememekit.decoders.base import Decoder, Resources, begin_bias, word_vectors
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.sampling import Draw, SamplingSettings, WordSampler, estimated_nll, linear_scores
 from sememekit.layers import linear_cross_entropy
 
 
@@ -23,10 +25,14 @@ class MoS(Decoder):
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
     no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does, too.
 
+    With ``samples`` the K normalisers are estimated from the same drawn words in training. The estimate of the loss is biased:
+    with w_k the posterior of component k and C the covariance of the relative errors of the normalisers, by
+    -sum_k w_k C_kk + (1/2) w^T C w to second order, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
+
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(MixtureSettings):
+    class Settings(MixtureSettings, SamplingSettings):
         """Settings of the mixture of softmaxes."""
 
         log_shift: float = Field(default=0.0, ge=0.0)
@@ -39,6 +45,18 @@ class MoS(Decoder):
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
         self.bias_start = settings.bias_start
+        self.sampler = WordSampler(resources.vocabulary, settings)
+
+    @classmethod
+    def by_frequency(cls, settings: Settings) -> bool:
+        return settings.samples > 0
+
+    @property
+    def estimates_in_training(self) -> bool:
+        return self.sampler.active
+
+    def after_rate_cut(self) -> None:
+        self.sampler.stop()
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)
@@ -49,11 +67,21 @@ class MoS(Decoder):
         return self._shifted((logits.log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """Exact in evaluation; in training an estimate while words are drawn."""
+        if self.training and self.sampler.active:
+            return self.sampled_nll(hidden, self.sampler.draw(target.reshape(-1))).view(target.shape)
         log_weights, contexts = self.mixture(hidden)
         rows = contexts.reshape(-1, contexts.shape[-1])
         repeated = target.unsqueeze(-1).expand(log_weights.shape).reshape(-1)
         entropies = linear_cross_entropy(rows, self.words.weight, self.bias, repeated).view(log_weights.shape)
         return -self._shifted((log_weights - entropies).logsumexp(dim=-1))
+
+    def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
+        """The estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw, which all components share."""
+        log_weights, contexts = self.mixture(hidden)
+        scores = linear_scores(contexts.reshape(-1, contexts.shape[-1]), self.words.weight, self.bias, draw.words)
+        entropies = estimated_nll(scores, replace(draw, target=draw.target.repeat_interleave(self.tables)))
+        return -self._shifted((log_weights - entropies.view(log_weights.shape)).logsumexp(dim=-1)).view(-1)
 
     def _shifted(self, log_probs: Tensor) -> Tensor:
         return log_probs if self.log_shift == 0.0 else (log_probs.exp() + self.log_shift).log()

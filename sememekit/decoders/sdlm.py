@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
-from sememekit.decoders.sense_logits import SenseInputs, SenseStructure, sense_logits, sense_nll
+from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
+from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -40,10 +41,10 @@ class SDLM(NormalisedScores):
       C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
     - p(s) = softmax over the senses of all words; p(w) = sum of p(s) over the senses of w.
 
-    Everything is in log space. The gates are computed once for each distinct set of sememes and the products once for each
-    word (``sense_logits``). The sense bias, tanh on g Q_r and the gate bias are switches, since paper and release differ
-    in them. Dropout stands at two sites: one mask on the coordinates of the output word vectors, the same for the whole batch
-    (``vector_dropout``), and one a sequence on those of g Q_r, shared over time and bases (``context_dropout``).
+    Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
+    and the gate bias are switches, since paper and release differ in them. Dropout stands at two sites: one mask on the
+    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on those of
+    g Q_r, shared over time and bases (``context_dropout``).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

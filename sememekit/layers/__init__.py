@@ -21,7 +21,7 @@ from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.mogrifier_scan import GateMap, mogrifier_scan
-from sememekit.layers.precision import at_least_single, product_dtype
+from sememekit.layers.precision import add_product, at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.weight_drop import WeightDropped
 
@@ -31,6 +31,7 @@ __all__ = [
     "Groups",
     "Incidence",
     "WeightDropped",
+    "add_product",
     "at_least_single",
     "backward_scores",
     "best_path",

@@ -16,11 +16,11 @@ class Incidence(nn.Module):
 
     With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
-    takes a weight for each edge.
+    takes a weight for each edge. What it reads is counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
 
     Args:
-        offsets: (rows + 1,) int64, where the members of each row begin and end in ``members``.
-        members: (edges,) int64 column numbers.
+        offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
+        members: (edges,) integer column numbers.
         num_columns: how many columns there are.
     """
 
@@ -29,7 +29,6 @@ class Incidence(nn.Module):
     back_offsets: Tensor
     back_rows: Tensor
     back_edges: Tensor
-    row_of_edge: Tensor
 
     def __init__(self, offsets: Tensor, members: Tensor, num_columns: int) -> None:
         super().__init__()
@@ -41,11 +40,10 @@ class Incidence(nn.Module):
         self.num_rows = num_rows
         self.num_columns = num_columns
         for name, tensor in (
-            ("offsets", offsets),
-            ("members", members),
-            ("row_of_edge", row_of_edge),
-            ("back_offsets", back_offsets),
-            ("back_rows", row_of_edge[by_column]),
+            ("offsets", offsets.int()),
+            ("members", members.int()),
+            ("back_offsets", back_offsets.int()),
+            ("back_rows", row_of_edge[by_column].int()),
             ("back_edges", by_column),
         ):
             self.register_buffer(name, tensor, persistent=False)
@@ -56,9 +54,11 @@ class Incidence(nn.Module):
             self.members, x, self.offsets, mode="sum", per_sample_weights=edge_weight, include_last_offset=True
         )
 
-    def back(self, y: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Sum over the rows that a member belongs to. ``y``: (rows, N); ``edge_weight``: (edges,). Returns (columns, N)."""
-        weight = None if edge_weight is None else edge_weight[self.back_edges]
+    def back(self, y: Tensor, back_weight: Tensor | None = None) -> Tensor:
+        """Sum over the rows that a member belongs to. ``y``: (rows, N). Returns (columns, N).
+
+        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order in which they are used here.
+        """
         return functional.embedding_bag(
-            self.back_rows, y, self.back_offsets, mode="sum", per_sample_weights=weight, include_last_offset=True
+            self.back_rows, y, self.back_offsets, mode="sum", per_sample_weights=back_weight, include_last_offset=True
         )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.layers.precision import product_dtype
+from sememekit.layers.precision import add_product, product_dtype
 
 KEPT_BYTES = 448 << 20
 """Memory that a forward pass may spend on log-probabilities so that the backward pass need not compute them again."""
@@ -93,7 +93,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 grad_bias_V.addmv_(wrong_nV.T, grad_N[part])
             lowered = wrong_nV.to(ctx.lowered)
             grad_rows_NE[part] = grad_N[part, None] * (lowered @ low_words_VE)
-            _add_product(grad_words_VE, lowered.T, (grad_N[part, None] * rows_NE[part]).to(ctx.lowered))
+            add_product(grad_words_VE, lowered.T, (grad_N[part, None] * rows_NE[part]).to(ctx.lowered))
         return grad_rows_NE, grad_words_VE, grad_bias_V, None, None, None, None
 
 
@@ -101,9 +101,4 @@ def _logits(rows_NE: Tensor, words_VE: Tensor, offset: Tensor, buffer_nV: Tensor
     """rows words^T + offset in the first rows of ``buffer``, which are valid until the next call."""
     out = buffer_nV[: len(rows_NE)]
     out.copy_(offset.expand_as(out))
-    return _add_product(out, rows_NE, words_VE.T)
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """``total += left @ right``, summed in the dtype of ``total``."""
-    return total.addmm_(left, right) if left.dtype == total.dtype else total.add_(left @ right)
+    return add_product(out, rows_NE, words_VE.T)

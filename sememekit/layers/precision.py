@@ -15,3 +15,8 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
     """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own."""
     kind = parameter.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else parameter.dtype
+
+
+def add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """``total += left @ right``, summed in the dtype of ``total``."""
+    return total.addmm_(left, right) if left.dtype == total.dtype else total.add_(left @ right)

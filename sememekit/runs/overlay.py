@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.decoders.sense_logits import SenseStructure
+from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.errors import ConfigError
 from sememekit.runs.plan import Plan, variant

@@ -12,6 +12,7 @@ from torch import Tensor
 from sememekit.config import load_variant, read_settings
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Resources
+from sememekit.decoders.mos import MoS
 from sememekit.decoders.sampling import Draw, NormalisedScores, estimated_nll
 from sememekit.errors import ConfigError
 from tests.small import small_graph, small_vocabulary
@@ -177,6 +178,47 @@ def test_the_components_of_a_mixture_share_the_draws() -> None:
     context = layer.mixture(hidden)[1].flatten(0, 1)
     torch.testing.assert_close(both, layer.senses.nll(context, repeated)[::2], rtol=0, atol=1e-10)
     assert layer.estimates_in_training
+
+
+def softmax_mixture(**settings: Any) -> MoS:
+    torch.manual_seed(8)
+    resources = Resources(WIDTH, small_vocabulary(), None, torch.nn.Embedding(WORDS, WIDTH))
+    layer = MoS(MoS.Settings(num_components=3, **settings), resources).double().train()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.4 * torch.randn_like(parameter))
+    return layer
+
+
+def test_the_mixture_of_softmaxes_estimates_each_normaliser_from_the_same_draws() -> None:
+    """Value and gradients against the sum over components, token by token and draw by draw; exact in evaluation."""
+    layer, hidden, drawn = softmax_mixture(samples=5), contexts(9).requires_grad_(True), torch.tensor([0, 0, 3, 9, 1])
+    target, q, expected = torch.arange(9), proposal(0.75), []
+    log_weights, vectors = layer.mixture(hidden)
+    for row, weight, word in zip(vectors @ layer.words.weight.T + layer.bias, log_weights.exp(), target.tolist(), strict=True):
+        rest = sum((row[:, v].exp() / q[v] for v in drawn.tolist() if v != word), start=torch.zeros(3).double())
+        expected.append(-(weight * row[:, word].exp() / (row[:, word].exp() + rest / len(drawn))).sum().log())
+    ours = layer.sampled_nll(hidden, layer.sampler.arrange(target, drawn)).view(-1)
+    torch.testing.assert_close(ours, torch.stack(expected), rtol=0, atol=1e-12)
+    inputs, upstream = [hidden, *layer.parameters()], torch.rand(9, dtype=torch.float64)
+    one, other = (torch.autograd.grad((nats * upstream).sum(), inputs) for nats in (ours, torch.stack(expected)))
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-11)
+    with torch.no_grad():
+        exact = -layer.log_probs(hidden).gather(1, target[:, None])[:, 0]
+    assert not torch.allclose(layer.nll(hidden, target), exact)
+    torch.testing.assert_close(layer.eval().nll(hidden, target), exact, rtol=0, atol=1e-10)
+
+
+def test_a_sampled_mixture_of_softmaxes_says_so_and_can_end_its_draws() -> None:
+    layer, exact = softmax_mixture(samples=4, samples_until="first-cut"), softmax_mixture()
+    assert layer.estimates_in_training
+    assert not exact.estimates_in_training
+    assert MoS.by_frequency(MoS.Settings(samples=4))
+    assert not MoS.by_frequency(MoS.Settings())
+    layer.after_rate_cut()
+    assert not layer.estimates_in_training
+    torch.testing.assert_close(layer.nll(contexts(7), torch.arange(7)), exact.nll(contexts(7), torch.arange(7)))
 
 
 def test_settings_of_earlier_runs_are_read() -> None:

@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 
+from sememekit.decoders import sense_structure
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import PRESETS, SDLM
 from tests.decoders.sdlm_twin import dense_log_probs
@@ -36,8 +37,11 @@ def test_the_graph_has_every_kind_of_word() -> None:
 
 
 @pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
-@pytest.mark.parametrize("block", [1, 3, 100])
-def test_values_and_gradients_equal_the_dense_twin(preset: str, normalisation: str, block: int) -> None:
+@pytest.mark.parametrize(("block", "words_per_block"), [(1, 5), (3, 1), (100, 2048)])
+def test_values_and_gradients_equal_the_dense_twin(
+    preset: str, normalisation: str, block: int, words_per_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sense_structure, "WORDS_PER_BLOCK", words_per_block)
     decoder = make(preset=preset, normalisation=normalisation, num_bases=3, tokens_per_block=block)
     graph = small_graph()
     size = graph.num_words
@@ -55,6 +59,22 @@ def test_values_and_gradients_equal_the_dense_twin(preset: str, normalisation: s
     for name, one, other in zip(["hidden", *dict(decoder.named_parameters())], actual, expected, strict=True):
         assert other.abs().max() > 1e-6, f"the twin does not depend on {name}: the test would be blind"
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_blocks_hold_every_sense_once_and_first_senses_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sense_structure, "WORDS_PER_BLOCK", 4)
+    graph, structure = small_graph(), make(num_bases=2).structure
+    blocks, sense_at, place_of = structure.blocks(torch.float64)
+    assert len(blocks) > 1
+    assert sorted(sense_at.tolist()) == list(range(graph.num_senses))
+    assert torch.equal(sense_at[place_of], torch.arange(graph.num_senses))
+    assert [word for block in blocks for word in range(block.words.start, block.words.stop)] == list(range(graph.num_words))
+    for block in blocks:
+        senses = sense_at[block.places]
+        assert senses[: block.num_words].tolist() == graph.sense_offsets[:-1][block.words].tolist()
+        further = graph.word_of_sense[senses[block.num_words :].numpy()] - block.words.start
+        assert block.word_of_further.tolist() == further.tolist()
+    assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 
 def test_log_probs_equal_the_twin_and_carry_gradients() -> None:

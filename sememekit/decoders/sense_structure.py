@@ -1,0 +1,216 @@
+"""Words, senses and sememes as index arrays, in blocks of words whose senses stay in the cache."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sememekit.layers import Incidence
+from sememekit.sememes import SememeGraph
+
+WORDS_PER_BLOCK = 4096
+"""On CPU: the senses of so many words times 64 tokens are an array of some 1.5 MB."""
+
+
+@final
+class SenseBlock(NamedTuple):
+    """The senses of some consecutive words: first the first sense of each word, then all further ones.
+
+    Most words have one sense. In this order the products of these words are used where they lie, and only ``word_of_further``
+    is gathered. s is the number of senses, v that of words.
+
+    Attributes:
+        words: which words, as a slice.
+        places: which senses, as a slice of the order of all blocks.
+        word_of_further: (s - v,) the word, counted in the block, of each sense that is not the first of its word.
+        senses_of_word: Incidence (v x s).
+        sememes_of_sense: Incidence (s x K).
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in that of ``back``.
+    """
+
+    words: slice
+    places: slice
+    word_of_further: Tensor
+    senses_of_word: Incidence
+    sememes_of_sense: Incidence
+    constant: Tensor
+    back_constant: Tensor
+
+    @property
+    def num_words(self) -> int:
+        return self.words.stop - self.words.start
+
+    def add_products(self, logits_sn: Tensor, scores_vn: Tensor, strength_sn: Tensor) -> None:
+        """``logits_sn`` += the score of the word of each sense times ``strength_sn``."""
+        first = self.num_words
+        logits_sn[:first].addcmul_(scores_vn, strength_sn[:first])
+        logits_sn[first:].addcmul_(scores_vn.index_select(0, self.word_of_further), strength_sn[first:])
+
+    def products(self, scores_vn: Tensor, factor_sn: Tensor, out: Tensor) -> Tensor:
+        """The score of the word of each sense times ``factor_sn``, written to ``out`` (s, n)."""
+        first = self.num_words
+        torch.mul(scores_vn, factor_sn[:first], out=out[:first])
+        torch.mul(scores_vn.index_select(0, self.word_of_further), factor_sn[first:], out=out[first:])
+        return out
+
+
+@final
+class SenseBlocks(NamedTuple):
+    """All senses in blocks.
+
+    Attributes:
+        blocks: one after the other.
+        sense_at: (S,) the sense at each place of the order of the blocks.
+        place_of: (S,) the place of each sense.
+    """
+
+    blocks: tuple[SenseBlock, ...]
+    sense_at: Tensor
+    place_of: Tensor
+
+
+@final
+class SenseStructure(nn.Module):
+    """Words, senses and sememes as index arrays on the device; it holds nothing that is learned.
+
+    Made from a sememe graph by ``from_graph``, and cut to some of its words by ``of_words``.
+
+    >>> structure = SenseStructure.from_graph(graph, symmetric=False)
+    >>> part, senses = structure.of_words(torch.tensor([3, 7]))
+    >>> part.num_words, part.num_senses == len(senses)
+
+    Attributes:
+        sense_offsets: (V + 1,) where the senses of each word begin and end.
+        word_of_sense, set_of_sense: (S,).
+        set_offsets, set_sememes: the sememes of each distinct set, one set after the other.
+        squared_degree: (as set_sememes) 1 / C[k, s]^2, an integer: |E(s)|^2, or |E(s)| |D(k)| in the symmetric form.
+        num_words, num_senses, num_sememes: V, S, K.
+        most_senses: M, the most senses that any word of the graph has.
+    """
+
+    sense_offsets: Tensor
+    word_of_sense: Tensor
+    set_of_sense: Tensor
+    set_offsets: Tensor
+    set_sememes: Tensor
+    squared_degree: Tensor
+
+    def __init__(
+        self,
+        sense_offsets: Tensor,
+        set_of_sense: Tensor,
+        set_offsets: Tensor,
+        set_sememes: Tensor,
+        squared_degree: Tensor,
+        num_sememes: int,
+        most_senses: int,
+    ) -> None:
+        super().__init__()
+        self.num_words, self.num_senses, self.num_sememes = len(sense_offsets) - 1, len(set_of_sense), num_sememes
+        self.most_senses = most_senses
+        words = torch.arange(self.num_words, device=sense_offsets.device)
+        for name, tensor in (
+            ("sense_offsets", sense_offsets),
+            ("word_of_sense", words.repeat_interleave(sense_offsets.diff(), output_size=self.num_senses)),
+            ("set_of_sense", set_of_sense),
+            ("set_offsets", set_offsets),
+            ("set_sememes", set_sememes),
+            ("squared_degree", squared_degree),
+        ):
+            self.register_buffer(name, tensor, persistent=False)
+        self._blocks: dict[tuple[torch.device, torch.dtype], SenseBlocks] = {}
+
+    @classmethod
+    def from_graph(cls, graph: SememeGraph, *, symmetric: bool) -> SenseStructure:
+        """The whole graph, with C[k, s] in its left or its symmetric form."""
+        set_sizes = np.diff(graph.set_offsets)
+        own = np.repeat(set_sizes, set_sizes)
+        squared_degree = own * (graph.senses_per_sememe[graph.set_sememes] if symmetric else own)
+        arrays = (graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, squared_degree)
+        offsets, set_of_sense, set_offsets, members, degrees = (torch.from_numpy(array.astype(np.int64)) for array in arrays)
+        most_senses = int(np.diff(graph.sense_offsets).max())
+        return cls(offsets, set_of_sense, set_offsets, members, degrees, graph.num_sememes, most_senses)
+
+    def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
+        """The part of the structure that the distinct words (W,) reach, and the (S',) numbers of their senses in the whole.
+
+        Words and senses are numbered anew in it, sets and sememes keep their numbers, and so does C[k, s], which counts the
+        senses of the whole graph.
+        """
+        sense_offsets, senses = _ranges(self.sense_offsets, words)
+        sets = (self.set_of_sense[senses], self.set_offsets, self.set_sememes, self.squared_degree)
+        return SenseStructure(sense_offsets, *sets, self.num_sememes, self.most_senses), senses
+
+    def senses_of(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """All senses of ``words`` (N,), padded to M, the most that any word has: (M, N) senses and (M, N) which are real.
+
+        A fixed M keeps the shape known beforehand, so that nothing waits for the device.
+        """
+        first = self.sense_offsets[words]
+        count = self.sense_offsets[words + 1] - first
+        rank = torch.arange(self.most_senses, device=words.device)[:, None]
+        return first + torch.minimum(rank, count - 1), rank < count
+
+    def onto_sememes(self, of_sense_SN: Tensor) -> Tensor:
+        """(S, N) -> (K, N): for each sememe the sum over the senses that hold it."""
+        blocks, sense_at, _ = self.blocks(of_sense_SN.dtype)
+        of_sense_SN = of_sense_SN.index_select(0, sense_at)
+        parts = [block.sememes_of_sense.back(of_sense_SN[block.places]) for block in blocks]
+        return torch.stack(parts).sum(dim=0)
+
+    def blocks(self, dtype: torch.dtype) -> SenseBlocks:
+        """The senses in blocks, with C[k, s] in ``dtype``: of some four thousand words on CPU, elsewhere in one.
+
+        Made when they are first asked for on a device.
+        """
+        key = (self.sense_offsets.device, dtype)
+        if key not in self._blocks:
+            self._blocks = {key: self._make_blocks(dtype)}
+        return self._blocks[key]
+
+    def _make_blocks(self, dtype: torch.dtype) -> SenseBlocks:
+        device = self.sense_offsets.device
+        number = max(1, round(self.num_words / WORDS_PER_BLOCK)) if device.type == "cpu" else 1
+        bounds = [self.num_words * i // number for i in range(number + 1)]
+        is_first = torch.zeros(self.num_senses, dtype=torch.bool, device=device)
+        is_first[self.sense_offsets[:-1]] = True
+        blocks, order = [], []
+        for begin, end in pairwise(bounds):
+            first_sense, last_sense = int(self.sense_offsets[begin]), int(self.sense_offsets[end])
+            senses = torch.arange(first_sense, last_sense, device=device)
+            local = torch.cat([senses[is_first[senses]], senses[~is_first[senses]]])
+            word = self.word_of_sense[local] - begin
+            offsets, edges = _ranges(self.set_offsets, self.set_of_sense[local])
+            sememes_of_sense = Incidence(offsets, self.set_sememes[edges], self.num_sememes)
+            constant = self.squared_degree[edges].to(dtype).rsqrt()
+            blocks.append(
+                SenseBlock(
+                    words=slice(begin, end),
+                    places=slice(first_sense, last_sense),
+                    word_of_further=word[end - begin :],
+                    senses_of_word=Incidence(
+                        self.sense_offsets[begin : end + 1] - first_sense, word.argsort(stable=True), len(local)
+                    ),
+                    sememes_of_sense=sememes_of_sense,
+                    constant=constant,
+                    back_constant=constant[sememes_of_sense.back_edges],
+                )
+            )
+            order.append(local)
+        sense_at = torch.cat(order)
+        place_of = torch.empty_like(sense_at)
+        place_of[sense_at] = torch.arange(self.num_senses, device=device)
+        return SenseBlocks(tuple(blocks), sense_at, place_of)
+
+
+def _ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The members offsets[r] to offsets[r + 1] of some rows (n,), one after the other: new offsets (n + 1,), and members."""
+    first, count = offsets[rows], offsets[rows + 1] - offsets[rows]
+    new = functional.pad(count.cumsum(0), (1, 0))
+    members = torch.arange(int(new[-1]), device=offsets.device)
+    return new, members + (first - new[:-1]).repeat_interleave(count)
