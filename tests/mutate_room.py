@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
+from tests.mutate_guard import write_only_below
 
 PACKAGE = str(ROOT / "sememekit") + os.sep
 DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
@@ -323,6 +324,7 @@ def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tupl
                     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                     os.dup2(written.fileno(), 1)
                     os.dup2(written.fileno(), 2)
+                write_only_below(Path(tempfile.gettempdir()), ROOT / ".hypothesis", Path.home() / ".cache")
                 code = work()
             except BaseException:
                 written.write(traceback.format_exc().encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -117,3 +118,43 @@ def test_the_tests_of_every_room_are_there() -> None:
 def test_the_interval_of_wilson() -> None:
     assert interval(37, 40) == pytest.approx((0.8014, 0.9742), abs=1e-4)
     assert interval(0, 0) == (0.0, 1.0)
+
+
+def test_a_mutant_changes_no_file_outside_of_its_folders(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "kept.txt").write_text("kept", encoding="utf-8")
+    (inside / "link").symlink_to(outside)
+    script = """
+import os, shutil, sys
+from pathlib import Path
+from tests.mutate_guard import write_only_below
+inside, outside = Path(sys.argv[1]), Path(sys.argv[2])
+write_only_below(inside)
+refused = []
+for name, call in {
+    "rmtree": lambda: shutil.rmtree(outside),
+    "through a link": lambda: shutil.rmtree(f"{inside}/link/."),
+    "unlink": (outside / "kept.txt").unlink,
+    "below a link": (inside / "link" / "kept.txt").unlink,
+    "overwrite": lambda: (outside / "kept.txt").write_text("gone"),
+    "rename": lambda: (outside / "kept.txt").rename(inside / "moved"),
+    "ignored": lambda: shutil.rmtree(outside, ignore_errors=True),
+}.items():
+    try:
+        call()
+    except PermissionError:
+        refused.append(name)
+assert refused == ["rmtree", "through a link", "unlink", "below a link", "overwrite", "rename", "ignored"], refused
+(inside / "new.txt").write_text((outside / "kept.txt").read_text())
+(inside / "link").unlink()
+(inside / "folder").mkdir()
+shutil.rmtree(inside / "folder")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(inside), str(outside)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (outside / "kept.txt").read_text(encoding="utf-8") == "kept"
+    assert sorted(path.name for path in inside.iterdir()) == ["kept.txt", "new.txt"]
