@@ -10,7 +10,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt P
 .PHONY: help quickstart test lint bench faults mutate clean
 
 help:
-	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about four minutes)"
+	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about three minutes)"
 	@echo "make test         set up .venv, then check style, types and behaviour"
 	@echo "make lint         style and types alone"
 	@echo "make faults       kill, damage and mislead every command, and print what came of it (half an hour)"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from sememekit.analysis.evaluate import PerplexityReport
+from sememekit.analysis.evaluate_explanations import ExplanationScores, evaluate_explanations
 from sememekit.analysis.explain import Explanation, explain
 from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
@@ -132,6 +133,13 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
             explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
             guesses.append(explain(out / "softmax", context, top=5, device=device))
     return explanations, guesses
+
+
+def explanation_scores(out: Path, device: str, progress: Progress) -> ExplanationScores | None:
+    """How true the explanations of the sememe model are, on a sample of the test text; None where no word has sememes."""
+    with suppress(DataError):
+        return evaluate_explanations(out / "sdlm", tops=(5,), contexts=4000, device=device, progress=progress)
+    return None
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:

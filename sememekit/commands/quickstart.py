@@ -74,6 +74,7 @@ def command(
         try:
             with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
                 from sememekit.reports.quickstart import charts, columns, how_it_was_made, rows, verdict, words_of_lattice
+                from sememekit.reports.quickstart import truth_of_explanations as truth
 
                 check_outputs(None, figure)
                 with progress_bars(quiet) as show:
@@ -105,6 +106,8 @@ def command(
     print_table("Test perplexity with and without sememes", columns(report.models), rows(report.models))
     for line in (verdict(report.models), *how_it_was_made(report)):
         say(line)
+    if report.scores is not None:
+        say(truth(report.scores))
     if report.lattice is not None:
         say(f"\nWords that a lattice model found in {report.lattice.characters:,} characters without blanks:\n")
         for line in words_of_lattice(report.lattice):
@@ -246,6 +249,7 @@ def _quickstart(
             rows.append(steps.model_row(name, one, measured, steps.epochs_of(out / name)))
     contexts = steps.contexts_of(data, own=own)
     explanations, guesses = steps.explained(out, contexts, device)
+    scores = steps.explanation_scores(out, device, _renamed(progress, "explanations"))
     lattice = None
     if folder.LATTICE in trained:
         found = trained[folder.LATTICE]
@@ -259,6 +263,7 @@ def _quickstart(
         models=tuple(rows),
         explanations=tuple(explanations),
         softmax_guesses=tuple(guesses),
+        scores=scores,
         lattice=lattice,
         no_lattice=no_lattice,
         page=str(out / folder.PAGE),

@@ -7,13 +7,16 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from sememekit.analysis.evaluate_explanations import ExplanationScores
 from sememekit.analysis.explain import Explanation
 from sememekit.analysis.explain_lattice import LatticeSentence
+from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.explanation import remarks
+from sememekit.reports.explanation_scores import shown_name, tables
 from sememekit.reports.lattice import picture_of
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
@@ -105,6 +108,7 @@ class QuickstartReport(Record):
         models: the softmax model first.
         explanations: of the sememe model.
         softmax_guesses: the softmax model on the same contexts.
+        scores: how often the sememes that an explanation lists are those of the word that came; None where no word has any.
         lattice: the model of characters; None without one.
         no_lattice: why there is none.
         page: ``report.html``.
@@ -122,6 +126,7 @@ class QuickstartReport(Record):
     models: tuple[ModelRow, ...] = ()
     explanations: tuple[Explanation, ...] = ()
     softmax_guesses: tuple[Explanation, ...] = ()
+    scores: ExplanationScores | None = None
     lattice: LatticeFound | None = None
     no_lattice: str = ""
     page: str = ""
@@ -215,6 +220,16 @@ def words_of_lattice(found: LatticeFound) -> list[str]:
     return lines
 
 
+def truth_of_explanations(scores: ExplanationScores) -> str:
+    """How often the sememes listed first are right, against other rankings, in one sentence."""
+    found = {score.ranking: score.any.value or 0.0 for score in scores.rankings}
+    others = ", ".join(f"{shown_name(name)} {found[name]:.0%}" for name in ("gates", FREQUENCY, RANDOM))
+    return (
+        f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the word that came in "
+        f"{found['rise']:.0%} of {scores.positions:,} positions of the test text; other rankings: {others}."
+    )
+
+
 def report_page(report: QuickstartReport) -> str:
     """The page of a finished quickstart."""
     both = zip(report.explanations, report.softmax_guesses, strict=True)
@@ -225,6 +240,8 @@ def report_page(report: QuickstartReport) -> str:
         "how_it_was_made": how_it_was_made(report),
         "charts": [chart(one) for one in charts(report)],
         "explained": [(explanation, remarks(explanation), guess) for explanation, guess in both],
+        "said_of_explanations": report.scores and truth_of_explanations(report.scores),
+        "scores": report.scores and tables(report.scores)[0],
         "lattice": report.lattice and _lattice(report.lattice),
     }
     return pages.render("quickstart", report=report, **shown)

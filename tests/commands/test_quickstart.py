@@ -154,10 +154,16 @@ def test_the_whole_job(tmp_path: Path, month: Path) -> None:
     assert [model.name for model in report.models] == list(MODELS)
     assert len({model.signature for model in report.models}) == 1
     assert all(len(model.valid_by_epoch) == model.epochs == 2 for model in report.models)
-    assert stages == {"text and graph", *(f"{verb} {name}" for verb in ("train", "test") for name in MODELS)}
+    assert stages == {"text and graph", "explanations", *(f"{verb} {name}" for verb in ("train", "test") for name in MODELS)}
+    assert report.scores is not None
+    assert report.scores.positions > 100
+    assert {score.top for score in report.scores.rankings} == {5}
     assert len(report.next_commands) == len(report.explanations) == len(CONTEXTS) == 3
     page = check_page((out / "report.html").read_text(encoding="utf-8"))
-    assert all(word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家"))
+    assert all(word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家", "rise (mass minus mean)"))
+    (any_of_rise,) = (score.any.value for score in report.scores.rankings if score.ranking == "rise")
+    assert any_of_rise is not None
+    assert f"in {any_of_rise:.0%} of {report.scores.positions:,} positions" in page.text
     again = quickstart(out, share=1.0, month=month, overrides=TOY)
     assert again == report.model_copy(update={"already_done": True})
     (out / "quickstart.json").unlink()  # as if it had been killed after training
