@@ -124,6 +124,7 @@ def test_its_files_are_written_whole_or_not_at_all(
     trained: dict[str, Trained] = {}
     monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest: trained)
     monkeypatch.setattr("sememekit.commands._quickstart_steps.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.commands._quickstart_steps.explanation_scores", lambda *rest: None)
     monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.writing.os.replace", replace)
