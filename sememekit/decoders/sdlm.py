@@ -110,7 +110,7 @@ class SDLM(NormalisedScores):
         """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
         settings = self.settings
         flat_NH = hidden.reshape(-1, hidden.shape[-1])
-        contexts = (flat_NH @ self.bases).view(settings.num_bases, *hidden.shape)
+        contexts = torch.bmm(flat_NH.expand(settings.num_bases, -1, -1), self.bases).view(settings.num_bases, *hidden.shape)
         if settings.context_tanh:
             contexts = contexts.tanh()
         contexts = shared_dropout(contexts, settings.context_dropout, self.training, (0, 1) if hidden.ndim == 3 else (0,))

@@ -109,22 +109,21 @@ class _SenseNLL(torch.autograd.Function):
             offset_S = correction_V.to(words_VE.dtype)[structure.word_of_sense[order.sense_at]]
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
-        most, keep = min(block, num_tokens), any(ctx.needs_input_grad)
+        keep = any(ctx.needs_input_grad)
         keep_scores = keep and width >= KEPT_FROM
-        scores = low_words_VE.new_empty(num_bases * (len(words_VE) * num_tokens if keep_scores else order.most_words * most))
-        raised = words_VE.new_empty(structure.num_senses * (num_tokens if keep else most))
+        buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         nats_N, total_N = words_VE.new_empty(num_tokens), words_VE.new_empty(num_tokens)
-        targets = []
+        kept, scores = [], []
         for part in _parts(num_tokens, block):
             gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
             size = gates_Kn.shape[1]
-            logits_Sn = _piece(raised, structure.num_senses * part.start if keep else 0, (structure.num_senses, size))
+            logits_Sn = words_VE.new_empty(structure.num_senses, size)
             for each, weight in zip(order.blocks, weights, strict=True):
                 logits_sn = logits_Sn[each.places]
                 logits_sn.copy_(start_S[each.places, None].expand_as(logits_sn))
-                words_vE = low_words_VE[each.words]
-                begin = _begin(structure, num_bases, part, each.words) if keep_scores else 0
-                scores_v = torch.mm(words_vE, context_E.T, out=_piece(scores, begin, (len(words_vE), num_bases * size)))
+                scores_v = _products(low_words_VE[each.words], context_E, buffer)
+                if keep_scores:
+                    scores.append(scores_v)
                 logits = each.by_rank(logits_sn)
                 scores_of = each.by_basis(scores_v.view(-1, num_bases, size).to(words_VE.dtype))
                 for score, weight_of_edge in zip(scores_of, weight, strict=True):
@@ -139,47 +138,48 @@ class _SenseNLL(torch.autograd.Function):
             total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0)
             nats_N[part] = total_n.log() + top_n - own_Mn.logsumexp(dim=0)
             total_N[part] = total_n
-            targets += [place_Mn, own_Mn.softmax(dim=0)]
+            if keep:
+                kept += [logits_Sn, place_Mn, own_Mn.softmax(dim=0)]
         if keep:
             ctx.structure, ctx.block, ctx.lowered, ctx.with_bias = structure, block, lowered, bias_S is not None
-            ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, scores, raised, *targets)
+            ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return nats_N
 
     @staticmethod
     def backward(ctx: Any, grad_nll_N: Tensor) -> tuple[Any, ...]:
         structure: SenseStructure = ctx.structure
-        contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, scores, raised, *targets = ctx.saved_tensors
+        contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept = ctx.saved_tensors
         order = structure.blocks(gates_KN.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
         low_contexts_RNE = contexts_RNE.to(ctx.lowered)
         num_bases, num_tokens, _ = contexts_RNE.shape
         most = min(ctx.block, num_tokens)
+        parts = _parts(num_tokens, ctx.block)
+        scores = iter(kept[3 * len(parts) :])
         grad_words_VE = gates_KN.new_zeros(low_words_VE.shape)
         grad_gates_KN, grad_mixing_RK = torch.empty_like(gates_KN), torch.zeros_like(mixing_RK)
         grad_contexts_RNE = torch.empty_like(contexts_RNE)
         grad_bias_S = gates_KN.new_zeros(structure.num_senses)
+        # Buffers for all blocks: fresh memory costs more than what is written to it.
+        buffer = low_words_VE.new_empty(num_bases * order.most_words * most)
         grad_scores = gates_KN.new_empty(num_bases * order.most_words * most)
         grad_logits = gates_KN.new_empty(structure.num_senses * most)
         of_senses = gates_KN.new_empty(order.most_senses * most)
-        of_sememes = gates_KN.new_empty(2 * num_bases * len(gates_KN) * most)
-        for number, part in enumerate(_parts(num_tokens, ctx.block)):
+        of_sememes, products = gates_KN.new_empty(2, num_bases * len(gates_KN) * most)
+        for number, part in enumerate(parts):
             gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
-            size, (place_Mn, share_Mn) = part.stop - part.start, targets[2 * number : 2 * number + 2]
-            raised_Sn = _piece(raised, structure.num_senses * part.start, (structure.num_senses, size))
-            grad_logits_Sn = torch.mul(raised_Sn, grad_nll_N[part] / total_N[part], out=_piece(grad_logits, 0, raised_Sn.shape))
+            size, (raised_Sn, place_Mn, share_Mn) = gates_Kn.shape[1], kept[3 * number : 3 * (number + 1)]
+            grad_logits_Sn = torch.mul(raised_Sn, grad_nll_N[part] / total_N[part], out=_piece(grad_logits, raised_Sn.shape))
             grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * -grad_nll_N[part])
             grad_bias_S += grad_logits_Sn.sum(dim=1)
-            of_sememe_RKn = _piece(of_sememes, 0, (num_bases, *gates_Kn.shape)).zero_()
+            of_sememe_RKn = _piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
             grad_context_E = context_E.new_zeros(context_E.shape, dtype=contexts_RNE.dtype)
             for each, weight in zip(order.blocks, weights, strict=True):
                 words_vE, grad_logits_sn = low_words_VE[each.words], grad_logits_Sn[each.places]
-                shape = (len(words_vE), num_bases * size)
-                if len(scores) == num_bases * structure.num_words * num_tokens:
-                    scores_v = _piece(scores, _begin(structure, num_bases, part, each.words), shape)
-                else:
-                    scores_v = torch.mm(words_vE, context_E.T, out=_piece(scores, 0, shape))
-                grads_v = _piece(grad_scores, 0, shape)
-                of_sense_sn = _piece(of_senses, 0, grad_logits_sn.shape)
+                kept_scores = next(scores, None)
+                scores_v = _products(words_vE, context_E, buffer) if kept_scores is None else kept_scores
+                grads_v = _piece(grad_scores, scores_v.shape)
+                of_sense_sn = _piece(of_senses, grad_logits_sn.shape)
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
                 scores_of = each.by_basis(scores_v.view(-1, num_bases, size).to(gates_Kn.dtype))
                 grads_of = each.by_basis(grads_v.view(-1, num_bases, size))
@@ -191,8 +191,7 @@ class _SenseNLL(torch.autograd.Function):
                 add_product(grad_words_VE[each.words], grads_v, context_E)
                 add_product(grad_context_E, grads_v.T, words_vE)
             grad_contexts_RNE[:, part] = grad_context_E.unflatten(0, (num_bases, size))
-            product_RKn = torch.mul(of_sememe_RKn, gates_Kn, out=_piece(of_sememes, of_sememe_RKn.numel(), of_sememe_RKn.shape))
-            grad_mixing_RK += product_RKn.sum(dim=2)
+            grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=_piece(products, of_sememe_RKn.shape)).sum(dim=2)
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
         grad_bias = grad_bias_S[order.place_of] if ctx.with_bias else None
@@ -204,14 +203,15 @@ def _parts(num_tokens: int, block: int) -> list[slice]:
     return [slice(begin, min(begin + block, num_tokens)) for begin in range(0, num_tokens, block)]
 
 
-def _begin(structure: SenseStructure, num_bases: int, part: slice, words: slice) -> int:
-    """Where the products of some tokens with some words begin among those of all."""
-    return num_bases * (structure.num_words * part.start + words.start * (part.stop - part.start))
+def _products(words_vE: Tensor, context_E: Tensor, buffer: Tensor | None) -> Tensor:
+    """(v, R n) the scores of words with the contexts (R n, E), in ``buffer`` where there is one."""
+    out = None if buffer is None else _piece(buffer, (len(words_vE), len(context_E)))
+    return torch.mm(words_vE, context_E.T, out=out)
 
 
-def _piece(memory: Tensor, begin: int, shape: Sequence[int]) -> Tensor:
-    """A piece of a flat tensor from ``begin`` on, in a shape."""
-    return memory[begin : begin + prod(shape)].view(shape)
+def _piece(memory: Tensor, shape: Sequence[int]) -> Tensor:
+    """The beginning of a flat tensor, in a shape."""
+    return memory[: prod(shape)].view(shape)
 
 
 def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:
