@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
+from sememekit.config import load_recipe
 
 TINY_SHARE = 10
 """With ``--tiny`` a text is cut to one line in so many, and to ``TINY_LINES`` where its length is not stated."""
@@ -77,7 +79,8 @@ def _trial(file: ClaimFile, arm_name: str, seed: int, out: Path, root: Path, tin
     size = "tiny" if tiny else "small"
     folder = out / "data" / f"{arm.data}-{size}-{_digest(data.model_dump_json())}"
     places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
-    name = f"{arm_name}-{size}-{seed}-{_digest(arm.model_dump_json(), data.model_dump_json(), *(file.tiny if tiny else ()))}"
+    made_of = (arm.model_dump_json(), data.model_dump_json(), _settings(arm.recipe), *(file.tiny if tiny else ()))
+    name = f"{arm_name}-{size}-{seed}-{_digest(*made_of)}"
     run = out / "runs" / name
     steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
     measured = run.with_suffix(".json")
@@ -112,6 +115,12 @@ def _train_step(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], r
 def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
     """The words of a template, each with its places put in; a path with blanks stays one word."""
     return tuple(word.format(**places) for word in shlex.split(template))
+
+
+def _settings(recipe: str) -> str:
+    """What a recipe sets, without what it says of a paper and of its data: a changed recipe is another trial."""
+    table = load_recipe(recipe)
+    return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in {"claim", "data", "graph"}}, sort_keys=True)
 
 
 def _digest(*parts: str) -> str:

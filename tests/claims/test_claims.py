@@ -117,6 +117,23 @@ def test_a_changed_arm_has_another_place(tmp_path: Path) -> None:
     assert before[1].result != after[1].result
 
 
+def test_a_changed_recipe_has_another_place(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 1.0\n', encoding="utf-8")
+    (tmp_path / "claims").mkdir()
+    write(tmp_path / "claims", FILE.replace("ours/ptb-lstm", str(recipe)))
+
+    def place() -> Path:
+        file, claim = load_claims(tmp_path / "claims")["better"]
+        return steps_of(file, claim, Path("out"), Path("/c"))[0].result
+
+    before = place()
+    recipe.write_text('# a remark\n[optimizer]\nname = "sgd"\nlearning_rate = 1.0\n', encoding="utf-8")
+    assert place() == before
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 2.0\n', encoding="utf-8")
+    assert place() != before
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
