@@ -99,7 +99,7 @@ class Explanation(SememeViews):
 
 
 def explain(
-    run: Path,
+    run: Path | Run,
     context: str,
     *,
     top: int = 10,

@@ -11,7 +11,7 @@ from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememe
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import Which
+from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
@@ -95,7 +95,7 @@ class LabelExplanation(Record):
 
 
 def explain_label(
-    run: Path,
+    run: Path | Run,
     texts: Sequence[str],
     *,
     label: str | None = None,

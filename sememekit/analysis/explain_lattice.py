@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
-from sememekit.runs.run import Which
+from sememekit.runs.run import Run, Which
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -156,7 +156,7 @@ class EmbeddingsReport(Record):
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(run: Path, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
+def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
     """The lattice of a raw text under a trained model.
 
     Args:
@@ -223,7 +223,7 @@ def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
 
 
 def explain_embeddings(
-    run: Path,
+    run: Path | Run,
     words: Sequence[str],
     *,
     split: str = "valid",

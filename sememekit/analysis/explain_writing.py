@@ -11,7 +11,7 @@ from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseS
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
 from sememekit.progress import Progress
-from sememekit.runs.run import Which
+from sememekit.runs.run import Run, Which
 from sememekit.runs.writing import describe_search, load_writer, search_of
 from sememekit.tasks.writing import hypothesis_words
 from sememekit.training import autocast
@@ -68,7 +68,7 @@ class WritingExplanation(Record):
 
 
 def explain_writing(
-    run: Path,
+    run: Path | Run,
     text: str,
     *,
     top_sememes: int = TOP_SEMEMES,
