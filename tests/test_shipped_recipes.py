@@ -58,7 +58,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 94,
+    "ours": 96,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,
