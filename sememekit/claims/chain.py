@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
+from sememekit.config import load_recipe
 
 TINY_SHARE = 10
 """With ``--tiny`` a text is cut to one line in so many, and to ``TINY_LINES`` where its length is not stated."""
@@ -22,7 +24,8 @@ class Step:
 
     Attributes:
         kind: ``copy``, ``prepare``, ``graph``, ``train`` or ``evaluate``.
-        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``, where 0 lines are all.
+        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``: the first lines, the last for a
+            negative number, all for 0.
         made: what is there when the step is done; steps whose result is there already are not repeated.
     """
 
@@ -37,22 +40,35 @@ class Step:
         parts = [self.words[index : index + 3] for index in range(0, len(self.words), 3)]
         lines = [f"mkdir -p {shlex.quote(str(self.made))}"]
         for source, target, count in parts:
-            head = f"head -n {count}" if int(count) else "cat"
-            lines.append(f"{head} {shlex.quote(source)} > {shlex.quote(target)}")
+            number = int(count)
+            part = f"head -n {number}" if number > 0 else f"tail -n {-number}" if number else "cat"
+            if unpacked(source, target):
+                lines.append(f"xz -dc {shlex.quote(source)} | {part} > {shlex.quote(target)}")
+            else:
+                lines.append(f"{part} {shlex.quote(source)} > {shlex.quote(target)}")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One training of one arm with one seed, and where its parts lie below the folder of all results."""
+    """One training of one arm with one seed, and where its parts lie below the folder of all results.
+
+    ``shown`` are the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+    """
 
     name: str
     arm: str
     seed: int
     tiny: bool
     steps: tuple[Step, ...]
+    shown: tuple[str, ...]
     run: Path
     result: Path
+
+
+def unpacked(source: str, target: str) -> bool:
+    """Whether a copy takes the lines of a file that ``xz`` packed."""
+    return source.endswith(".xz") and not target.endswith(".xz")
 
 
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
@@ -73,16 +89,25 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
 
 def _trial(file: ClaimFile, arm_name: str, seed: int, out: Path, root: Path, tiny: bool) -> Trial:
     arm = file.arm[arm_name]
+    made_of = (arm.model_dump_json(), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
+    name = f"{arm_name}-{'tiny' if tiny else 'small'}-{seed}-{_digest(*made_of, *(file.tiny if tiny else ()))}"
+    steps, typed = (_steps(file, arm, seed, name, *places, tiny) for places in ((out, root), (_SHOWN_OUT, _SHOWN_ROOT)))
+    shown = tuple(step.shell() for step in typed)
+    return Trial(name, arm_name, seed, tiny, steps, shown, out / "runs" / name, out / "results" / f"{name}.json")
+
+
+_SHOWN_OUT, _SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
+"""Folders in the commands that a result keeps: no place of the machine that made it."""
+
+
+def _steps(file: ClaimFile, arm: Arm, seed: int, name: str, out: Path, root: Path, tiny: bool) -> tuple[Step, ...]:
     data = file.data[arm.data]
-    size = "tiny" if tiny else "small"
-    folder = out / "data" / f"{arm.data}-{size}-{_digest(data.model_dump_json())}"
+    folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{_digest(data.model_dump_json())}"
     places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
-    name = f"{arm_name}-{size}-{seed}-{_digest(arm.model_dump_json(), data.model_dump_json(), *(file.tiny if tiny else ()))}"
     run = out / "runs" / name
     steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
     measured = run.with_suffix(".json")
-    steps.append(Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
-    return Trial(name, arm_name, seed, tiny, tuple(steps), run, out / "results" / f"{name}.json")
+    return (*steps, Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
 
 
 def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:
@@ -92,7 +117,7 @@ def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) ->
         for name, source in data.files.items():
             lines = data.lines.get(name, 0)
             if tiny:
-                lines = max(1, lines // TINY_SHARE) if lines else TINY_LINES
+                lines = (max(1, abs(lines) // TINY_SHARE) if lines else TINY_LINES) * (-1 if lines < 0 else 1)
             words += [str(places["root"] / source), str(places["text"] / name), str(lines)]
         steps.append(Step("copy", tuple(words), places["text"]))
     steps.append(Step("prepare", _filled(data.prepare, places), places["data"]))
@@ -112,6 +137,12 @@ def _train_step(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], r
 def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
     """The words of a template, each with its places put in; a path with blanks stays one word."""
     return tuple(word.format(**places) for word in shlex.split(template))
+
+
+def _settings(recipe: str) -> str:
+    """What a recipe sets, without what it says of a paper and of its data: a changed recipe is another trial."""
+    table = load_recipe(recipe)
+    return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in {"claim", "data", "graph"}}, sort_keys=True)
 
 
 def _digest(*parts: str) -> str:

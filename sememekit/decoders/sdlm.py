@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
-from sememekit.decoders.sense_structure import SenseStructure
+from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
 from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -37,8 +40,10 @@ class SDLM(NormalisedScores):
     - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. 6, Gu et al. 2018);
     - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. 10);
     - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. 8, 9), with the word vector x for all senses of a word;
-    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r alpha[k, r] a[r, s], plus the bias of the sense, where
-      C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
+    - weight of an edge, one unless ``edge_weights`` is set: u[c, r] of its class c(k, s), which is the depth of the sememe in
+      the definition of the sense, or the role by which it hangs there (``EdgeWeights``; the paper names it as future work);
+    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r u[c(k, s), r] alpha[k, r] a[r, s], plus the bias of the sense,
+      where C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
     - p(s) = softmax over the senses of all words; p(w) = sum of p(s) over the senses of w.
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
@@ -49,7 +54,7 @@ class SDLM(NormalisedScores):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(SamplingSettings):
+    class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the sememe-driven layer."""
 
         preset: Literal["paper", "release", "release-awd", "identity"] = "identity"
@@ -58,8 +63,10 @@ class SDLM(NormalisedScores):
         """R, the number of matrices that transform a context."""
         normalisation: Literal["left", "symmetric"] = "left"
         """C[k, s]: 1 / |E(s)|, or 1 / sqrt(|E(s)| |D(k)|). All the public code runs left."""
+        edge_weights: Literal["none", "depth", "role"] = "none"
+        """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
-        """One free number for each sense, starting at 0."""
+        """One free number for each sense; from "log_frequency" that of the word, shared evenly by its senses."""
         context_tanh: bool = False
         """tanh on g Q_r, as the released AWD form has it."""
         gate_bias: bool = True
@@ -92,7 +99,13 @@ class SDLM(NormalisedScores):
         graph.check_vocabulary(resources.vocabulary)
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
-        self.structure = SenseStructure.from_graph(graph, symmetric=settings.normalisation == "symmetric")
+        symmetric = settings.normalisation == "symmetric"
+        self.edge_weights: EdgeWeights | None = None
+        if settings.edge_weights == "none":
+            self.structure = SenseStructure.from_graph(graph, symmetric=symmetric)
+        else:
+            self.structure, pairs = SenseStructure.by_class(graph, settings.edge_weights, symmetric=symmetric)
+            self.edge_weights = EdgeWeights(pairs, settings.num_bases)
         self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
         self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
         self.mixing = nn.Parameter(torch.empty(graph.num_sememes, settings.num_bases))
@@ -106,6 +119,12 @@ class SDLM(NormalisedScores):
             with torch.no_grad():
                 self.bases.add_(2.0 * torch.eye(width))
 
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        if self.sense_bias is not None and self.settings.bias_start == "log_frequency":
+            per_word = log_frequencies(counts) - self.structure.sense_offsets.diff().double().log().cpu()
+            with torch.no_grad():
+                self.sense_bias.copy_(per_word[self.structure.word_of_sense.cpu()])
+
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
         """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
         settings = self.settings
@@ -116,12 +135,15 @@ class SDLM(NormalisedScores):
         contexts = shared_dropout(contexts, settings.context_dropout, self.training, (0, 1) if hidden.ndim == 3 else (0,))
         contexts = shared_dropout(contexts, settings.vector_dropout, self.training, tuple(range(contexts.ndim - 1)))
         structure, words_VE, bias_S = self._part(words)
+        gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
+        if self.edge_weights is not None:
+            gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
         return SenseInputs(
             structure=structure,
             contexts_RNE=contexts.view(len(contexts), *flat_NH.shape),
             words_VE=words_VE,
-            gates_KN=self._gates(flat_NH),
-            mixing_RK=self.mixing.softmax(dim=-1).T,
+            gates_KN=gates_KN,
+            mixing_RK=mixing_RK,
             bias_S=bias_S,
         )
 
@@ -156,16 +178,15 @@ class SDLM(NormalisedScores):
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """The share of a sense is p(s) / p(w), the gates are q."""
-        inputs = self._inputs(hidden.reshape(1, -1))
-        logits = sense_logits(inputs)[:, 0]
+        hidden_1H = hidden.reshape(1, -1)
+        logits = sense_logits(self._inputs(hidden_1H))[:, 0]
         by_word = []
         for word in words.tolist():
             first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
             shares = logits[first:last].softmax(dim=0).tolist()
             ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
             by_word.append(tuple(ranked))
-        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))
+        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(self._gates(hidden_1H)[:, 0].tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
-        inputs = self._inputs(hidden)
-        return SenseProbabilities(sense_logits(inputs).log_softmax(dim=0).T, inputs.gates_KN.T)
+        return SenseProbabilities(sense_logits(self._inputs(hidden)).log_softmax(dim=0).T, self._gates(hidden).T)

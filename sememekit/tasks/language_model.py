@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Self, final
@@ -12,7 +12,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit import config
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
@@ -20,9 +19,11 @@ from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.progress import OneStage
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.starts import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -44,11 +45,9 @@ class LanguageModel(WordPredictor):
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
-    class Settings(config.Settings):
+    class Settings(StartSettings):
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
-        spread: float = Field(default=0.1, gt=0.0)
-        """Word vectors start uniform in +- this. From 0.1 a short training stays at the frequencies of words for long."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -92,7 +91,7 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.spread)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
@@ -188,16 +187,9 @@ class LanguageModel(WordPredictor):
             parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
-    def score(
-        self,
-        tokens: np.ndarray,
-        *,
-        batch_size: int | None = None,
-        chunk_length: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Scored]:
+    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage | None = None) -> Iterator[Scored]:
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
-        length = chunk_length or self.settings.evaluation_chunk_length
+        length = self.settings.evaluation_chunk_length
         done, total = 0, len(tokens) - 1
         with evaluating(self):
             state = self.encoder.start(inputs.shape[1])

@@ -87,6 +87,8 @@ def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
     assert [step.kind for step in trials[1].steps] == ["copy", "prepare", "graph", "train", "evaluate"]
     assert trials[0].steps[1] == trials[1].steps[1]  # one data folder for both
     assert "--seed" in trials[2].steps[2].words
+    assert "/corpora" not in "\n".join(trials[0].shown)
+    assert "cat CORPORA/corpus/test.txt > " in trials[0].shown[0]
     script = shell_script(trials)
     assert script.count("preprocess plain") == 1
     assert "head -n 100 /corpora/corpus/train.txt > " in script
@@ -115,6 +117,23 @@ def test_a_changed_arm_has_another_place(tmp_path: Path) -> None:
     after = steps_of(file, claim, Path("out"), Path("/c"))
     assert before[0].result == after[0].result
     assert before[1].result != after[1].result
+
+
+def test_a_changed_recipe_has_another_place(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 1.0\n', encoding="utf-8")
+    (tmp_path / "claims").mkdir()
+    write(tmp_path / "claims", FILE.replace("ours/ptb-lstm", str(recipe)))
+
+    def place() -> Path:
+        file, claim = load_claims(tmp_path / "claims")["better"]
+        return steps_of(file, claim, Path("out"), Path("/c"))[0].result
+
+    before = place()
+    recipe.write_text('# a remark\n[optimizer]\nname = "sgd"\nlearning_rate = 1.0\n', encoding="utf-8")
+    assert place() == before
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 2.0\n', encoding="utf-8")
+    assert place() != before
 
 
 @pytest.mark.parametrize(
