@@ -13,8 +13,9 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, option
-from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
+from sememekit.commands._render import hint, print_fields, print_json, remark, say
 from sememekit.commands._tables import typed_table
+from sememekit.commands._training_progress import Position, training_progress
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.tasks import TASKS
@@ -98,7 +99,8 @@ def command(
         fail_usage("missing option '--out': the folder of the run")
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = train(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
+        told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
+        report = train(table, out, resume=resume, **told)
     if json:
         print_json(report)
     else:
@@ -121,6 +123,7 @@ def train(
     resume: bool = False,
     on_report: Callable[[Report], None] = lambda report: None,
     on_remark: Callable[[str], None] = lambda text: None,
+    on_step: Callable[[Position], None] = lambda place: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> TrainReport:
     """Train a model.
@@ -132,6 +135,7 @@ def train(
         on_report: called with each report of the trainer.
         on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
             and what the task has to say about the data (``Task.remarks``).
+        on_step: called when the model is there, after each step, and once the next epoch begins.
         should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
 
     Raises:
@@ -155,10 +159,17 @@ def train(
         folder, trainer = training.folder, training.trainer
         if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
             write_report(out)  # no epoch follows that would
+        epochs, progress = training.plan.schedule.epochs, trainer.progress
+
+        def stepped() -> bool:
+            on_step(Position(progress.epoch, progress.batch, trainer.num_batches, epochs))
+            return asked_to_stop()
+
+        stepped()
         seconds, tokens, stopped = 0.0, 0.0, False
         drawn, behind = time.monotonic(), False
         try:
-            for report in trainer.run(asked_to_stop):
+            for report in trainer.run(stepped):
                 folder.append_metrics({"kind": type(report).__name__, **vars(report)})
                 board.add(report)
                 if isinstance(report, EpochReport):
@@ -173,7 +184,6 @@ def train(
         finally:
             if behind:
                 write_report(out)
-    progress = trainer.progress
     return TrainReport(
         run=str(out),
         epochs=progress.epoch if progress.finished else progress.epoch - 1,

@@ -49,7 +49,7 @@ class Trainer:
     The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
     whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged, the means are validated and
     stored as the weights of a snapshot; training goes on from the weights of the last step. A trainer never prints: it yields
-    reports.
+    reports. ``num_batches`` is how many the current epoch has, 0 before the first.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Trainer:
         self.average = Average(self.parameters)
         self.device = self.parameters[0].device
         self.carry: Carry = ()
+        self.num_batches = 0
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
@@ -91,7 +92,7 @@ class Trainer:
             self.task.train()
             window = _Window()
             seed = epoch_seed(self.run_settings.seed, progress.epoch)
-            num_batches = self.task.num_batches(self.data, seed)
+            num_batches = self.num_batches = self.task.num_batches(self.data, seed)
             self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, seed, progress.batch):
                 self._step(batch, window)
