@@ -13,9 +13,9 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, option
-from sememekit.commands._render import hint, print_fields, print_json, remark, say
+from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
-from sememekit.commands._training_progress import Position, training_progress
+from sememekit.commands._training_progress import Position, epoch_line, training_progress
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.tasks import TASKS
@@ -30,6 +30,7 @@ EXAMPLES = (
     "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
     "sememekit train --task headline --data data/headlines --out runs/headlines",
     "sememekit train --out runs/sdlm --resume",
+    "sememekit train --data data/pd --out runs/three --seeds 1,2,3",
     "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
 )
 
@@ -73,6 +74,8 @@ def command(
     resume: Annotated[bool, option("--resume", "Continue the run in --out where it stopped.")] = False,
     print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
     seed: SeedIfGiven = None,
+    seeds: Annotated[str | None, option("--seeds", "Train with several seeds, OUT/seed-N each.", metavar="N,N,...")] = None,
+    jobs: Annotated[int | None, option("--jobs", "With --seeds: processes at a time (2), with one thread each.", min=1)] = None,
     device: DeviceIfGiven = None,
     dtype: Dtype = None,
     json: Json = False,
@@ -80,10 +83,15 @@ def command(
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
 
-    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
+    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there. With --seeds
+    the same holds for all of them; the end is a table with mean and standard deviation, also in OUT/seeds.json.
     --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
     worse than the start is kept.
     """
+    if seeds is None and jobs is not None:
+        fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
+    if seeds is not None and seed is not None:
+        fail_usage("--seed and --seeds exclude each other")
     below = None
     if start_from is not None:
         from sememekit.runs.training import table_of_run
@@ -97,6 +105,9 @@ def command(
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
+    if seeds is not None:
+        _command_seeds(table, out, seeds, jobs, resume=resume, json=json, quiet=quiet)
+        return
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
         told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
@@ -114,6 +125,29 @@ def command(
         raise typer.Exit(STOPPED)
     streams = table.get("task", {}).get("name", "language_model") == "language_model"
     hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
+
+
+def _command_seeds(
+    table: Mapping[str, Any], out: Path, typed: str, jobs: int | None, *, resume: bool, json: bool, quiet: bool
+) -> None:
+    from sememekit.commands._seeds import JOBS, print_seeds, read_seeds, train_seeds
+    from sememekit.training import EpochReport
+
+    def show(run: str, report: Report) -> None:
+        if isinstance(report, EpochReport):
+            hint(f"{run}: {epoch_line(report)}", quiet)
+
+    with progress_bars(quiet) as progress:
+        told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
+        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, resume=resume, **told)
+    if json:
+        print_json(report, without={"table"})
+    else:
+        print_seeds(report)
+    if report.stopped:
+        again = f"sememekit train --out {out} --seeds {typed} --resume"
+        remark(f"stopped by a signal; go on with: {again}", quiet=False)
+        raise typer.Exit(STOPPED)
 
 
 def train(

@@ -1,8 +1,10 @@
-"""The report of ``train``."""
+"""The reports of ``train``: of one run, and of the seeds of one plan."""
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from typing import Any
+
+from pydantic import ConfigDict, Field
 
 from sememekit.config import Record
 from sememekit.tasks.vectors import VectorCoverage
@@ -35,3 +37,27 @@ class TrainReport(Record):
     remarks: tuple[str, ...] = ()
     finished: str
     stopped: bool
+
+
+class SeedsReport(Record):
+    """What the trainings of one plan with several seeds came to; ``OUT/seeds.json`` is this.
+
+    Attributes:
+        out: the folder of the runs, ``seed-N`` for seed N.
+        metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
+        table: what was trained, without the seed; a seed that is added later is trained alike.
+        seeds: in the order given.
+        runs: a report for each seed.
+        stopped: whether a signal ended one of them, with checkpoints to resume from.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    out: str
+    metric: str
+    mean: float | None
+    sd: float | None
+    seeds: tuple[int, ...]
+    runs: tuple[TrainReport, ...]
+    stopped: bool
+    table: dict[str, Any] = Field(default_factory=dict)
