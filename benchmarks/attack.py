@@ -117,7 +117,11 @@ def main() -> None:
     model = out_of_reach(trained or untrained(known, options.hidden))
     table = substitutes(known)
     labels = [str(int(row.argmax())) for text in texts for row in model([text])]
-    examples = [Example(index, (text,), label) for index, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    examples = [
+        Example(index, (text,), label)
+        for index, (text, label) in enumerate(zip(texts, labels, strict=True))
+        if not table.keys().isdisjoint(text.split())  # the search is never begun where there is nothing to try
+    ]
     search = {"name": "genetic", "population": 60, "generations": options.generations, "replacement": options.replacement}
 
     plan = read_attack_plan(

@@ -1,6 +1,9 @@
-"""The type of callbacks that report progress."""
+"""The types of callbacks that report progress."""
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int | None], None]
 """Called as (stage, done, total); total is None where it is not known."""
+
+OneStage = Callable[[int, int], None]
+"""Called as (done, total): progress within one stage."""

@@ -12,6 +12,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
+from sememekit.tasks.language_model import LanguageModel
 from tests.small import small_lexicon
 
 FRUIT = ("苹果", "梨", "梨")
@@ -77,3 +78,9 @@ class Place:
             slot, _, key = path.partition("__")
             table.setdefault(slot, {})[key] = value
         return table
+
+
+def in_chunks(task: LanguageModel, length: int) -> LanguageModel:
+    """The model, which scores so many rows of a text at once from now on."""
+    task.settings = task.settings.model_copy(update={"evaluation_chunk_length": length})
+    return task

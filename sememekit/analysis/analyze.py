@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
-from sememekit.progress import Progress
-from sememekit.runs.run import Run, Which
+from sememekit.progress import OneStage, Progress
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
@@ -31,7 +30,7 @@ CANDIDATES: Final = 40
 """Predictions that are looked at for each row of the comparison, those first in which the runs differ most."""
 
 
-class RunAnalysis(Record):
+class RunAnalysis(OfRun):
     """The predictions of one run.
 
     Attributes:
@@ -44,8 +43,6 @@ class RunAnalysis(Record):
         divergence: mean KL in nats over all pairs of different contexts.
     """
 
-    run: str
-    checkpoint: str
     decoder: str
     perplexity: float
     rank: int
@@ -210,12 +207,7 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
 
 
 def _analysis(
-    model: _Model,
-    nats: npt.NDArray[np.float64],
-    hidden: Tensor,
-    num_words: int,
-    by_blocks: bool,
-    progress: Callable[[int, int], None],
+    model: _Model, nats: npt.NDArray[np.float64], hidden: Tensor, num_words: int, by_blocks: bool, progress: OneStage
 ) -> RunAnalysis:
     divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
     done, waiting = 0, 0

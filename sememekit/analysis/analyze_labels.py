@@ -20,7 +20,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
 from sememekit.progress import Progress
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
@@ -58,7 +58,7 @@ class Moved(Record):
     size: float
 
 
-class LabelRun(Record):
+class LabelRun(OfRun):
     """Accuracy of one run, and what moves its decisions.
 
     Attributes:
@@ -70,8 +70,6 @@ class LabelRun(Record):
         no_sememes: why there are no sememes, or None.
     """
 
-    run: str
-    checkpoint: str
     encoder: str
     accuracy: Accuracy
     by_sememes: tuple[Group, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import predictor
 from sememekit.word_classes.file import write_clusters
 
@@ -30,7 +30,7 @@ class WordCluster(Record):
     frequency: float
 
 
-class ClustersReport(Record):
+class ClustersReport(OfRun):
     """The clusters of a run: those that were asked for, or those with most of the text.
 
     Attributes:
@@ -38,8 +38,6 @@ class ClustersReport(Record):
         saved: the file that has them all, or an empty string.
     """
 
-    run: str
-    checkpoint: str
     num_words: int
     num_clusters: int
     empty_clusters: int

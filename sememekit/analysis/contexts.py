@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.progress import OneStage
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
@@ -41,7 +42,7 @@ class PredictedText:
             self.columns = min(task.evaluation_batch_size, len(self.words))
 
     def read(
-        self, task: Predictor, progress: Callable[[int, int], None]
+        self, task: Predictor, progress: OneStage
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], Tensor]]:
         """Every prediction once, in any order: positions (n,), nats (n,) and contexts (n, H), chunk by chunk."""
         begin, length = 0, -(-len(self.words) // self.columns)
@@ -80,7 +81,7 @@ class PredictedText:
 
 
 def read_contexts(
-    task: Predictor, text: PredictedText, chosen: npt.NDArray[np.int64], progress: Callable[[int, int], None]
+    task: Predictor, text: PredictedText, chosen: npt.NDArray[np.int64], progress: OneStage
 ) -> tuple[npt.NDArray[np.float64], Tensor]:
     """Nats (P,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
     nats = np.zeros(len(text.words))

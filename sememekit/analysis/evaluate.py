@@ -13,25 +13,23 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_ser
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
 from sememekit.analysis.signatures import PAIRS, perplexity_signature
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
-from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.classes import Accuracy
 from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.tasks.writing import TextWriter
 
 
-class PerplexityReport(Perplexity):
+class PerplexityReport(OfRun, Perplexity):
     """What ``evaluate-ppl`` found; see docs/perplexity.md.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         split: which part of the data.
         data: the prepared-data folder.
         size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
@@ -46,8 +44,6 @@ class PerplexityReport(Perplexity):
         marginal: for models of whole sentences, what is summed over and by which rule states merge.
     """
 
-    run: str
-    checkpoint: str
     split: str
     data: str
     size_of: str
@@ -60,19 +56,16 @@ class PerplexityReport(Perplexity):
     marginal: str | None = None
 
 
-class MetricsReport(Record):
+class MetricsReport(OfRun):
     """What ``eval`` found; as JSON one flat object, each metric under its usual name.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         split: which part of the data.
         metrics: name -> value, as the task calls them.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
 
-    run: str
-    checkpoint: str
     split: str
     metrics: dict[str, float] = Field(default_factory=dict)
 
@@ -109,7 +102,7 @@ class WrittenMetrics(WrittenReport, MetricsReport):
 
 
 def evaluate_ppl(
-    run: Path,
+    run: Path | Run,
     *,
     split: str = "test",
     by: Sequence[Grouping] = (),

@@ -27,7 +27,7 @@ from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
@@ -42,11 +42,10 @@ class LeftOut(Record):
     not_annotated: int
 
 
-class ExplanationScores(Record):
+class ExplanationScores(OfRun):
     """What ``evaluate-explanations`` found; see docs/explaining.md.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         decoder: the output layer.
         split, data: the text.
         mean: what the mean masses were taken over.
@@ -61,8 +60,6 @@ class ExplanationScores(Record):
         sememes: by running words of the gold sememe in training.
     """
 
-    run: str
-    checkpoint: str
     decoder: str
     split: str
     data: str

@@ -14,7 +14,7 @@ from sememekit.analysis.word_groups import Grouping
 from sememekit.errors import GraphError
 from sememekit.progress import Progress
 from sememekit.runs.overlay import sememe_counts
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.sememes.overlay import ChangedSense
 
 FEW = 20
@@ -47,18 +47,15 @@ class OverlayComparison(PerplexityComparison):
 
 
 def evaluate_overlay(
-    run: Path,
+    run: Run,
     overlay: Path,
     *,
+    seed: int = 0,
     split: str = "test",
     by: Sequence[Grouping] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
-    device: str = "auto",
-    dtype: str | None = None,
-    which: Which = "best",
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> OverlayComparison:
     """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
@@ -68,28 +65,26 @@ def evaluate_overlay(
     A sememe encoder reads the new sum of the sememes of the word.
 
     Args:
-        run: the run folder.
         overlay: a file that ``lookup --change`` wrote.
         seed: of the bootstrap.
-        split, by, data, graph, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; ``by`` groups words
-            by the graph as it was.
+        split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; the graph for ``by`` is that before.
 
     Raises:
         ConfigError: the model reads no graph, was built from one once, or never trained a sememe that is added.
         CheckpointError, DataError, GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``.
     """
-    sides = [Run.open(run, which=which, device=device, dtype=dtype, overlay=one) for one in (None, overlay)]
+    sides = [run, run.with_overlay(overlay)]
     changes = sides[1].changed_senses
-    before = sides[0].graph
+    before = run.graph
     if before is None:  # the overlay was refused already
         raise GraphError(f"{run} has no sememe graph")
-    used = before if graph is None else given_graph(graph, sides[0])
-    prepared = sides[0].data(data)
+    used = before if graph is None else given_graph(graph, run)
+    prepared = run.data(data)
     reports, texts = [], []
     for loaded in sides:
         texts.append(TextNats(prepared, split))
         reports.append(measure_ppl(loaded, split, (), data, None, batch_size, None, progress, texts[-1]))
-    counts = sememe_counts(before, sides[0].vocabulary.counts)
+    counts = sememe_counts(before, run.vocabulary.counts)
     kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(used, one))]
     return OverlayComparison(
         **dict(comparison(reports, texts, kinds, used, seed)),

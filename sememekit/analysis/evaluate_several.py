@@ -20,7 +20,7 @@ from sememekit.measure.attack_rates import Interval, interval
 from sememekit.measure.intervals import RESAMPLES, ratio_difference_intervals
 from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, declares, require
 from sememekit.tasks.writing import TextWriter
@@ -90,16 +90,13 @@ class PerplexityComparison(Record):
 
 
 def compare_ppl(
-    runs: Sequence[Path],
+    runs: Sequence[Run],
     *,
     split: str = "test",
     by: Sequence[Grouping] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
-    device: str = "auto",
-    dtype: str | None = None,
-    which: Which = "best",
     adaptation: Adaptation | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -109,9 +106,9 @@ def compare_ppl(
     Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none.
 
     Args:
-        runs: two run folders or more.
+        runs: two or more.
         seed: of the bootstrap.
-        split, by, data, graph, batch_size, device, dtype, which, adaptation, progress: as ``evaluate_ppl`` takes them.
+        split, by, data, graph, batch_size, adaptation, progress: as ``evaluate_ppl`` takes them.
 
     Raises:
         ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped.
@@ -119,13 +116,12 @@ def compare_ppl(
     """
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    opened = [Run.open(run, which=which, device=device, dtype=dtype) for run in runs]
-    first, *others = (_signed(loaded, split, data, batch_size, adaptation) for loaded in opened)
+    first, *others = (_signed(loaded, split, data, batch_size, adaptation) for loaded in runs)
     for other in others:
         _check_comparable(first, other)
-    used = _common_graph(opened, graph) if by else None
+    used = _common_graph(runs, graph) if by else None
     reports, texts = [], []
-    for loaded in opened:
+    for loaded in runs:
         texts.append(TextNats(loaded.data(data), split))
         reports.append(measure_ppl(loaded, split, by, data, used, batch_size, adaptation, progress, texts[-1]))
         _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))

@@ -24,7 +24,7 @@ from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError
 from sememekit.progress import Progress
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.normalise import HAN, RULE, classify, to_half_width
@@ -67,11 +67,11 @@ class PredictedWord(Record):
     senses: tuple[SenseShare, ...] = ()
 
 
-class Explanation(SememeViews):
+class Explanation(OfRun, SememeViews):
     """What a model expects after a context, and why; without sememes for models without senses.
 
     Attributes:
-        run, checkpoint: the run folder, with the overlay where there is one, and its snapshot.
+        run: with the overlay, where there is one.
         decoder: the output layer.
         context: the words as they were read.
         segmentation: how the context was cut into words.
@@ -82,8 +82,6 @@ class Explanation(SememeViews):
         no_senses: why there are no senses, or None where there are.
     """
 
-    run: str
-    checkpoint: str
     decoder: str
     context: tuple[ContextWord, ...]
     segmentation: str
@@ -99,7 +97,7 @@ class Explanation(SememeViews):
 
 
 def explain(
-    run: Path,
+    run: Path | Run,
     context: str,
     *,
     top: int = 10,

@@ -11,7 +11,7 @@ from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememe
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
@@ -72,11 +72,11 @@ class StrongSememe(Record):
     gradient: float
 
 
-class LabelExplanation(Record):
+class LabelExplanation(OfRun):
     """What a classifier makes of an example, and why.
 
     Attributes:
-        run, checkpoint, encoder: which model.
+        encoder: its name.
         labels: label -> probability, by falling probability.
         label: the one that effects are of: the most probable, unless another was asked for.
         texts: with their words.
@@ -84,8 +84,6 @@ class LabelExplanation(Record):
         no_sememes: why there are none, or None.
     """
 
-    run: str
-    checkpoint: str
     encoder: str
     labels: dict[str, float]
     label: str
@@ -95,7 +93,7 @@ class LabelExplanation(Record):
 
 
 def explain_label(
-    run: Path,
+    run: Path | Run,
     texts: Sequence[str],
     *,
     label: str | None = None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
-from sememekit.runs.run import Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -77,19 +77,16 @@ class LatticeSentence(Record):
     nats: float
 
 
-class LatticeExplanation(Record):
+class LatticeExplanation(OfRun):
     """What a lattice model sees in a text.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
         longest: L, tokens of a chunk at most.
         copies: embeddings of a chunk at most.
         sentences: one, or several for a text of more tokens than are read at once.
     """
 
-    run: str
-    checkpoint: str
     marginal: str
     longest: int
     copies: int
@@ -141,22 +138,19 @@ class WordEmbeddings(Record):
     embeddings: tuple[EmbeddingUse, ...]
 
 
-class EmbeddingsReport(Record):
+class EmbeddingsReport(OfRun):
     """Where each embedding of some words wins.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         split: the text that was looked through.
         words: in the order in which they were asked for.
     """
 
-    run: str
-    checkpoint: str
     split: str
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(run: Path, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
+def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
     """The lattice of a raw text under a trained model.
 
     Args:
@@ -223,7 +217,7 @@ def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
 
 
 def explain_embeddings(
-    run: Path,
+    run: Path | Run,
     words: Sequence[str],
     *,
     split: str = "valid",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import final
 
 import torch
 from torch import Tensor
 
-from sememekit.analysis.sememe_mass import COUNTS, MeanMass, SememeMasses, mean_mass, sememe_counts
+from sememekit.analysis.sememe_mass import MeanMass, SememeMasses, mean_mass, sememe_counts
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import ConfigError
+from sememekit.progress import OneStage
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.writing import Predictor
@@ -82,7 +83,7 @@ class SememeViews(Record):
 class SememeReader:
     """Says of every sememe of a run's graph what it does in a context.
 
-    >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H))
+    >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H), "counts", None, None)
     >>> shown = views(reader.read(hidden_H, attribution), 5)
 
     Args:
@@ -98,13 +99,7 @@ class SememeReader:
     """
 
     def __init__(
-        self,
-        run: Run,
-        task: Predictor,
-        empty_H: Tensor,
-        over: str = COUNTS,
-        data: Path | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage | None
     ) -> None:
         assert run.graph is not None
         self.graph, self._decoder = run.graph, task.decoder

@@ -9,9 +9,8 @@ import torch
 
 from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
-from sememekit.config import Record
 from sememekit.progress import Progress
-from sememekit.runs.run import Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import describe_search, load_writer, search_of
 from sememekit.tasks.writing import hypothesis_words
 from sememekit.training import autocast
@@ -39,11 +38,10 @@ class WrittenWord(SememeViews):
     senses: tuple[SenseShare, ...] = ()
 
 
-class WritingExplanation(Record):
+class WritingExplanation(OfRun):
     """What a model wrote for a text, and why.
 
     Attributes:
-        run, checkpoint: the run folder and its snapshot.
         decoder: the output layer.
         source: the words of the text; ``unknown`` are those that the model does not know.
         words: the text that was written.
@@ -53,8 +51,6 @@ class WritingExplanation(Record):
         no_senses: why there are no sememes, or None where there are.
     """
 
-    run: str
-    checkpoint: str
     decoder: str
     source: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -68,7 +64,7 @@ class WritingExplanation(Record):
 
 
 def explain_writing(
-    run: Path,
+    run: Path | Run,
     text: str,
     *,
     top_sememes: int = TOP_SEMEMES,

@@ -13,7 +13,7 @@ from sememekit.corpora.examples.labelled import opened, set_of
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import Which
+from sememekit.runs.run import OfRun, Which
 from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
@@ -27,11 +27,9 @@ class LabelPrediction(Record):
     probabilities: dict[str, float]
 
 
-class PredictionReport(Record):
+class PredictionReport(OfRun):
     """All predictions of a call."""
 
-    run: str
-    checkpoint: str
     labels: tuple[str, ...]
     predictions: tuple[LabelPrediction, ...]
 

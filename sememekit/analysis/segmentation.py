@@ -8,11 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import MaximumMatcher
 
@@ -33,15 +32,13 @@ class SegmentationRow(SegmentationScores):
     difference_high: float | None = None
 
 
-class SegmentationReport(Record):
+class SegmentationReport(OfRun):
     """The model, then the baselines, against a gold segmentation.
 
     Attributes:
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
     """
 
-    run: str
-    checkpoint: str
     gold: str
     decoding: Decoding
     marginal: str

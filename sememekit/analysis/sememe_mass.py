@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -18,6 +18,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.errors import ConfigError
 from sememekit.layers import segment_logsumexp
+from sememekit.progress import OneStage
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import declares
@@ -93,11 +94,7 @@ def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.in
 
 
 def mean_over_text(
-    task: Predictor,
-    data: PreparedData,
-    split: str,
-    masses: SememeMasses,
-    progress: Callable[[int, int], None] | None = None,
+    task: Predictor, data: PreparedData, split: str, masses: SememeMasses, progress: OneStage | None = None
 ) -> Tensor:
     """(K,) the mean mass over all predictions of a split, each from its own context. It costs what scoring the split does."""
     text, done = PredictedText(task, data, split), 0
@@ -120,7 +117,7 @@ def mean_mass(
     empty_1H: Tensor,
     over: str = COUNTS,
     data: PreparedData | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OneStage | None = None,
 ) -> MeanMass:
     """The mean mass over the word counts of a run, or over a split of its data.
 

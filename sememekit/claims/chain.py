@@ -46,13 +46,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Trial:
-    """One training of one arm with one seed, and where its parts lie below the folder of all results."""
+    """One training of one arm with one seed, and where its parts lie below the folder of all results.
+
+    ``shown`` are the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+    """
 
     name: str
     arm: str
     seed: int
     tiny: bool
     steps: tuple[Step, ...]
+    shown: tuple[str, ...]
     run: Path
     result: Path
 
@@ -75,17 +79,25 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
 
 def _trial(file: ClaimFile, arm_name: str, seed: int, out: Path, root: Path, tiny: bool) -> Trial:
     arm = file.arm[arm_name]
+    made_of = (arm.model_dump_json(), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
+    name = f"{arm_name}-{'tiny' if tiny else 'small'}-{seed}-{_digest(*made_of, *(file.tiny if tiny else ()))}"
+    steps, typed = (_steps(file, arm, seed, name, *places, tiny) for places in ((out, root), (_SHOWN_OUT, _SHOWN_ROOT)))
+    shown = tuple(step.shell() for step in typed)
+    return Trial(name, arm_name, seed, tiny, steps, shown, out / "runs" / name, out / "results" / f"{name}.json")
+
+
+_SHOWN_OUT, _SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
+"""Folders in the commands that a result keeps: no place of the machine that made it."""
+
+
+def _steps(file: ClaimFile, arm: Arm, seed: int, name: str, out: Path, root: Path, tiny: bool) -> tuple[Step, ...]:
     data = file.data[arm.data]
-    size = "tiny" if tiny else "small"
-    folder = out / "data" / f"{arm.data}-{size}-{_digest(data.model_dump_json())}"
+    folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{_digest(data.model_dump_json())}"
     places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
-    made_of = (arm.model_dump_json(), data.model_dump_json(), _settings(arm.recipe), *(file.tiny if tiny else ()))
-    name = f"{arm_name}-{size}-{seed}-{_digest(*made_of)}"
     run = out / "runs" / name
     steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
     measured = run.with_suffix(".json")
-    steps.append(Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
-    return Trial(name, arm_name, seed, tiny, tuple(steps), run, out / "results" / f"{name}.json")
+    return (*steps, Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
 
 
 def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:

@@ -40,22 +40,19 @@ def open_run(run: Path) -> Run:
     return Run.open(run)
 
 
-def choose(command: str, run: Path | Run, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
+def choose(command: str, run: Run, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
     """The way for a run, and those options that were typed; no weights are read.
 
     Args:
         command: its name.
-        run: the folder, or the run that was opened.
+        run: as ``open_run`` gave it.
         ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
         options: the ``locals()`` of the command; of those options that not all ways take, None and False were not typed.
 
     Raises:
         ConfigError: an option was typed that this kind does not take.
     """
-    from sememekit.runs.run import Run
-
-    kinds = Run.open(run).kinds
-    way = next((way for way in ways if way.kind in kinds), ways[-1])
+    way = next((way for way in ways if way.kind in run.kinds), ways[-1])
     special = frozenset[str]().union(*(way.options for way in ways))
     typed = {name: value for name, value in options.items() if name in special and value is not None and value is not False}
     for name in typed:

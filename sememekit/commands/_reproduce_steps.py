@@ -129,7 +129,7 @@ def _result(trial: Trial, times: Path) -> RunResult:
         arm=trial.arm,
         seed=trial.seed,
         tiny=trial.tiny,
-        commands=tuple(step.shell() for step in trial.steps),
+        commands=trial.shown,
         plan=read_object(trial.run / "plan.json", DataError),
         signature=_comparable(measured),
         measured=measured,

@@ -22,6 +22,7 @@ EXAMPLES = (
 def command(
     run: Run,
     split: Split = "test",
+    data: EvaluationData = None,
     tops: Annotated[
         list[int] | None,
         typer.Option("--top", min=1, help="k, how many sememes are taken of a ranking; may be repeated; 1, 5 and 10."),
@@ -38,11 +39,10 @@ def command(
         int | None,
         typer.Option("--contexts", min=1, help="Positions at most, of whole sentences drawn by --seed; all unless given."),
     ] = None,
+    seed: Seed = 1,
     html: Html = None,
     figure: Figure = None,
-    data: EvaluationData = None,
     which: Which = "best",
-    seed: Seed = 1,
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,

@@ -107,6 +107,7 @@ def command(
     from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
     from sememekit.protocols.adaptation import read_adaptation
+    from sememekit.runs.run import Run as LoadedRun
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     options: dict[str, Any] = {
@@ -115,21 +116,20 @@ def command(
         "data": data,
         "graph": graph,
         "batch_size": batch_size,
-        "which": which,
-        "device": device,
-        "dtype": dtype,
     }
+    where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(
             "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
         )
+    opened = [LoadedRun.open(one, **where) for one in (run, *(others or ()))]
     with progress_bars(quiet) as show:
         if overlay is not None:
-            report: PerplexityReport | PerplexityComparison = evaluate_overlay(run, overlay, **options, progress=show)
+            report: PerplexityReport | PerplexityComparison = evaluate_overlay(opened[0], overlay, **options, progress=show)
         elif others:
-            report = compare_ppl([run, *others], **options, adaptation=adaptation, progress=show)
+            report = compare_ppl(opened, **options, adaptation=adaptation, progress=show)
         else:
-            report = evaluate_ppl(run, **options, adaptation=adaptation, progress=show)
+            report = evaluate_ppl(opened[0], **options, **where, adaptation=adaptation, progress=show)
     if json:
         print_json(report)
     elif isinstance(report, OverlayComparison):

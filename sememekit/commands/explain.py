@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose, refuse
+from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import (
     Apart,
     DataLexicon,
@@ -24,6 +24,9 @@ from sememekit.commands._options import (
 )
 from sememekit.commands._render import progress_bars
 from sememekit.commands._results import Result, check_outputs, give_out
+
+if TYPE_CHECKING:
+    from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
     'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
@@ -88,12 +91,13 @@ def command(
     (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
     """
     check_outputs(html, figure)
-    way, typed = choose("explain", run, WAYS, locals())
-    result = way.call(run, context, quiet=quiet, which=which, device=device, **typed)
+    loaded = open_run(run)
+    way, typed = choose("explain", loaded, WAYS, locals())
+    result = way.call(loaded, context, quiet=quiet, which=which, device=device, **typed)
     give_out(result, html, figure, json=json, quiet=quiet)
 
 
-def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
+def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_label import explain_label
     from sememekit.commands._explain_label import print_label
     from sememekit.reports.label_explanation import write_page
@@ -101,7 +105,7 @@ def _label(run: Path, text: str, *, quiet: bool, other: str | None = None, **opt
     return Result(explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label)
 
 
-def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
+def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_writing import explain_writing
     from sememekit.commands._explain_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
@@ -111,7 +115,7 @@ def _text(run: Path, text: str, *, quiet: bool, figure: Path | None = None, **op
     return Result(found, write_page, print_text, charts)
 
 
-def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
+def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
     from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
     from sememekit.commands._explain_lattice import print_embeddings, print_lattice
     from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
@@ -124,7 +128,7 @@ def _lattice(run: Path, text: str, *, quiet: bool, embeddings: bool = False, **o
     return Result(explain_lattice(run, text, **options), write_lattice_page, print_lattice)
 
 
-def _words(run: Path, text: str, *, quiet: bool, **options: Any) -> Result:
+def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.analysis.explain import explain
     from sememekit.commands._explain_words import print_words
     from sememekit.reports.explanation import write_page

@@ -75,9 +75,9 @@ class Pipeline:
         settings: PreprocessSettings,
         out: Path,
         *,
-        lexicon: SegmenterWords | None = None,
-        given: GivenVocabulary | None = None,
-        progress: Progress | None = None,
+        lexicon: SegmenterWords | None,
+        given: GivenVocabulary | None,
+        progress: Progress | None,
     ) -> None:
         if settings.workers < 1:
             raise ConfigError(f"--workers {settings.workers}: 1 or more is needed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from sememekit.config import Record, Settings, read_overrides, read_settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
-from sememekit.progress import Progress
+from sememekit.progress import OneStage, Progress
 from sememekit.protocols import (
     STATISTICS_FILE,
     CacheGrid,
@@ -106,7 +106,7 @@ class AdaptiveScorer:
     statistics: GradientStatistics | None
     tuning: TuningReport | None
 
-    def segments(self, tokens: np.ndarray, columns: int, progress: Callable[[int, int], None] | None) -> Iterator[Scored]:
+    def segments(self, tokens: np.ndarray, columns: int, progress: OneStage | None) -> Iterator[Scored]:
         if self.dynamic is None or self.statistics is None:
             segments = self.task.score(tokens, batch_size=columns, progress=progress)
         else:
@@ -161,12 +161,11 @@ def make_scorer(
     if adaptation.dynamic is not None:
         statistics = statistics_for(
             task,
-            data.tokens("train"),
+            data.tokens("train")[: adaptation.statistics_tokens],
             data.signature.splits["train"].sha256,
             run / STATISTICS_FILE,
             segment=adaptation.dynamic.segment,
             dtype=dtype,
-            num_tokens=adaptation.statistics_tokens,
             progress=partial(progress, "batches for gradient statistics"),
         )
     reader = AdaptiveScorer(task, adaptation.cache, adaptation.dynamic, statistics, None)

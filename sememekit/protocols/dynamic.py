@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from sememekit.config import Record, Settings
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored
+from sememekit.progress import OneStage
 from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
 from sememekit.tasks.base import WordPredictor
 
@@ -125,7 +126,7 @@ def score_dynamically(
     statistics: GradientStatistics,
     *,
     batch_size: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OneStage | None = None,
 ) -> Iterator[Scored]:
     """Score a stream segment by segment; after each, the weights take a step on its loss (Eq. (5), (6), Krause et al. 2018).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from sememekit.data.batching import training_columns
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file
+from sememekit.progress import OneStage
 from sememekit.tasks.base import WordPredictor
 
 STATISTICS_FILE: Final = "gradient-statistics.safetensors"
@@ -77,7 +78,7 @@ def gather_statistics(
     *,
     segment: int,
     batch_size: int = STATISTICS_BATCH,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OneStage | None = None,
 ) -> GradientStatistics:
     """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
@@ -123,20 +124,19 @@ def statistics_for(
     *,
     segment: int,
     dtype: str,
-    num_tokens: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OneStage | None = None,
 ) -> GradientStatistics:
     """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
 
-    ``tokens`` (n,) are the training text, of which the first ``num_tokens`` are read (None: all), and ``text`` its SHA-256;
-    ``segment`` rows a batch; ``dtype`` is of matrix products; ``progress`` as in ``gather_statistics``. Raises CheckpointError:
-    the file is no file of statistics, or cannot be written. Raises DataError: the text is too short.
+    ``tokens`` (n,) begin the training text, and ``text`` is its SHA-256; ``segment`` rows a batch; ``dtype`` is of matrix
+    products; ``progress`` as in ``gather_statistics``. Raises CheckpointError: the file is no file of statistics, or cannot be
+    written. Raises DataError: the text is too short.
     """
     signature = {
         "format": 1,
         "weights": weights_fingerprint(task),
         "text": text,
-        "tokens": len(tokens) if num_tokens is None else min(num_tokens, len(tokens)),
+        "tokens": len(tokens),
         "batch": STATISTICS_BATCH,
         "segment": segment,
         "dtype": dtype,
@@ -149,7 +149,7 @@ def statistics_for(
         raise CheckpointError(
             f"{file} cannot be written, and gradient statistics are kept there; copy the run to a folder of yours"
         )
-    statistics = gather_statistics(task, tokens[: signature["tokens"]], segment=segment, progress=progress)
+    statistics = gather_statistics(task, tokens, segment=segment, progress=progress)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in statistics.root_mean_square.items()}
     metadata = {"signature": json.dumps(signature, sort_keys=True), "num_batches": str(statistics.num_batches)}
     metadata["sha256"] = _checksum(dict(sorted(tensors.items())), metadata["num_batches"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,8 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner
 from sememekit.files import sync_to_disk
 from sememekit.measure.scored import tallies
-from sememekit.runs.run import Run, Which
+from sememekit.progress import OneStage
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
@@ -31,11 +31,10 @@ class ClusterPerplexities(Record):
     in_cluster_perplexity: float
 
 
-class ClusterUpdateReport(Record):
+class ClusterUpdateReport(OfRun):
     """What assigning the words of a run to clusters anew did, and what training on did after it.
 
     Attributes:
-        checkpoint: the snapshot that was read.
         written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
         statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9), Shen et al. 2017.
         tokens_read: predicted tokens of the training text, each time it was read.
@@ -49,8 +48,6 @@ class ClusterUpdateReport(Record):
         orphaned_words: words that found no open cluster and went to the least loaded one.
     """
 
-    run: str
-    checkpoint: str
     written: str
     new_checkpoint: str
     statistics: Literal["exact", "running"]
@@ -88,9 +85,7 @@ class ClusterBits:
         return float(own / self.counts.sum())
 
 
-def measure_clusters(
-    task: Predictor, data: PreparedData, split: str, progress: Callable[[int, int], None]
-) -> ClusterPerplexities:
+def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: OneStage) -> ClusterPerplexities:
     """Perplexity of a split and of its two terms."""
     whole, parts = tallies(predictions(task, data, split, progress))
     return ClusterPerplexities(
@@ -102,7 +97,7 @@ def measure_clusters(
 
 @torch.no_grad()
 def read_cluster_bits(
-    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: Callable[[int, int], None], *, move: bool
+    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, *, move: bool
 ) -> ClusterBits:
     """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
     size = len(data.vocabulary)

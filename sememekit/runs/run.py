@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sememekit.config import check_code, read_settings, trusting_code
+from sememekit.config import Record, check_code, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -36,6 +36,17 @@ SIGNATURE = "data.json"
 
 Which = Literal["best", "last"]
 """Which weights of a run: the best by validation, or the last."""
+
+
+class OfRun(Record):
+    """Base of the reports on one run.
+
+    Attributes:
+        run, checkpoint: its folder, and the name of the snapshot that was read.
+    """
+
+    run: str
+    checkpoint: str
 
 
 @final
@@ -115,6 +126,10 @@ class Run:
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes)
+
+    def with_overlay(self, overlay: Path | str) -> Run:
+        """The same run with the changes of a file of ``sememes.overlay``, as in ``open``."""
+        return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
 
     def __str__(self) -> str:
         return str(self.path)

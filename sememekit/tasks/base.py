@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -20,6 +20,7 @@ from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.scored import Scored
+from sememekit.progress import OneStage
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
@@ -221,20 +222,12 @@ class WordPredictor(Task):
         """Contexts (T, B, H) after each of ``tokens`` (T, B), and the state after the last; ``encoder.start(B)`` begins."""
 
     @abstractmethod
-    def score(
-        self,
-        tokens: np.ndarray,
-        *,
-        batch_size: int | None = None,
-        chunk_length: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Scored]:
+    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage | None = None) -> Iterator[Scored]:
         """Score a stream by the evaluation protocol: every token but the first is predicted once, without dropout.
 
         Args:
             tokens: (n,) word ids.
             batch_size: columns; None for ``evaluation_batch_size``.
-            chunk_length: rows read at once and yielded together; it decides memory and speed, never the value.
             progress: called with predicted tokens so far and in all.
         """
 
@@ -260,7 +253,7 @@ class SentencePredictor(Task):
 
     @abstractmethod
     def sentence_nats(
-        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+        self, data: PreparedData, split: str, progress: OneStage | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Negative log-likelihood of every sentence of a split, end marks predicted, without dropout.
 

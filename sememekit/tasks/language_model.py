@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Self, final
@@ -20,6 +20,7 @@ from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.progress import OneStage
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
@@ -188,16 +189,9 @@ class LanguageModel(WordPredictor):
             parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
-    def score(
-        self,
-        tokens: np.ndarray,
-        *,
-        batch_size: int | None = None,
-        chunk_length: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Scored]:
+    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage | None = None) -> Iterator[Scored]:
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
-        length = chunk_length or self.settings.evaluation_chunk_length
+        length = self.settings.evaluation_chunk_length
         done, total = 0, len(tokens) - 1
         with evaluating(self):
             state = self.encoder.start(inputs.shape[1])

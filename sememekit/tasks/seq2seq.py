@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -25,6 +25,7 @@ from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
 from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.progress import OneStage
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
@@ -235,9 +236,7 @@ class SequenceToSequence(TextWriter):
     def end(self) -> int:
         return self._end
 
-    def score_pairs(
-        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
-    ) -> Iterator[Scored]:
+    def score_pairs(self, data: PreparedData, split: str, progress: OneStage | None = None) -> Iterator[Scored]:
         examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
@@ -274,7 +273,7 @@ class SequenceToSequence(TextWriter):
 
     @torch.no_grad()
     def write(
-        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: Callable[[int, int], None] | None = None
+        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: OneStage | None = None
     ) -> list[list[Hypothesis]]:
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []

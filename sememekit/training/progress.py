@@ -57,17 +57,17 @@ class TrainingState:
         start_nats: that of the first batch of the run; 0 in runs of earlier versions.
     """
 
-    rate: float = 0.0
     epoch: int = 1
     batch: int = 0
     step: int = 0
-    nats: float = 0.0
-    count: int = 0
-    seconds: float = 0.0
+    rate: float = 0.0
     best: float | None = None
     best_epoch: int = 0
     since_best: int = 0
     stalled: int = 0
+    nats: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
     finished: Ending | None = None
     averaging: bool = False
     history: list[float] = field(default_factory=list)

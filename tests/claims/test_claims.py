@@ -87,6 +87,8 @@ def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
     assert [step.kind for step in trials[1].steps] == ["copy", "prepare", "graph", "train", "evaluate"]
     assert trials[0].steps[1] == trials[1].steps[1]  # one data folder for both
     assert "--seed" in trials[2].steps[2].words
+    assert "/corpora" not in "\n".join(trials[0].shown)
+    assert "cat CORPORA/corpus/test.txt > " in trials[0].shown[0]
     script = shell_script(trials)
     assert script.count("preprocess plain") == 1
     assert "head -n 100 /corpora/corpus/train.txt > " in script

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.train import train
+from sememekit.training import RunFolder
 from tests.attack.toys import TABLE, TEXTS
 from tests.small_run import Place
 
@@ -53,3 +54,16 @@ def files(tmp_path: Path) -> dict[str, Path]:
     table = tmp_path / "table.json"
     table.write_text(json.dumps(TABLE), encoding="utf-8")
     return {"data": data, "table": table, "out": tmp_path / "out"}
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Run folders in the order in which they are opened."""
+    paths, open_folder = [], RunFolder.open
+
+    def counted(path: Path) -> RunFolder:
+        paths.append(path)
+        return open_folder(path)
+
+    monkeypatch.setattr(RunFolder, "open", counted)
+    return paths

@@ -23,11 +23,15 @@ from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from tests.small_pairs import PairPlace
-from tests.small_run import Place
+from tests.small_run import Place, in_chunks
+
+
+def runs_of(*folders: Path, dtype: str | None = None) -> list[Run]:
+    return [Run.open(folder, device="cpu", dtype=dtype) for folder in folders]
 
 
 def test_both_models_are_as_they_are_alone(softmax: Path, sdlm: Path, place: Place) -> None:
-    report = compare_ppl([softmax, sdlm], by=["senses", "sememes"], device="cpu")
+    report = compare_ppl(runs_of(softmax, sdlm), by=["senses", "sememes"])
     alone = [evaluate_ppl(run, by=["senses", "sememes"], graph=place.graph, device="cpu") for run in (softmax, sdlm)]
     assert list(report.reports) == alone
     assert report.signature == alone[0].signature
@@ -44,7 +48,7 @@ def test_both_models_are_as_they_are_alone(softmax: Path, sdlm: Path, place: Pla
 
 
 def test_a_difference_is_that_of_the_figures_with_its_interval(softmax: Path, sdlm: Path, ending: Path) -> None:
-    report = compare_ppl([softmax, sdlm, softmax], device="cpu")
+    report = compare_ppl(runs_of(softmax, sdlm, softmax))
     (whole,) = report.rows
     first, second, _ = whole.perplexities
     change, itself = whole.changes
@@ -62,7 +66,7 @@ def test_a_difference_is_that_of_the_figures_with_its_interval(softmax: Path, sd
 
 def test_the_interval_is_over_sentences(softmax: Path, sdlm: Path, place: Place) -> None:
     """The same sums by hand: the text of tests/small_run.py has one 。 at the end of each sentence."""
-    report = compare_ppl([softmax, sdlm], device="cpu")
+    report = compare_ppl(runs_of(softmax, sdlm))
     tokens = np.asarray(place.data.tokens("test"))
     stop = place.data.vocabulary.id("。")
     assert report.units == int((tokens == stop).sum())
@@ -71,7 +75,7 @@ def test_the_interval_is_over_sentences(softmax: Path, sdlm: Path, place: Place)
     for run in (sdlm, softmax):
         nats = np.zeros((2, report.units))
         position = -np.ones(len(tokens) - 1)
-        (chunks,) = [list(Run.open(run, device="cpu").task.score(tokens, batch_size=3, chunk_length=len(tokens)))]
+        chunks = list(in_chunks(Run.open(run, device="cpu").task, len(tokens)).score(tokens, batch_size=3))
         for column in range(3):
             length = -(-(len(tokens) - 1) // 3)
             own = chunks[0].nats[:, column][chunks[0].mask[:, column]].double().numpy()
@@ -139,26 +143,26 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
 ) -> None:
     train(place.table(task__evaluation_batch_size=4, run__dtype="bfloat16", schedule__epochs=1), tmp_path / "other")
     with pytest.raises(ConfigError, match="two runs or more"):
-        compare_ppl([softmax], device="cpu")
+        compare_ppl(runs_of(softmax))
     with monkeypatch.context() as patch:
         patch.setattr("sememekit.analysis.evaluate_several.measure_ppl", None)  # refused before anything is scored
         with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
-            compare_ppl([softmax, ending], device="cpu")
+            compare_ppl(runs_of(softmax, ending))
         agree = "add --batch-size 3 --dtype float32"
         with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):
-            compare_ppl([softmax, tmp_path / "other"], device="cpu")
-    assert compare_ppl([softmax, tmp_path / "other"], batch_size=3, dtype="float32", device="cpu").rows[0].tokens > 0
+            compare_ppl(runs_of(softmax, tmp_path / "other"))
+    assert compare_ppl(runs_of(softmax, tmp_path / "other", dtype="float32"), batch_size=3).rows[0].tokens > 0
     builder = LexiconBuilder(Path("tiny"))
     builder.add(Sense("吃", ("吃",)))
     build_graph(place.data.vocabulary, [builder.finish("list:tiny", "0" * 64)]).save(tmp_path / "tiny.graph")
     train(place.table("sdlm", graph__path=str(tmp_path / "tiny.graph"), schedule__epochs=1), tmp_path / "tiny")
     with pytest.raises(ConfigError, match=r"have different sememe graphs.*--graph .*sdlm/graph.json"):
-        compare_ppl([sdlm, tmp_path / "tiny"], by=["senses"], device="cpu")
-    assert len(compare_ppl([sdlm, tmp_path / "tiny"], by=["senses"], graph=place.graph, device="cpu").rows) == 5
+        compare_ppl(runs_of(sdlm, tmp_path / "tiny"), by=["senses"])
+    assert len(compare_ppl(runs_of(sdlm, tmp_path / "tiny"), by=["senses"], graph=place.graph).rows) == 5
 
 
 def test_a_cache_is_compared_by_the_same_rule(softmax: Path, sdlm: Path) -> None:
-    report = compare_ppl([softmax, sdlm], adaptation=Adaptation(cache=CacheSettings(window=20)), device="cpu")
+    report = compare_ppl(runs_of(softmax, sdlm), adaptation=Adaptation(cache=CacheSettings(window=20)))
     assert "|cache:" in report.signature
     assert report.rows[0].perplexities == pytest.approx(tuple(one.perplexity for one in report.reports), rel=1e-12)
 
@@ -167,7 +171,7 @@ def test_pairs_are_resampled_whole(tmp_path: Path) -> None:
     pairs = PairPlace(tmp_path)
     for number, decoder in enumerate(("softmax", "sdlm")):
         train(pairs.table(decoder, schedule__epochs=1), tmp_path / str(number))
-    report = compare_ppl([tmp_path / "0", tmp_path / "1"], by=["senses"], device="cpu")
+    report = compare_ppl(runs_of(tmp_path / "0", tmp_path / "1"), by=["senses"])
     assert report.unit == "pairs"
     assert report.units == len(Run.open(tmp_path / "0").data().examples("test"))
     assert report.rows[0].perplexities == pytest.approx(tuple(one.perplexity for one in report.reports), rel=1e-12)

@@ -130,10 +130,11 @@ def test_what_cannot_be_explained(
         explain_label(runs / run, texts, device="cpu", **options)
 
 
-def test_the_command_line_of_explain(runs: Path, tmp_path: Path) -> None:
+def test_the_command_line_of_explain(runs: Path, opened: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "why.html"
     result = runner.invoke(app, ["explain", str(runs / "cell"), PREMISE, HYPOTHESIS, "--html", str(page), "--quiet"])
     assert (result.exit_code, result.stderr) == (0, "")
+    assert opened == [runs / "cell"]
     for part in ("entailment", "girl", "female", "hypothesis, effects on", "sememes that moved it most"):
         assert part in result.stdout
     assert "female" in page.read_text(encoding="utf-8")

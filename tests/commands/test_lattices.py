@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
+from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -174,6 +176,12 @@ def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path)
     assert "&lt;" in page
     with pytest.raises(DataError, match="the text is empty"):
         explain_lattice(run, " ")
+
+
+@pytest.mark.parametrize("typed", [["我吃苹果。"], ["吃", "--embeddings", "--split", "test"]])
+def test_explain_opens_its_run_once(copies: Path, opened: list[Path], typed: list[str]) -> None:
+    result = CliRunner().invoke(app, ["explain", str(copies), *typed, "--quiet"])
+    assert (result.exit_code, result.stderr, opened) == (0, "", [copies])
 
 
 def test_every_edge_of_a_half_percent_or_more_is_shown(run: Path, reader: LatticeReader) -> None:

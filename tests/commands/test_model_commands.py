@@ -95,6 +95,15 @@ def test_generation_repeats_with_its_seed(place: Path) -> None:
     assert report["text"] == first.stdout.rstrip("\n")
 
 
+@pytest.mark.parametrize("command", [["eval"], ["analyze"], ["generate", "中国"], ["explain", "中国"]])
+def test_a_command_that_depends_on_the_kind_of_run_reads_its_folder_once(
+    place: Path, opened: list[Path], command: list[str]
+) -> None:
+    done = runner.invoke(app, [command[0], str(place / "sdlm"), *command[1:]])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert opened == [place / "sdlm"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [

@@ -84,7 +84,7 @@ def test_only_the_changed_senses_score_otherwise(
 
 
 def test_before_and_after_are_those_of_the_two_models(sdlm: Path, place: Place, overlay: Path) -> None:
-    report = evaluate_overlay(sdlm, overlay, by=["senses"], device="cpu")
+    report = evaluate_overlay(Run.open(sdlm, device="cpu"), overlay, by=["senses"])
     tokens = place.data.tokens("test")
     sides = []
     for run in (opened(sdlm), opened(sdlm, overlay)):
@@ -138,7 +138,7 @@ def test_runs_that_read_no_graph_as_they_go_are_refused(
     place: Place, softmax: Path, overlay: Path, tmp_path: Path, sdlm: Path
 ) -> None:
     with pytest.raises(ConfigError, match=r"has no sememe graph to change"):
-        evaluate_overlay(softmax, overlay, device="cpu")
+        evaluate_overlay(Run.open(softmax, device="cpu"), overlay)
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "kept": ({}, r"reads no sememes \(.*'softmax'\)"),
         "classes": ({"decoder__classes": "sememes"}, r"has decoder 'class_hsm', which was built from its graph once"),
@@ -150,10 +150,10 @@ def test_runs_that_read_no_graph_as_they_go_are_refused(
             opened(tmp_path / name, overlay).load()
     overlay.write_text(f"{HEADER}\n梨\t+食品\n梨\t-食品\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="its lines change no sense"):
-        evaluate_overlay(sdlm, overlay, device="cpu")
+        evaluate_overlay(Run.open(sdlm, device="cpu"), overlay)
     overlay.write_text(f"{HEADER}\n电脑\t+平果\n", encoding="utf-8")
     with pytest.raises(GraphError, match=rf"{overlay.name}:2: no sense of the graph has the sememe '平果'"):
-        evaluate_overlay(sdlm, overlay, device="cpu")
+        evaluate_overlay(Run.open(sdlm, device="cpu"), overlay)
 
 
 def test_a_sememe_that_was_never_trained_is_refused(place: Place, overlay: Path) -> None:

@@ -144,7 +144,7 @@ def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) 
     assert replaced.unknown == ("火星", "飞船")
 
 
-def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
+def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_path: Path) -> None:
     explanation = explain_writing(run, LINES[0])
     assert [word.word for word in explanation.words] == WRITTEN[0].split()
     for word in explanation.words:
@@ -168,9 +168,11 @@ def test_explain_shows_sememes_and_attention(run: Path, tmp_path: Path) -> None:
     assert page.charts[0].startswith("Weights of the attention")
     word = explanation.words[0]
     assert f"{word.word} → {explanation.source[0]}: {word.attention[0]:.2f}" in page.text
+    opened.clear()
     result = runner.invoke(
         app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html"), "--figure", str(tmp_path / "why.svg")]
     )
+    assert opened == [run]
     assert explanation.source[0] in (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert (result.exit_code, "largest gates" in result.stdout) == (0, True)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == html

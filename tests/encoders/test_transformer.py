@@ -17,6 +17,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from tests.small import small_vocabulary
+from tests.small_run import in_chunks
 
 TIME, BATCH, INPUT = 7, 3, 5
 
@@ -188,5 +189,5 @@ def test_a_language_model_scores_a_text_alike_however_it_is_cut() -> None:
     task = build_task(read_plan(table, "case"), words, None).double()
     assert isinstance(task, LanguageModel)
     text = np.random.default_rng(2).integers(0, len(words), 80)
-    sums = [sum(part.nats.sum().item() for part in task.score(text, batch_size=1, chunk_length=cut)) for cut in (1, 7, 200)]
+    sums = [sum(part.nats.sum().item() for part in in_chunks(task, cut).score(text, batch_size=1)) for cut in (1, 7, 200)]
     assert sums[1:] == pytest.approx(sums[:1] * 2, abs=1e-9)

@@ -13,7 +13,7 @@ from sememekit.errors import ConfigError
 from sememekit.protocols import CACHE_PRESETS, CacheGrid, CacheSettings, cache, cache_settings, tune_cache, with_cache
 from sememekit.tasks.language_model import LanguageModel
 from tests.protocols.conftest import Make
-from tests.small_run import Place
+from tests.small_run import Place, in_chunks
 
 SETTINGS = CacheSettings(theta=0.7, weight=0.2, window=9)
 
@@ -41,7 +41,7 @@ def twin(task: LanguageModel, tokens: np.ndarray, settings: CacheSettings) -> li
 
 
 def scored(task: LanguageModel, tokens: np.ndarray, settings: CacheSettings, length: int, columns: int = 1) -> torch.Tensor:
-    chunks = list(with_cache(task.score(tokens, batch_size=columns, chunk_length=length), settings))
+    chunks = list(with_cache(in_chunks(task, length).score(tokens, batch_size=columns), settings))
     return torch.cat([chunk.nats for chunk in chunks])
 
 
@@ -101,7 +101,7 @@ def test_single_precision_is_near_double(place: Place, make: Make) -> None:
 def test_the_grid_is_what_each_setting_gives_alone(place: Place, make: Make) -> None:
     tokens, task = place.data.tokens("valid")[:80], make()
     grid = CacheGrid(thetas=(0.3, 1.0), weights=(0.1, 0.4), windows=(5, 30))
-    points = tune_cache(task.score(tokens, batch_size=1, chunk_length=9), grid)
+    points = tune_cache(in_chunks(task, 9).score(tokens, batch_size=1), grid)
     assert len(points) == 8
     assert [point.perplexity for point in points] == sorted(point.perplexity for point in points)
     for point in points:

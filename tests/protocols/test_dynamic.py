@@ -218,11 +218,16 @@ class Kept:
     def __init__(self, place: Place, folder: Path) -> None:
         self.file, self.place, self.gathered = folder / "statistics.safetensors", place, 0
 
-    def ask(self, task: LanguageModel, **changes: object) -> GradientStatistics:
+    def ask(self, task: LanguageModel, num_tokens: int | None = None, **changes: object) -> GradientStatistics:
         before = self.gathered
         options = {"segment": 5, "dtype": "float32", **changes}
         found = statistics_for(
-            task, self.place.data.tokens("train"), str(options.pop("text", "sha")), self.file, progress=self._count, **options
+            task,
+            self.place.data.tokens("train")[:num_tokens],
+            str(options.pop("text", "sha")),
+            self.file,
+            progress=self._count,
+            **options,
         )
         self.last = self.gathered > before
         return found

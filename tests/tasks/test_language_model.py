@@ -45,9 +45,10 @@ def scan(task: LanguageModel, tokens: np.ndarray) -> list[float]:
 @pytest.mark.parametrize("decoder", ["softmax", "sdlm"])
 @pytest.mark.parametrize("chunk_length", [1, 7, 1000])
 def test_one_column_equals_a_sequential_scan(place: Place, decoder: str, chunk_length: int) -> None:
-    task = model(place, decoder, task__input_dropout=0.5, task__output_dropout=0.5, encoder__dropout=0.5)
+    dropout = {"task__input_dropout": 0.5, "task__output_dropout": 0.5, "encoder__dropout": 0.5}
+    task = model(place, decoder, task__evaluation_chunk_length=chunk_length, **dropout)
     tokens = place.data.tokens("test")[:60]
-    chunks = list(task.train().score(tokens, batch_size=1, chunk_length=chunk_length))
+    chunks = list(task.train().score(tokens, batch_size=1))
     ours = torch.cat([chunk.nats[:, 0] for chunk in chunks])
     assert ours.tolist() == pytest.approx(scan(task, tokens), abs=1e-9)
     assert torch.cat([chunk.targets[:, 0] for chunk in chunks]).tolist() == tokens[1:].tolist()
@@ -81,9 +82,9 @@ def test_every_token_but_the_first_is_predicted_once_from_the_one_before(length:
 
 
 def test_a_column_is_scored_as_its_stretch_of_text_from_a_cold_state(place: Place) -> None:
-    task = model(place)
+    task = model(place, task__evaluation_chunk_length=100)
     tokens = place.data.tokens("test")[:31]
-    (chunk,) = task.score(tokens, batch_size=3, chunk_length=100)
+    (chunk,) = task.score(tokens, batch_size=3)
     for column in range(3):
         expected = scan(task, tokens[10 * column : 10 * column + 11])
         assert chunk.nats[:, column].tolist() == pytest.approx(expected, abs=1e-9)
@@ -92,7 +93,8 @@ def test_a_column_is_scored_as_its_stretch_of_text_from_a_cold_state(place: Plac
 def test_progress_ends_at_the_number_of_predictions(place: Place) -> None:
     seen: list[tuple[int, int]] = []
     tokens = place.data.tokens("test")[:50]
-    list(model(place).score(tokens, batch_size=3, chunk_length=4, progress=lambda done, total: seen.append((done, total))))
+    task = model(place, task__evaluation_chunk_length=4)
+    list(task.score(tokens, batch_size=3, progress=lambda done, total: seen.append((done, total))))
     assert seen[-1] == (49, 49)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 

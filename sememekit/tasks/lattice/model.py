@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar, Self, final
 
@@ -19,6 +19,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import ending_edges, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
+from sememekit.progress import OneStage
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
@@ -275,7 +276,7 @@ class Lattice(SentencePredictor):
         return self.decoder.after_step(step)
 
     def sentence_nats(
-        self, data: PreparedData, split: str, progress: Callable[[int, int], None] | None = None
+        self, data: PreparedData, split: str, progress: OneStage | None = None
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         tokens, bounds = self.sentences(data, split)
         lengths, size, done = np.diff(bounds), self.settings.evaluation_batch_size, 0
