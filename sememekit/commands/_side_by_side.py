@@ -180,7 +180,8 @@ def train_all(
 
 def show_position(progress: Progress, name: str, place: Position) -> None:
     """Report where a training is in batches of all epochs."""
-    progress(f"train {name}", (place.epoch - 1) * place.num_batches + place.batch, place.epochs * place.num_batches)
+    if place.num_batches:
+        progress(f"train {name}", (place.epoch - 1) * place.num_batches + place.batch, place.epochs * place.num_batches)
 
 
 def _at_once() -> int:
@@ -201,8 +202,8 @@ def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any, trust
 
     def tell(place: Position) -> None:
         nonlocal told
-        if place.num_batches and time.monotonic() - told > _TELL_EVERY:
-            told = time.monotonic()
+        if time.monotonic() - told > _TELL_EVERY:
+            told = time.monotonic() if place.num_batches else told  # what comes before the first step is told as well
             send(place)
 
     with stop_signals(patient=True, lasting=True) as asked_to_stop, trusting_code(True if trust is None else trust):

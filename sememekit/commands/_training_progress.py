@@ -13,6 +13,8 @@ from sememekit.commands._render import format_value, per_cent
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from sememekit.tasks.base import PrimaryMetric
+
 
 class Position(NamedTuple):
     """Where a training is.
@@ -21,12 +23,14 @@ class Position(NamedTuple):
         epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
         num_batches: of the epoch; 0 where it is not known yet.
         epochs: of the schedule, which may end earlier.
+        metric: what chooses the best weights.
     """
 
     epoch: int
     batch: int
     num_batches: int
     epochs: int
+    metric: PrimaryMetric | None = None
 
 
 class TimeLeft:

@@ -193,10 +193,10 @@ def train(
         folder, trainer = training.folder, training.trainer
         if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
             write_report(out)  # no epoch follows that would
-        epochs, progress = training.plan.schedule.epochs, trainer.progress
+        epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric
 
         def stepped() -> bool:
-            on_step(Position(progress.epoch, progress.batch, trainer.num_batches, epochs))
+            on_step(Position(progress.epoch, progress.batch, trainer.num_batches, epochs, metric))
             return asked_to_stop()
 
         stepped()

@@ -1,4 +1,4 @@
-"""The reports of ``train``: of one run, and of the seeds of one plan."""
+"""The reports of ``train`` and ``sweep``: of one run, of the seeds of one plan, of the trials of a sweep."""
 
 from __future__ import annotations
 
@@ -61,3 +61,48 @@ class SeedsReport(Record):
     runs: tuple[TrainReport, ...]
     stopped: bool
     table: dict[str, Any] = Field(default_factory=dict)
+
+
+class TrialReport(Record):
+    """One trial of a sweep.
+
+    Attributes:
+        number: from 1; the run is in ``OUT/trial-NUMBER``.
+        settings: of what was swept, "slot.key" -> value.
+        state: "done", "pruned", "failed", "stopped" (out of time) or "unfinished".
+        valid: the best validation figure; None where there is none.
+        epochs: that were validated.
+        cpu_seconds: of its process.
+        why: of a trial that failed.
+    """
+
+    number: int
+    run: str
+    settings: dict[str, float | int | bool | str]
+    state: str
+    valid: float | None
+    epochs: int
+    cpu_seconds: float
+    why: str = ""
+
+
+class SweepReport(Record):
+    """What a sweep came to.
+
+    Attributes:
+        out: its folder; ``best.toml`` there has the settings of the best trial.
+        budget: what was stated, such as "12 trials" or "30 CPU minutes".
+        metric: the figure of validation that was compared.
+        cpu_minutes: of all trials so far.
+        trials: sorted by ``valid``, the best first; those without a figure last.
+        best: the file with the best settings; None before a trial has a figure.
+        stopped: whether a signal ended it; the same command goes on.
+    """
+
+    out: str
+    budget: str
+    metric: str
+    cpu_minutes: float
+    trials: tuple[TrialReport, ...]
+    best: str | None
+    stopped: bool

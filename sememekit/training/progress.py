@@ -49,7 +49,7 @@ class TrainingState:
         best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count, seconds: training loss and training time of the epoch so far.
+        nats, count, seconds, cpu_seconds: training loss, and wall and CPU time of training, of the epoch so far.
         finished: why the run is over; None while it is not.
         averaging: whether steps go into the mean of the weights.
         history: the primary metric on validation after each epoch.
@@ -73,6 +73,7 @@ class TrainingState:
     history: list[float] = field(default_factory=list)
     first_nats: float = 0.0
     start_nats: float = 0.0
+    cpu_seconds: float = 0.0
 
     def stored(self) -> dict[str, Any]:
         return {**vars(self), "finished": self.finished.value if self.finished else ""}

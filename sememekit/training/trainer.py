@@ -36,6 +36,7 @@ class _Window:
     count: int = 0
     first_count: int = 0
     began: float = field(default_factory=time.perf_counter)
+    cpu_began: float = field(default_factory=time.process_time)
 
 
 @final
@@ -88,7 +89,7 @@ class Trainer:
         while not progress.finished:
             if progress.batch == 0:
                 self.carry = self.task.start(self.data)
-                progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
+                progress.nats, progress.count, progress.seconds, progress.cpu_seconds = 0.0, 0, 0.0, 0.0
             self.task.train()
             window = _Window()
             seed = epoch_seed(self.run_settings.seed, progress.epoch)
@@ -200,6 +201,7 @@ class Trainer:
             progress.nats += value
         progress.count += window.count
         progress.seconds += seconds
+        progress.cpu_seconds += time.process_time() - window.cpu_began
         where = progress.epoch, progress.batch, num_batches, progress.step
         return StepReport(*where, nats / window.count, progress.rate, window.count / seconds)
 
@@ -237,6 +239,7 @@ class Trainer:
             rate_cut=verdict.rate_cut,
             finished=ended,
             seconds=seconds,
+            cpu_seconds=progress.cpu_seconds,
             tokens_per_second=speed,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,

@@ -32,11 +32,11 @@ def test_results_that_are_kept_name_no_place_of_a_machine() -> None:
 
 def test_only_what_stands_between_the_marks_is_replaced() -> None:
     found = ledger(judged(Path("nowhere"), list(load_claims())))
-    page = f"# Mine\n\nabove\n{BEGIN}\nold\n{END}\nbelow\n"
+    page = f"# Mine\n\nabove\n{BEGIN}\nbefore this\n{END}\nbelow\n"
     once = into_page(page, found, "x")
     assert once.startswith(f"# Mine\n\nabove\n{BEGIN}\n")
     assert once.endswith(f"\n{END}\nbelow\n")
-    assert "old" not in once
+    assert "before this" not in once
     assert "| sdlm-below-softmax | not run |" in once
     assert into_page(once, found, "x") == once
 

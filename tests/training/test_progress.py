@@ -60,6 +60,7 @@ def test_a_run_begins_with_nothing_done() -> None:
         "history": [],
         "first_nats": 0.0,
         "start_nats": 0.0,
+        "cpu_seconds": 0.0,
     }
 
 

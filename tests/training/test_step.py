@@ -80,6 +80,7 @@ def test_epochs_begin_anew_each_in_its_own_order(tmp_path: Path) -> None:
     ]
     assert seen(task, "cut") == [None]
     assert (trainer.progress.epoch, trainer.progress.first_nats) == (3, pytest.approx(0.5))
+    assert all(one.cpu_seconds > 0 for one in epochs)
     assert all(one.seconds > 0 and one.tokens_per_second == pytest.approx(4 / one.seconds) for one in epochs)
 
 
