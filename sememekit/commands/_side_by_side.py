@@ -12,8 +12,8 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final, Self
 
+from sememekit.commands._training import train
 from sememekit.commands._training_progress import Position
-from sememekit.commands.train import train
 from sememekit.config import trusted_code, trusting_code
 from sememekit.errors import SememekitError, TrainingError
 from sememekit.progress import Progress

@@ -20,10 +20,10 @@ _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH fo
 
 @dataclass(frozen=True)
 class Space:
-    """The values of one setting.
+    """The values of one setting, or of several that have the same value.
 
     Attributes:
-        key: "slot.key".
+        key: "slot.key", or "slot.key,slot.key2".
         values: to choose from; of a range its ends.
         is_range: whether all between the two ``values`` are meant, whole numbers where both are whole.
         log: whether logarithms are drawn.
@@ -59,7 +59,7 @@ def read_spaces(given: Sequence[str]) -> list[Space]:
         ConfigError: one that is no such thing, or two of one setting.
     """
     spaces = [_read_space(text) for text in given]
-    keys = [space.key for space in spaces]
+    keys = [key for space in spaces for key in space.key.split(",")]
     twice = [key for key in keys if keys.count(key) > 1]
     if twice:
         raise ConfigError(f"--over {twice[0]} is given twice; put all its values into one")
@@ -68,8 +68,9 @@ def read_spaces(given: Sequence[str]) -> list[Space]:
 
 def _read_space(text: str) -> Space:
     key, equals, said = text.partition("=")
-    key, said = key.strip(), said.strip()
-    if not equals or not said or key.count(".") < 1:
+    parts = [part.strip() for part in key.split(",")]
+    key, said = ",".join(parts), said.strip()
+    if not equals or not said or not all("." in part for part in parts):
         raise ConfigError(f"--over {text!r}: expected {_SYNTAX}, such as optimizer.learning_rate=log:0.5..40")
     if (found := _RANGE.fullmatch(said)) is not None:
         low, high = (_value(key, part) for part in found.groups()[1:])
@@ -89,8 +90,8 @@ def _read_space(text: str) -> Space:
 
 def _value(key: str, text: str) -> Value:
     """A value as ``--set`` reads it. Raises ConfigError: it is no plain value, or the key is none that may be set."""
-    value: Any = apply_overrides({}, [f"{key}={text.strip()}"])
-    for part in key.split("."):
+    value: Any = apply_overrides({}, overrides_of({key: text.strip()}))
+    for part in key.split(",")[0].split("."):
         value = value[part]
     if not isinstance(value, int | float | bool | str):
         raise ConfigError(f"--over {key}: {text!r} is no number, truth value or text")
@@ -100,4 +101,8 @@ def _value(key: str, text: str) -> Value:
 def overrides_of(settings: Mapping[str, Value]) -> list[str]:
     """``--set`` arguments, with numbers as exact as they were drawn."""
     said = {True: "true", False: "false"}
-    return [f"{key}={said[value] if isinstance(value, bool) else value}" for key, value in settings.items()]
+    return [
+        f"{part}={said[value] if isinstance(value, bool) else value}"
+        for key, value in settings.items()
+        for part in key.split(",")
+    ]

@@ -80,12 +80,10 @@ class Study:
         plan = read_plan(self.table, "the plan").table()
         own: dict[str, Any] = {}
         for space in self.spaces:
-            value: Any = plan
-            for part in space.key.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
-            if not space.has(value):
+            values = [_value_of(plan, key) for key in space.key.split(",")]
+            if not space.has(values[0]) or any(value != values[0] for value in values):
                 return
-            own[space.key] = value
+            own[space.key] = values[0]
         self.study.enqueue_trial(own)
 
     def run(
@@ -263,6 +261,13 @@ class Study:
     def metric_name(self) -> str:
         """The figure that is compared; "validation" before there is one."""
         return next((one.user_attrs["metric"] for one in self.study.trials if "metric" in one.user_attrs), "validation")
+
+
+def _value_of(plan: Mapping[str, Any], key: str) -> Any:
+    value: Any = plan
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _best(trial: FrozenTrial) -> float:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sememekit.runs.train_report import SweepReport, TrialReport
 
 EXAMPLES = (
-    "sememekit sweep --data data/pd --out s --over optimizer.learning_rate=log:0.5..40 --trials 9",
-    "sememekit sweep --data data/pd --out t --over encoder.dropout=0.1,0.3,0.5 --cpu-minutes 30",
+    "sememekit sweep --data data/pd --out s --over encoder.dropout=0.1,0.3 --trials 2",
+    "sememekit sweep --data d --out t --over optimizer.clip=0.1..2.0 --cpu-minutes 9",
 )
 
 SETTINGS: Final = "sweep.json"

@@ -25,7 +25,9 @@ from tests.small_run import Place
 
 pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
 runner = CliRunner()
-RATES = "optimizer.learning_rate=log:0.05..8.0"
+RATES = "optimizer.learning_rate=log:0.2..4.0"
+WIDTH = "encoder.hidden_size,task.embedding_size"
+"""One value for both, which a tied output layer wants."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,12 +77,14 @@ def test_what_over_refuses(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_spaces([text])
     with pytest.raises(ConfigError, match=r"--over encoder\.b is given twice"):
-        read_spaces(["encoder.b=1,2", "encoder.b=3,4"])
+        read_spaces(["encoder.b=1,2", "task.c,encoder.b=3,4"])
 
 
 def test_values_that_lie_in_a_space() -> None:
     assert [Space("k", (1, 4), True).has(value) for value in (1, 2.5, 4, 5, True, "2", None)] == [True] * 3 + [False] * 4
     assert [Space("k", (1, True, "x"), False).has(value) for value in (1, True, "x", "1", 2)] == [True] * 3 + [False] * 2
+    assert read_spaces(["encoder.b , task.c=1,2"]) == [Space("encoder.b,task.c", (1, 2), False)]
+    assert overrides_of({"a.b,g.h": 3}) == ["a.b=3", "g.h=3"]
     assert overrides_of({"a.b": True, "c.d": 0.1, "e.f": "x"}) == ["a.b=true", "c.d=0.1", "e.f=x"]
 
 
@@ -94,19 +98,19 @@ def test_trials_are_runs_and_the_best_is_a_recipe(place: Place, tmp_path: Path, 
 
     monkeypatch.setattr(PreparedData, "tokens", noted)
     out = tmp_path / "sweep"
-    report = swept(place, out, RATES, "encoder.hidden_size=4,6,8", pruning=False)
+    report = swept(place, out, RATES, f"{WIDTH}=4,6,8", pruning=False)
     assert read == {"train", "valid"}, "test data are never read"
     assert (report.budget, report.metric, report.stopped, len(report.trials)) == ("3 trials", "perplexity", False, 3)
     values = [trial.valid for trial in report.trials]
     assert values == sorted(values)  # type: ignore[type-var]
     assert {trial.number for trial in report.trials} == {1, 2, 3}
-    assert [trial.settings for trial in report.trials if trial.number == 1] == [
-        {"optimizer.learning_rate": 4.0, "encoder.hidden_size": 6}
-    ], "the first is the plan as it is"
+    assert [trial.settings for trial in report.trials if trial.number == 1] == [{"optimizer.learning_rate": 4.0, WIDTH: 6}], (
+        "the first is the plan as it is"
+    )
     for trial in report.trials:
         folder = RunFolder.open(Path(trial.run))
         assert folder.plan["optimizer"]["learning_rate"] == trial.settings["optimizer.learning_rate"]
-        assert folder.plan["encoder"]["hidden_size"] == trial.settings["encoder.hidden_size"]
+        assert folder.plan["encoder"]["hidden_size"] == folder.plan["task"]["embedding_size"] == trial.settings[WIDTH]
         assert folder.plan["run"]["threads"] == 1
         epochs = [record for record in folder.metrics() if record["kind"] == "EpochReport"]
         assert trial.valid == min(record["valid"]["perplexity"] for record in epochs)
