@@ -102,9 +102,11 @@ def command(
 def _print_runs(report: RunsComparison) -> None:
     from sememekit.reports.runs_table import COLUMNS, rows
 
+    for number, side in enumerate(report.sides, start=1):
+        say(f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)")
     print_table("", COLUMNS, rows(report), numeric=2)
     drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
-    say(f"changes are from {report.sides[0].name}; intervals: 95 %, {drawn}")
+    say(f"changes are from 1; intervals: 95 %, {drawn}")
     say("over seeds: Student's distribution; over both: sentences and seeds are drawn, which is narrow for few seeds")
     if report.time != "CPU":
         say("training time is wall time: a run of an earlier version kept no CPU time")

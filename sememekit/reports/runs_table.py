@@ -30,14 +30,14 @@ def rows(report: RunsComparison) -> list[tuple[str, ...]]:
     """A row for each measure of each side, as a person reads it."""
     found = []
     for number in range(len(report.sides[0].measures)):
-        for side in report.sides:
+        for place, side in enumerate(report.sides, start=1):
             measure = side.measures[number]
             difference = measure.difference
             intervals = [] if difference is None else [difference.sentences, difference.seeds, difference.both]
             found.append(
                 (
                     title_of(report, number) if side is report.sides[0] else "",
-                    side.name,
+                    f"{place}: {_short(side.name)}",
                     str(len(side.runs)),
                     _figure(measure.mean),
                     "" if measure.sd is None else f"{measure.sd:.2f}",
@@ -158,6 +158,8 @@ def _mean_line(runs: Sequence[Sequence[tuple[float, float, float]]], place: int)
 
 
 def _short(name: str) -> str:
-    """The last part of a path, which has to fit beside a chart."""
-    last = name.rstrip("/").rpartition("/")[2] or name
+    """The last part of a path, the first of several, which has to fit into a table or beside a chart."""
+    first, comma, _ = name.partition(",")
+    last = first.rstrip("/").rpartition("/")[2] or name
+    last += ", ..." if comma else ""
     return last if len(last) <= 20 else f"{last[:19]}…"
