@@ -141,7 +141,7 @@ def sweep(
     from sememekit.commands._sweep_space import overrides_of, read_spaces
     from sememekit.commands._sweep_study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
-    from sememekit.files import replace_file, to_json
+    from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
 
@@ -158,17 +158,22 @@ def sweep(
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     check_same(out, said, SETTINGS)
     out.mkdir(parents=True, exist_ok=True)
-    replace_file(out / SETTINGS, to_json(said))
     seconds = None if cpu_minutes is None else 60 * cpu_minutes
-    study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
     with ExitStack() as held:
+        held.enter_context(sole_writer(out / ".lock", lambda holder: _busy(out, holder)))
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+        replace_file(out / SETTINGS, to_json(said))
+        study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
         stopped = study.run(jobs, progress, asked_to_stop, on_trial)
     report = _report(study, out, budget, stopped)
     if report.best is not None:
         replace_file(out / BEST, _recipe(whole, report).encode())
     replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
     return report
+
+
+def _busy(out: Path, holder: str) -> ConfigError:
+    return ConfigError(f"{out} is being written by another sweep ({holder}); wait until it has ended, or choose another --out")
 
 
 def _report(study: Any, out: Path, budget: str, stopped: bool) -> SweepReport:

@@ -18,6 +18,7 @@ from sememekit.commands.train import train
 from sememekit.config import load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import sole_writer
 from sememekit.runs.train_report import SweepReport
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
@@ -195,6 +196,16 @@ def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, 
         with pytest.raises(ConfigError, match=message):
             swept(place, tmp_path / "sweep", over)
     assert not (tmp_path / "sweep").exists()
+
+
+def test_two_sweeps_do_not_write_one_folder(place: Place, tmp_path: Path) -> None:
+    def busy(holder: str) -> Exception:
+        return AssertionError(holder)
+
+    (tmp_path / "sweep").mkdir()
+    with sole_writer(tmp_path / "sweep" / ".lock", busy), pytest.raises(ConfigError, match="is being written by another sweep"):
+        swept(place, tmp_path / "sweep")
+    assert not (tmp_path / "sweep" / "study.db").exists()
 
 
 def test_without_the_extra_it_says_what_to_install(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
