@@ -92,9 +92,10 @@ class Run(OpenRun):
         rows = []
         for word in found.words:
             best = word.senses[0] if word.senses else None
-            senses = (None, None) if best is None else (best.title, best.share)
+            sememes = "" if best is None else " ".join(item.name for item in best.sememes)
+            senses = (None, None, None) if best is None else (best.title, sememes, best.share)
             rows.append((word.word, word.probability, *(senses if with_senses else ())))
-        columns = ("word", "probability", *(("sense", "share") if with_senses else ()))
+        columns = ("word", "probability", *(("sense", "sememes", "share") if with_senses else ()))
         return Table(columns, rows, " ".join(word.read_as for word in found.context) + " …")
 
     def explain(self, text: str, *others: str, **options: Any) -> Shown[Any]:
@@ -238,7 +239,7 @@ def load_run(path: Path | str, **options: Any) -> Run:
 
 def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) -> Shown[Any]:
     """``run.explain`` of a run or of its folder."""
-    return Run.open(run).explain(text, *others, **options)
+    return (run if isinstance(run, Run) else Run.open(run)).explain(text, *others, **options)
 
 
 def _lines(text: Lines) -> list[str]:

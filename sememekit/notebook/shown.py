@@ -7,6 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, final, overload
 
+from rich.cells import cell_len
+
 from sememekit.files import PAGE, write_output
 
 _HEIGHT: Final = 480
@@ -63,13 +65,10 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def __repr__(self) -> str:
         cells = [self.columns, *(tuple(map(_text, row)) for row in self.rows)]
-        widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
+        widths = [max(cell_len(row[place]) for row in cells) for place in range(len(self.columns))]
         right = [self._is_number(place) for place in range(len(self.columns))]
         lines = (
-            "  ".join(
-                cell.rjust(width) if to_right else cell.ljust(width)
-                for cell, width, to_right in zip(row, widths, right, strict=True)
-            )
+            "  ".join(_padded(cell, width, to_right) for cell, width, to_right in zip(row, widths, right, strict=True))
             for row in cells
         )
         return "\n".join(([self.title] if self.title else []) + [line.rstrip() for line in lines])
@@ -131,6 +130,12 @@ class Shown(Generic[ReportType]):
 def framed(page: str) -> str:
     """A whole page as part of another: its style stays inside, and no script of it runs."""
     return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+
+
+def _padded(cell: str, width: int, to_right: bool) -> str:
+    """A cell as wide as its column, where a Chinese character is two columns wide."""
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if to_right else cell + blanks
 
 
 def _text(cell: Any) -> str:
