@@ -112,7 +112,7 @@ class Shown(Generic[ReportType]):
         return getattr(self.report, name)
 
     def __repr__(self) -> str:
-        return repr(self.report)
+        return f"{type(self.report).__name__}: .report has the figures, .html the page, .save(path) writes it"
 
     @property
     def html(self) -> str:
