@@ -27,6 +27,7 @@ ROOMS = {
     "encoders": 5,
     "decoders": 5,
     "claims": 5,
+    "nn": 6,
     "prepare": 6,
     "tasks": 6,
     "training": 7,
