@@ -146,7 +146,6 @@ def analyze(
     Arguments as ``sememekit analyze --help``; the data are those of the first run unless given.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
@@ -156,7 +155,7 @@ def analyze(
     prepared = models[0].loaded.data(data)
     _check_vocabularies(opened)
     if len({declares(model.task, TextWriter) for model in models}) > 1:
-        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a stream of words and one the targets of pairs")
+        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a running text, one pairs; give two runs of one kind")
     text = PredictedText(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)

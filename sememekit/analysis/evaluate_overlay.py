@@ -95,7 +95,6 @@ def evaluate_overlay(
 
 
 def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[Kind]:
-    """Each changed word, all of them where there are several, and all other words."""
     names = list(dict.fromkeys(change.word for change in changes))
     array = np.array(words, dtype=object)
     every = np.isin(array, names)

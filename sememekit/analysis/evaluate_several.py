@@ -132,10 +132,8 @@ def compare_ppl(
 def _signed(
     loaded: Run, split: str, data: Path | None, batch_size: int | None, adaptation: Adaptation | None
 ) -> tuple[str, str]:
-    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype.
-
-    Raises:
-        ConfigError: a task that gives words no probability.
+    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype. Raises ConfigError:
+    a task that gives words no probability.
     """
     prepared, task = loaded.data(data), loaded.task
     num_tokens, reading = len(prepared.tokens(split)), None
@@ -165,7 +163,7 @@ def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     advice = "evaluate each by itself: sememekit evaluate-ppl RUN"
     if options.keys() >= set(names):
         advice = f"add {' '.join(options[name] for name in names)}"
-    raise ConfigError(f"{first[0]} and {other[0]} cannot stand in one table: {differing}; {advice}")
+    raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")
 
 
 def comparison(
@@ -226,11 +224,6 @@ def kinds_by(graph: SememeGraph, by: Grouping) -> list[Kind]:
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:
-    """The graph that words of all runs are grouped by.
-
-    Raises:
-        ConfigError: none is given, and the runs have different ones.
-    """
     if given is not None:
         return given_graph(given, opened[0])
     own = {str(loaded.path): loaded.graph for loaded in opened if loaded.graph is not None}

@@ -136,7 +136,6 @@ def _scores(
     originals: Sequence[Original],
     search: BeamSettings,
 ) -> Iterator[Scores]:
-    """The scores that the task asks for, each signed with the data and the search."""
     references = [own.references for own in originals]
     place = (
         f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(originals)}"

@@ -107,13 +107,8 @@ def explain_label(
     by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
     Effects do not add up: what two words say together goes with either.
 
-    Args:
-        run: the run folder.
-        texts: the N texts of the example, cut as the training data were.
-        label: whose log-probability is followed; the most probable label's unless given.
-        top_sememes: how many sememes are listed for the whole example.
-        which: the best weights by validation, or the last.
-        device: ``auto``, ``cpu`` or ``cuda``.
+    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as
+    ``sememekit explain --help``.
 
     Raises:
         CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.

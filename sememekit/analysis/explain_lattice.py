@@ -151,16 +151,9 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
-    """The lattice of a raw text under a trained model.
-
-    Args:
-        run: the run folder of a lattice model.
-        text: cut into tokens as the data of the run were.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
+    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the run is no lattice model.
         DataError: an empty text.
     """
@@ -229,15 +222,7 @@ def explain_embeddings(
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
-    Args:
-        run: the run folder of a lattice model with several embeddings.
-        words: of its vocabulary.
-        split: the text to look through.
-        data: prepared data in place of that of the training; of the same vocabulary.
-        contexts: how many to show of each embedding.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        progress: called with ("sentences", done, total).
+    ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
 
     Raises:
         ConfigError: the run is no lattice model, or one with a single embedding for each word.

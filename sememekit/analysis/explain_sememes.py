@@ -168,11 +168,7 @@ def is_rare(item: ContextSememe, min_count: int) -> bool:
 
 
 def check_numbers(**numbers: int) -> None:
-    """Refuse a number below 1.
-
-    Raises:
-        ConfigError: naming the first.
-    """
+    """Refuse a number below 1. Raises ConfigError: naming the first."""
     for name, value in numbers.items():
         if value < 1:
             raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")

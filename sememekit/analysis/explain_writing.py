@@ -79,15 +79,9 @@ def explain_writing(
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
 
-    Args:
-        run, device, which: as everywhere.
-        text: the source.
-        top_sememes: how many sememes for each word, in each list.
-        min_count, mean, data, progress: as in ``explain``.
-        apart, lexicon: as in ``load_writer``.
+    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the run writes no texts, ``top_sememes`` is below 1, or a split is none.
         DataError: an empty text, or one that is too long; or the data of the split are absent.
     """

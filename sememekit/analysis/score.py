@@ -61,7 +61,6 @@ def score(
     ``evaluate-ppl --batch-size 1``. Other arguments as ``sememekit score --help``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words.
         DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
             that is not that of the run.
@@ -69,7 +68,7 @@ def score(
     loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
-        raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
+        raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
         return _score_pairs(task, lines, segmenter)
@@ -99,7 +98,6 @@ def _read(
 
 
 def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | None) -> Iterator[ScoredToken]:
-    """The words of each target and its end, given the source."""
     vocabulary = task.vocabulary
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -130,9 +130,7 @@ def mean_mass(
         data: that have the split; None for those of the training.
         progress: called with predictions so far and in all.
 
-    Raises:
-        ConfigError: neither ``counts`` nor a split.
-        DataError: the data are absent.
+    Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"

@@ -40,17 +40,14 @@ def train_all(
     tables: Mapping[str, Mapping[str, Any]],
     command: str,
     progress: Progress,
-    on_report: Callable[[str, Report], None],
     asked_to_stop: Callable[[], bool],
 ) -> dict[str, Trained]:
     """Train every model in a process of its own; a signal stops them all with checkpoints.
 
     As many are trained at a time as there are cores, two at least: the first ones of ``tables`` begin, and each of the others
     when one is done. The processes are begun with signals held, and take any number of them for one: however often and at
-    whatever moment a terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
-
-    Raises:
-        SememekitError: what went wrong in one of them; the others were stopped.
+    whatever moment a terminal, ``timeout`` or Slurm tells them, they end with a checkpoint. Raises SememekitError: what went
+    wrong in one of them; the others were stopped.
     """
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
     with held_signals():
@@ -90,7 +87,6 @@ def train_all(
                     raise _in_words_of_quickstart(message, command)
                 case _:
                     _show(tables[name], name, message, progress)
-                    on_report(name, message)
     finally:
         _tell_to_stop(workers)
         for worker in workers.values():
@@ -142,7 +138,6 @@ def _tell_to_stop(workers: Mapping[str, Any]) -> None:
 
 
 def _death(run: Path, code: int | None, command: str) -> TrainingError:
-    """The error for a process that ended without a report."""
     return TrainingError(
         f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: {command}"
     )
@@ -156,7 +151,6 @@ def _stopped_before_it_began(run: Path) -> Trained:
 
 
 def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:
-    """Report progress in batches of all epochs."""
     if isinstance(report, StepReport):
         epochs = table["schedule"]["epochs"]
         progress(f"train {name}", (report.epoch - 1) * report.num_batches + report.batch, epochs * report.num_batches)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which
+from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -24,20 +22,18 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     tops: Annotated[
-        list[int] | None,
-        typer.Option("--top", min=1, help="k, how many sememes are taken of a ranking; may be repeated; 1, 5 and 10."),
+        list[int] | None, option("--top", "k: score the top k sememes of each ranking; may be repeated; 1, 5 and 10.", min=1)
     ] = None,
     mean: Annotated[
         str,
-        typer.Option(
+        option(
             "--mean",
+            "Mean probability of a sememe: over the word counts, or over all contexts of a split.",
             metavar="counts|SPLIT",
-            help="What the mean probability of a sememe is taken over: the word counts, or a split that is read.",
         ),
     ] = "counts",
     contexts: Annotated[
-        int | None,
-        typer.Option("--contexts", min=1, help="Positions at most, of whole sentences drawn by --seed; all unless given."),
+        int | None, option("--contexts", "Positions at most, of whole sentences drawn by --seed; all unless given.", min=1)
     ] = None,
     seed: Seed = 1,
     html: Html = None,

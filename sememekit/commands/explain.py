@@ -21,6 +21,7 @@ from sememekit.commands._options import (
     Run,
     SplitIfGiven,
     Which,
+    option,
 )
 from sememekit.commands._render import progress_bars
 from sememekit.commands._results import Result, check_outputs, give_out
@@ -46,21 +47,20 @@ def command(
     other: Annotated[
         str | None, typer.Argument(metavar="[TEXT2]", help="Classifiers of pairs: the second text.", show_default=False)
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show; 10.")] = None,
+    top: Annotated[int | None, option("--top", "How many words to show; 10.", min=1)] = None,
     label: Annotated[
-        str | None, typer.Option("--label", help="For classifiers: the label to explain; the most probable unless given.")
+        str | None, option("--label", "For classifiers: the label to explain; the most probable unless given.")
     ] = None,
-    top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
+    top_sememes: Annotated[int | None, option("--top-sememes", "How many sememes to show.", min=1)] = None,
     min_count: Annotated[
-        int | None,
-        typer.Option("--min-count", min=1, help="Running words of the training text below which a sememe is grey; 10."),
+        int | None, option("--min-count", "Sememes whose words occur fewer times in the training text are grey; 10.", min=1)
     ] = None,
     mean: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--mean",
+            "Mean probability of a sememe: over the word counts, or over all contexts of a split; counts.",
             metavar="counts|SPLIT",
-            help="What the mean probability of a sememe is taken over: the word counts, or a split that is read; counts.",
         ),
     ] = None,
     html: Html = None,
@@ -70,9 +70,9 @@ def command(
     lexicon: DataLexicon = None,
     embeddings: Annotated[
         bool,
-        typer.Option(
+        option(
             "--embeddings",
-            help="Lattice models: CONTEXT is words; contexts where each of their embeddings has the largest posterior.",
+            "Lattice models: CONTEXT is words; show contexts where each of their embeddings has the largest posterior.",
         ),
     ] = False,
     split: SplitIfGiven = None,

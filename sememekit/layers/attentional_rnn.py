@@ -106,10 +106,8 @@ class AttentionalRNN(nn.Module):
             return write(x_TBE, state, memory, real)
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order.
-
-        Returns:
-            (N, G) contexts, the new state, and the weights (N, S) of the attention.
+        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order. Returns (N, G)
+        contexts, the new state, and the weights (N, S) of the attention.
         """
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)

@@ -248,7 +248,6 @@ def report_page(report: QuickstartReport) -> str:
 
 
 def _lattice(found: LatticeFound) -> dict[str, Any]:
-    """What the page shows of the lattice model."""
     first = found.sentences[0]
     return {
         "found": found,
