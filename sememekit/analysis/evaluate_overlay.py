@@ -51,12 +51,12 @@ def evaluate_overlay(
     overlay: Path,
     *,
     seed: int = 0,
+    progress: Progress | None = None,
     split: str = "test",
     by: Sequence[Grouping] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
-    progress: Progress | None = None,
 ) -> OverlayComparison:
     """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
 

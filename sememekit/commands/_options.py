@@ -52,6 +52,10 @@ _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.")
 
+_MEAN = option(
+    "--mean", "Mean probability of a sememe: over the word counts (the default), or over a split.", metavar="counts|SPLIT"
+)
+
 Seed = Annotated[int, _SEED]
 SeedIfGiven = Annotated[int | None, _SEED]
 Device = Annotated[DeviceName, _DEVICE]
@@ -71,6 +75,8 @@ SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
+Mean = Annotated[str, _MEAN]
+MeanIfGiven = Annotated[str | None, _MEAN]
 Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which, option
+from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Mean, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -21,23 +21,16 @@ def command(
     run: Run,
     split: Split = "test",
     data: EvaluationData = None,
+    html: Html = None,
+    figure: Figure = None,
     tops: Annotated[
         list[int] | None, option("--top", "k: score the top k sememes of each ranking; may be repeated; 1, 5 and 10.", min=1)
     ] = None,
-    mean: Annotated[
-        str,
-        option(
-            "--mean",
-            "Mean probability of a sememe: over the word counts, or over all contexts of a split.",
-            metavar="counts|SPLIT",
-        ),
-    ] = "counts",
+    mean: Mean = "counts",
     contexts: Annotated[
         int | None, option("--contexts", "Positions at most, of whole sentences drawn by --seed; all unless given.", min=1)
     ] = None,
     seed: Seed = 1,
-    html: Html = None,
-    figure: Figure = None,
     which: Which = "best",
     device: Device = "auto",
     json: Json = False,

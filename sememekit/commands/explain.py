@@ -7,22 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
-from sememekit.commands._options import (
-    Apart,
-    DataLexicon,
-    Device,
-    EvaluationData,
-    Figure,
-    Html,
-    Json,
-    Overlay,
-    Quiet,
-    Run,
-    SplitIfGiven,
-    Which,
-    option,
-)
+from sememekit.commands._options import option
 from sememekit.commands._render import progress_bars
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -36,7 +23,7 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     context: Annotated[
         str,
         typer.Argument(
@@ -55,19 +42,12 @@ def command(
     min_count: Annotated[
         int | None, option("--min-count", "Sememes whose words occur fewer times in the training text are grey; 10.", min=1)
     ] = None,
-    mean: Annotated[
-        str | None,
-        option(
-            "--mean",
-            "Mean probability of a sememe: over the word counts, or over all contexts of a split; counts.",
-            metavar="counts|SPLIT",
-        ),
-    ] = None,
-    html: Html = None,
-    figure: Figure = None,
-    overlay: Overlay = None,
-    apart: Apart = False,
-    lexicon: DataLexicon = None,
+    mean: shared.MeanIfGiven = None,
+    html: shared.Html = None,
+    figure: shared.Figure = None,
+    overlay: shared.Overlay = None,
+    apart: shared.Apart = False,
+    lexicon: shared.DataLexicon = None,
     embeddings: Annotated[
         bool,
         option(
@@ -75,12 +55,12 @@ def command(
             "Lattice models: CONTEXT is words; show contexts where each of their embeddings has the largest posterior.",
         ),
     ] = False,
-    split: SplitIfGiven = None,
-    data: EvaluationData = None,
-    which: Which = "best",
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    split: shared.SplitIfGiven = None,
+    data: shared.EvaluationData = None,
+    which: shared.Which = "best",
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Explain a prediction: top-k words, senses, sememes that it makes more probable; labels, texts, segmentations.
 
