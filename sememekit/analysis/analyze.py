@@ -38,7 +38,6 @@ class RunAnalysis(OfRun):
         rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
         full_rank: the most it could be, min(N, V).
         round_off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64.
-        largest, smallest: singular values.
         curve: (x, share of singular values that are at most x times the largest).
         divergence: mean KL in nats over all pairs of different contexts.
     """
@@ -67,7 +66,6 @@ class Case(Record):
     Attributes:
         position: of the predicted word in the split.
         context: the sentence before and this one up to the word, or the last words.
-        reference: the target word.
         better, worse: of the run that gave it more probability and of the other.
         gain: nats between the two.
     """
@@ -100,7 +98,6 @@ class Analysis(Record):
         predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
         sampled: whether the rows are a sample of the predictions, and ``why_sampled`` in words.
         decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
-        signature: of the perplexities.
     """
 
     split: str

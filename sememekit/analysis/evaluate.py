@@ -30,12 +30,9 @@ class PerplexityReport(OfRun, Perplexity):
     """What ``evaluate-ppl`` found; see docs/perplexity.md.
 
     Attributes:
-        split: which part of the data.
-        data: the prepared-data folder.
         size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
             ``tokens`` is the words as given, ``<unk>`` and the like spelled out.
         graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
-        dtype: of matrix products.
         signature: one line; numbers whose signatures are equal can be compared.
         groups: "senses", "sememes" or both, as far as asked for: a row for each kind of target word.
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
@@ -60,7 +57,6 @@ class MetricsReport(OfRun):
     """What ``eval`` found; as JSON one flat object, each metric under its usual name.
 
     Attributes:
-        split: which part of the data.
         metrics: name -> value, as the task calls them.
     """
 
@@ -93,7 +89,6 @@ class WrittenMetrics(WrittenReport, MetricsReport):
     """What ``eval`` found of a model that writes texts; ``metrics`` are the first of the ``scores``.
 
     Attributes:
-        signature: of these metrics.
         perplexity_signature: as ``evaluate-ppl`` has it.
     """
 

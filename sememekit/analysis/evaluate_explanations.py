@@ -46,11 +46,8 @@ class ExplanationScores(OfRun):
     """What ``evaluate-explanations`` found; see docs/explaining.md.
 
     Attributes:
-        decoder: the output layer.
-        split, data: the text.
         mean: what the mean masses were taken over.
         positions: scored; their gold word has sememes from a lexicon.
-        left_out: not scored.
         sampled: of how many sentences the positions are, where not all were read; None where all were.
         sentences: that the bootstrap draws, those with a scored position.
         unit: what a sentence is in this text.

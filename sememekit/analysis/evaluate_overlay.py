@@ -25,7 +25,6 @@ class OverlayComparison(PerplexityComparison):
     """What ``evaluate-ppl --overlay`` found: the run as it was trained, then with the changes.
 
     Attributes:
-        overlay: the file.
         changes: the senses that differ.
         sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
             counted in.

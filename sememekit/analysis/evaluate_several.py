@@ -50,7 +50,6 @@ class ComparedWords(Record):
 
     Attributes:
         grouping: "all", "senses", "sememes" or "change".
-        name: which words.
         tokens: predictions of them.
         share: of all predictions, 0 to 1.
         perplexities: of each model; None where no target is of this kind.
@@ -72,7 +71,6 @@ class PerplexityComparison(Record):
 
     Attributes:
         reports: what it finds of each run by itself, in the order given.
-        split: of the data.
         signature: that all of them have.
         graph: fingerprint of the sememe graph that words are grouped by, or None.
         unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.

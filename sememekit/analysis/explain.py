@@ -53,7 +53,6 @@ class PredictedWord(Record):
     """A word that may come next.
 
     Attributes:
-        word: the word.
         probability: p(word | context).
         source: the lexicon or rule that its senses come from; None for models without senses.
         annotated: whether any lexicon or rule knows the word; None for models without senses.
@@ -72,7 +71,6 @@ class Explanation(OfRun, SememeViews):
 
     Attributes:
         run: with the overlay, where there is one.
-        decoder: the output layer.
         context: the words as they were read.
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.

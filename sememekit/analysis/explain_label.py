@@ -20,7 +20,6 @@ class SememeOfWord(Record):
     """A sememe of one word.
 
     Attributes:
-        name: the sememe.
         effect: nats that log p(label) falls by where this word lacks it; above 0 it speaks for the label.
         gradient: the same to first order: gradient times vector.
     """
@@ -76,10 +75,8 @@ class LabelExplanation(OfRun):
     """What a classifier makes of an example, and why.
 
     Attributes:
-        encoder: its name.
         labels: label -> probability, by falling probability.
         label: the one that effects are of: the most probable, unless another was asked for.
-        texts: with their words.
         sememes: those of the largest effects; empty for models that read none.
         no_sememes: why there are none, or None.
     """

@@ -44,7 +44,6 @@ class LatticeEdge(Record):
     Attributes:
         begin, end: its first token and the one behind its last, from 0.
         copy_number: which embedding of the chunk, from 1.
-        text: the chunk.
         probability: posterior of the edge: the share of the sentence's probability whose paths go over it.
         listed: whether the chunk is in the chunk vocabulary; others have the probability of the model of token sequences.
         best: whether the most probable path goes over it.
@@ -63,7 +62,6 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        tokens: its T tokens.
         edges: those with a posterior of 0.005 or more and those of the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
         viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
@@ -128,9 +126,7 @@ class WordEmbeddings(Record):
     """What the embeddings of a word are used for (Table 4, Buckman and Neubig 2018).
 
     Attributes:
-        word: as the vocabulary has it.
         occurrences: in the text; of a word inside a longer chunk the share that stands alone decides.
-        embeddings: of the word.
     """
 
     word: str

@@ -42,11 +42,8 @@ class WritingExplanation(OfRun):
     """What a model wrote for a text, and why.
 
     Attributes:
-        decoder: the output layer.
         source: the words of the text; ``unknown`` are those that the model does not know.
-        words: the text that was written.
         nats, ended: as in ``Found``.
-        search: the settings of the search.
         mean, min_count: as in ``Explanation``.
         no_senses: why there are no sememes, or None where there are.
     """

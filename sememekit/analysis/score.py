@@ -24,7 +24,6 @@ class ScoredToken(NamedTuple):
 
     Attributes:
         sentence, position: line of the input and word of the line, from 1; an ``<eos>`` that was added comes after the last.
-        token: the word as given.
         read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
         nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
     """

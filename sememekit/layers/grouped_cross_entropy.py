@@ -39,7 +39,6 @@ class Groups(nn.Module):
         place_of: (V,) where an item stands in ``members``.
         offsets: (G + 1,) group g is ``members[offsets[g]:offsets[g + 1]]``; ``bounds`` are the same as Python numbers.
         largest: the size of the largest group.
-        any_empty: whether a group has no item.
         in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy.
     """
 
@@ -103,7 +102,6 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
         items_VE: output vectors.
         bias_V: of each item, or None.
         target_N: items.
-        groups: of the items.
 
     Returns:
         (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.

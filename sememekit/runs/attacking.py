@@ -76,7 +76,6 @@ class OpenAttack:
         engine: victim, goal, search, constraints and substitutes.
         nats: the language model that ranks substitutes, where there is one.
         data: the file of the examples, as it was typed.
-        chosen: the examples to attack.
         uncut: warnings about texts that were not cut.
     """
 

@@ -102,7 +102,6 @@ def load_writer(
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
-        run: a run, or its folder.
         apart: texts come as words with blanks between, and nothing cuts them.
         lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
