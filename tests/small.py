@@ -9,18 +9,19 @@ from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.text.vocabulary import Vocabulary
 
 SENSES = [
-    Sense("苹果", ("水果", "植物")),
-    Sense("苹果", ("电脑", "品牌")),
+    Sense("苹果", ("水果", "植物"), definition="fruit|水果,%plant|植物"),
+    Sense("苹果", ("电脑", "品牌"), definition="{brand|品牌:domain={computer|电脑}}"),
     Sense("苹果", ("食品",)),
-    Sense("梨", ("水果", "植物")),
+    Sense("梨", ("水果", "植物"), definition="plant|植物,fruit|水果"),
     Sense("吃", ("吃",)),
     Sense("吃", ("受",)),
-    Sense("我", ("人", "第一人称")),
+    Sense("我", ("人", "第一人称"), definition="human|人,1stPerson|第一人称"),
     Sense("人", ("人",)),
-    Sense("买", ("买", "钱")),
+    Sense("买", ("买", "钱"), definition="{buy|买:{thing|物:cost={money|钱}}}"),
     Sense("电脑", ("电脑", "机器")),
 ]
-"""Words of one sense and of several, senses that share a set, sememes that are shared; "无名" below has no sense at all."""
+"""Words of one sense and of several, senses that share a set, sememes that are shared, definitions of depths 0 to 2 and none;
+"无名" below has no sense at all."""
 
 COUNTS = {"我": 9, "吃": 8, "苹果": 7, "梨": 4, "。": 9, "买": 3, "电脑": 3, "人": 2, "<unk>": 2, "无名": 1}
 

@@ -56,7 +56,7 @@ FAMILIES = {
     "attack": 6,
     "lattice": 24,
     "mixture": 11,
-    "ours": 64,
+    "ours": 66,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 4,

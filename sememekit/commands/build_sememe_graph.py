@@ -57,9 +57,15 @@ def command(
         return
     fields = report.statistics.model_dump()
     without = fields.pop("words_without_annotation")
+    by_depth, by_role = fields.pop("edges_by_depth"), fields.pop("edges_by_role")
     print_fields(f"Sememe graph in {out}", fields)
     for use in report.lexicons:
         remark(f"{use.source}: {use.words_used:,} words, {use.tokens_used:,} running tokens", quiet)
+    if by_depth:
+        depths = ", ".join(f"{name} {count:,}" for name, count in by_depth.items())
+        remark(f"edges by the depth of the sememe in the definition: {depths}; by its role: {len(by_role)} classes", quiet)
+    else:
+        remark("no structure: none of these sources has definitions, so edges have no depth and no role", quiet)
     for line in report.history:
         remark(line, quiet)
     if without:

@@ -64,10 +64,12 @@ class Plain(Corpus):
         return None if not read or self._is_long(len(read)) else " ".join(read)
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        read = self._form.text(text)
+        read = self._form.text(text) if self._form.changes else text
         words = self._form.words(segmenter.segment(read))
-        length = len(read.split()) if isinstance(segmenter, SentencePieces) else len(words)
-        yield Unit(words, *text_size(text.split()), self._is_long(length))
+        left_out = False
+        if self._max_length is not None:
+            left_out = self._is_long(len(read.split()) if isinstance(segmenter, SentencePieces) else len(words))
+        yield Unit(words, *text_size(text.split()), left_out)
 
     def _is_long(self, words: int) -> bool:
         return self._max_length is not None and words > self._max_length

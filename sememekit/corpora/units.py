@@ -35,6 +35,11 @@ class ShardResult(NamedTuple):
         """(sentences, 3) words, characters and bytes, memory-mapped."""
         return _open_array(self.stem.with_suffix(".units"), self.sentences * 3).reshape(-1, 3)
 
+    def num_types(self) -> int:
+        """How many distinct words there are: one a line of the file."""
+        with self.stem.with_suffix(".types").open("rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
     def types(self) -> Iterator[tuple[str, int, int]]:
         """Words with their counts and provisional ids, by word (code points)."""
         with self.stem.with_suffix(".types").open(encoding="utf-8", newline="\n") as file:

@@ -12,7 +12,7 @@ from torch.nn import functional
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
-from sememekit.decoders.sense_structure import SenseStructure
+from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
 from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -37,8 +37,10 @@ class SDLM(NormalisedScores):
     - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. 6, Gu et al. 2018);
     - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. 10);
     - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. 8, 9), with the word vector x for all senses of a word;
-    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r alpha[k, r] a[r, s], plus the bias of the sense, where
-      C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
+    - weight of an edge, one unless ``edge_weights`` is set: u[c, r] of its class c(k, s), which is the depth of the sememe in
+      the definition of the sense, or the role by which it hangs there (``EdgeWeights``; the paper names it as future work);
+    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r u[c(k, s), r] alpha[k, r] a[r, s], plus the bias of the sense,
+      where C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
     - p(s) = softmax over the senses of all words; p(w) = sum of p(s) over the senses of w.
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
@@ -58,6 +60,8 @@ class SDLM(NormalisedScores):
         """R, the number of matrices that transform a context."""
         normalisation: Literal["left", "symmetric"] = "left"
         """C[k, s]: 1 / |E(s)|, or 1 / sqrt(|E(s)| |D(k)|). All the public code runs left."""
+        edge_weights: Literal["none", "depth", "role"] = "none"
+        """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
         """One free number for each sense, starting at 0."""
         context_tanh: bool = False
@@ -92,7 +96,13 @@ class SDLM(NormalisedScores):
         graph.check_vocabulary(resources.vocabulary)
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
-        self.structure = SenseStructure.from_graph(graph, symmetric=settings.normalisation == "symmetric")
+        symmetric = settings.normalisation == "symmetric"
+        self.edge_weights: EdgeWeights | None = None
+        if settings.edge_weights == "none":
+            self.structure = SenseStructure.from_graph(graph, symmetric=symmetric)
+        else:
+            self.structure, pairs = SenseStructure.by_class(graph, settings.edge_weights, symmetric=symmetric)
+            self.edge_weights = EdgeWeights(pairs, settings.num_bases)
         self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
         self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
         self.mixing = nn.Parameter(torch.empty(graph.num_sememes, settings.num_bases))
@@ -116,14 +126,21 @@ class SDLM(NormalisedScores):
         contexts = shared_dropout(contexts, settings.context_dropout, self.training, shared)
         contexts = shared_dropout(contexts, settings.vector_dropout, self.training, tuple(range(contexts.ndim - 1)))
         structure, words_VE, bias_S = self._part(words)
+        gates_KN, mixing_RK = self._gates(hidden), self.mixing.softmax(dim=-1).T
+        if self.edge_weights is not None:
+            gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
         return SenseInputs(
             structure=structure,
             contexts_REN=contexts.reshape(-1, *contexts.shape[-2:]).permute(1, 2, 0),
             words_VE=words_VE,
-            gates_KN=self.gate(hidden).sigmoid().reshape(-1, self.gate.out_features).T,
-            mixing_RK=self.mixing.softmax(dim=-1).T,
+            gates_KN=gates_KN,
+            mixing_RK=mixing_RK,
             bias_S=bias_S,
         )
+
+    def _gates(self, hidden: Tensor) -> Tensor:
+        """(K, N) the gates of all sememes."""
+        return self.gate(hidden).sigmoid().reshape(-1, self.gate.out_features).T
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         inputs = self._inputs(hidden, words)
@@ -151,16 +168,15 @@ class SDLM(NormalisedScores):
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """The share of a sense is p(s) / p(w), the gates are q."""
-        inputs = self._inputs(hidden.reshape(1, -1))
-        logits = sense_logits(inputs)[:, 0]
+        hidden_1H = hidden.reshape(1, -1)
+        logits = sense_logits(self._inputs(hidden_1H))[:, 0]
         by_word = []
         for word in words.tolist():
             first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
             shares = logits[first:last].softmax(dim=0).tolist()
             ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
             by_word.append(tuple(ranked))
-        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(inputs.gates_KN[:, 0].tolist()))
+        return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(self._gates(hidden_1H)[:, 0].tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
-        inputs = self._inputs(hidden)
-        return SenseProbabilities(sense_logits(inputs).log_softmax(dim=0).T, inputs.gates_KN.T)
+        return SenseProbabilities(sense_logits(self._inputs(hidden)).log_softmax(dim=0).T, self._gates(hidden).T)

@@ -109,7 +109,7 @@ def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predi
 def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
     """(types,) counts of provisional ids in the sentences that ``chosen(first, number)`` selects."""
     units, ids, position = shard.units(), shard.ids(), 0
-    counts = np.zeros(sum(1 for _ in shard.types()), dtype=np.int64)
+    counts = np.zeros(shard.num_types(), dtype=np.int64)
     for first in range(0, len(units), _SENTENCES):
         lengths = np.asarray(units[first : first + _SENTENCES, 0])
         words = int(lengths.sum(dtype=np.int64))

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, remove_leftovers, write_output
-from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph
+from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.sememes.structure import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
@@ -61,6 +62,7 @@ class SememeGraph:
         lexicons: name and hash of each lexicon that was asked, in order.
         history: what was done to the graph after it was built, one line each.
         fingerprint: SHA-256 over all of the above.
+        structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty where the graph has none.
     """
 
     def __init__(
@@ -89,7 +91,10 @@ class SememeGraph:
         self._number(numbering)
         self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.num_sets = len(self.set_offsets) - 1
-        self.fingerprint: str = hashlib.sha256(self._render().encode("utf-8", "surrogatepass")).hexdigest()
+        self.fingerprint: str = _sha256(self._render())
+        self._numbering = numbering
+        structure = render_structure(self._entries)
+        self.structure_fingerprint: str = _sha256(structure) if structure else ""
 
     def _number(self, numbering: SememeGraph | None) -> None:
         sememe_id = {name: number for number, name in enumerate(self.sememes)}
@@ -136,6 +141,30 @@ class SememeGraph:
         members = [number for ids in sets for number in ids]
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
+    @property
+    def has_structure(self) -> bool:
+        """Whether the place in its definition is known of any sememe of any sense."""
+        return bool(self.structure_fingerprint)
+
+    def edge_classes(self, kind: EdgeKind) -> EdgeClasses:
+        """The edges between senses and sememes by depth or by role; of ``with_senses`` by the classes of its first graph.
+
+        Raises:
+            GraphError: the graph has no structure: its lexicons have no definitions, or an earlier version wrote it.
+        """
+        first = self._numbering or self
+        if not first.has_structure:
+            raise GraphError(
+                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions; an earlier "
+                "version wrote it, or none of its lexicons has definitions (hownet, hownet2000, openhownet, table with a "
+                "column def do). Build it again: sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
+            )
+        known = first.edge_classes(kind).names if first is not self else ()
+        number = {name: index for index, name in enumerate(self.sememes)}
+        senses = (sense for entry in self._entries for sense in entry.senses)
+        edges = (sorted(sense.edges(), key=lambda edge: number[edge[0]]) for sense in senses)
+        return classes_of(kind, [place for sense in edges for _, place in sense], known)
+
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph with annotations removed at random, see ``drop_annotation_edges``. Raises GraphError: a rate outside 0 to
         1."""
@@ -151,7 +180,8 @@ class SememeGraph:
         before. ``entries`` are the V words, each with as many senses as here; ``record`` is a line of the history. Raises
         GraphError: as for a new graph.
         """
-        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=self)
+        first = self._numbering or self
+        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=first)
 
     def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
@@ -169,8 +199,9 @@ class SememeGraph:
         written."""
         path = Path(path)
         try:
-            data = (self._render() + f'"fingerprint": "{self.fingerprint}"\n}}\n').encode()
-            write_output(path, data, GRAPH)
+            structure = render_structure(self._entries)
+            last = f',\n{structure}\n"structure_fingerprint": "{self.structure_fingerprint}"\n}}\n' if structure else "\n}\n"
+            write_output(path, (self._render() + f'"fingerprint": "{self.fingerprint}"{last}').encode(), GRAPH)
             remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
         except UnicodeEncodeError as error:
             raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
@@ -189,18 +220,21 @@ class SememeGraph:
             graph = cls(records.entries, records.vocabulary_fingerprint, records.lexicons, records.history)
         except GraphError as error:
             raise GraphError(f"sememe graph {path}: {error}") from None
-        if graph.fingerprint != fingerprint:
-            raise GraphError(
-                f"sememe graph {path}: its content has the fingerprint {graph.fingerprint}, but it names {fingerprint!r}; it "
-                "was changed after it was written. Change the lexicon instead and run: sememekit build-sememe-graph"
-            )
+        for named, own in ((fingerprint, graph.fingerprint), (records.structure_fingerprint, graph.structure_fingerprint)):
+            if named != own:
+                raise GraphError(
+                    f"sememe graph {path}: its content has the fingerprint {own}, but it names {named!r}; it "
+                    "was changed after it was written. Change the lexicon instead and run: sememekit build-sememe-graph"
+                )
         return graph
 
     def _render(self) -> str:
         return render_graph(GraphRecords(self._entries, self.vocabulary_fingerprint, self.lexicons, self.history))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SememeGraph) and self.fingerprint == other.fingerprint
+        if not isinstance(other, SememeGraph):
+            return False
+        return (self.fingerprint, self.structure_fingerprint) == (other.fingerprint, other.structure_fingerprint)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -224,6 +258,10 @@ def _check_entries(entries: Sequence[WordEntry]) -> None:
             raise GraphError(f"word {entry.word!r} has a sense without a sememe")
         if len({sense.sememes for sense in entry.senses}) < len(entry.senses):
             raise GraphError(f"word {entry.word!r} has two senses with the same sememes; merge them")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _offsets(lengths: Sequence[int]) -> Integers:
@@ -268,7 +306,7 @@ def drop_annotation_edges(entries: Sequence[WordEntry], rate: float, seed: int) 
             elif sememes in remaining:
                 merged_senses += 1
             else:
-                remaining[sememes] = SenseEntry(sememes, old.label)
+                remaining[sememes] = old.with_sememes(sememes, old.label)
         if remaining:
             result.append(WordEntry(entry.word, entry.source, tuple(remaining.values())))
         else:

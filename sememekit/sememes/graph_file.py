@@ -9,20 +9,29 @@
     "words": [
     {"word": "数", "source": "open:lexicon", "senses": [{"label": "n number", "sememes": ["number|数"]}]}
     ],
-    "fingerprint": "<SHA-256 of all bytes before this line>"
+    "fingerprint": "<SHA-256 of all bytes before this line>",
+    "structure": [
+    {"word": "数", "senses": [[[0, "root"]]]}
+    ],
+    "structure_fingerprint": "<SHA-256 of all bytes between these two lines>"
     }
+
+The last part is there where a lexicon has definitions that are trees: of such words, sense by sense, the depth and the role of
+each sememe in the order above, ``null`` for one that is not found, and ``[]`` for a sense without. It stands outside of the
+fingerprint, so that a graph is the same annotation with it and without, and versions that do not know it read the file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sememekit.errors import GraphError
 from sememekit.files import read_text
+from sememekit.sememes.structure import Place
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 
 FORMAT = "sememekit sememe graph"
@@ -37,6 +46,8 @@ class GraphRecords:
     vocabulary_fingerprint: str
     lexicons: tuple[LexiconSource, ...]
     history: tuple[str, ...]
+    structure_fingerprint: str = ""
+    """The one that the file names; empty where it has no structure."""
 
 
 def render_graph(records: GraphRecords) -> str:
@@ -54,6 +65,16 @@ def render_graph(records: GraphRecords) -> str:
         f'"history": {_dump(list(records.history))},\n'
         f'"words": [\n{lines}\n],\n'
     )
+
+
+def render_structure(entries: Iterable[WordEntry]) -> str:
+    """The part of the file that says where sememes stand in definitions; empty where no word has such places."""
+    words = []
+    for entry in entries:
+        if any(sense.places for sense in entry.senses):
+            senses = [[place and list(place) for place in sense.places] for sense in entry.senses]
+            words.append(_dump({"word": entry.word, "senses": senses}))
+    return '"structure": [\n' + ",\n".join(words) + "\n]," if words else ""
 
 
 def parse_graph(path: Path) -> tuple[GraphRecords, str]:
@@ -75,14 +96,16 @@ def parse_graph(path: Path) -> tuple[GraphRecords, str]:
             f"use the sememekit that wrote it, or {again}"
         )
     try:
+        places = {_text(one["word"]): _list(one["senses"]) for one in _list(document.get("structure", []))}
         records = GraphRecords(
-            entries=tuple(_entry_from_json(entry) for entry in _list(document["words"])),
+            entries=tuple(_entry_from_json(entry, places) for entry in _list(document["words"])),
             vocabulary_fingerprint=_text(document["vocabulary"]),
             lexicons=tuple(LexiconSource(_text(one["name"]), _text(one["sha256"])) for one in _list(document["lexicons"])),
             history=tuple(_text(one) for one in _list(document["history"])),
+            structure_fingerprint=_text(document.get("structure_fingerprint", "")),
         )
         fingerprint = _text(document["fingerprint"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, IndexError) as error:
         raise GraphError(f"sememe graph {path}: a part is missing or of the wrong kind: {error}; {again}") from None
     return records, fingerprint
 
@@ -91,12 +114,28 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _entry_from_json(value: Any) -> WordEntry:
-    senses = tuple(
-        SenseEntry(tuple(_text(name) for name in _list(sense["sememes"])), _text(sense["label"]))
-        for sense in _list(value["senses"])
-    )
-    return WordEntry(_text(value["word"]), _text(value["source"]), senses)
+def _entry_from_json(value: Any, places: Mapping[str, list[Any]]) -> WordEntry:
+    word, senses = _text(value["word"]), _list(value["senses"])
+    known = places.get(word, [])
+    entries = []
+    for number, sense in enumerate(senses):
+        sememes = tuple(_text(name) for name in _list(sense["sememes"]))
+        at = _list(known[number]) if number < len(known) else []
+        entries.append(SenseEntry(sememes, _text(sense["label"]), _places(at, len(sememes))))
+    return WordEntry(word, _text(value["source"]), tuple(entries))
+
+
+def _places(at: list[Any], count: int) -> tuple[Place | None, ...]:
+    """None where there are not as many as sememes: the fingerprint of the structure refuses the file then."""
+    if len(at) != count:
+        return ()
+    return tuple(None if one is None else Place(_number(one[0]), _text(one[1])) for one in at)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError(f"expected a depth of 0 or more, found {value!r:.40}")
+    return value
 
 
 def _text(value: Any) -> str:

@@ -169,7 +169,7 @@ def apply_changes(
                 "differ; change it otherwise"
             )
         senses = [*entry.senses]
-        senses[number] = SenseEntry(after, before.label.replace(" ".join(before.sememes), " ".join(after)))
+        senses[number] = before.with_sememes(after, before.label.replace(" ".join(before.sememes), " ".join(after)))
         entries[word] = WordEntry(entry.word, entry.source if entry.is_annotated else SOURCE, tuple(senses))
         touched[word, number] = None
         spelled.append(Change(name, tuple(add), tuple(remove), " ".join(before.sememes), change.place))

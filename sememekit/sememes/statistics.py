@@ -12,6 +12,7 @@ from sememekit.config import Record
 from sememekit.errors import GraphError
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import LexiconReport
+from sememekit.sememes.structure import EdgeKind, Place
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 
@@ -28,6 +29,12 @@ class GraphStatistics(Record):
     sememe_sets: int
     edges: int
     """Pairs of a sense and a sememe."""
+    edges_with_structure: int
+    """Those whose depth and role in the definition of the sense are known; 0 where no lexicon has definitions."""
+    edges_by_depth: dict[str, int]
+    """Edges by the depth of the sememe in the definition; empty without structure."""
+    edges_by_role: dict[str, int]
+    """Edges by the role of the sememe in the definition, most first; empty without structure."""
     tokens: int
     """Running tokens by the counts of the vocabulary: of pairs those that are predicted."""
     annotated_words: int
@@ -101,6 +108,9 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         sememes=graph.num_sememes,
         sememe_sets=graph.num_sets,
         edges=int(sense_sizes.sum()),
+        edges_with_structure=sum(place is not None for place in _places(graph)),
+        edges_by_depth=_edges_by("depth", graph),
+        edges_by_role=dict(sorted(_edges_by("role", graph).items(), key=lambda pair: -pair[1])),
         tokens=int(counts.sum()),
         annotated_words=num_annotated,
         unannotated_words=graph.num_words - num_annotated,
@@ -117,6 +127,18 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         tokens_by_source={name: tokens_by_source[name] for name in dict.fromkeys(names)},
         words_without_annotation=tuple(word for _, word in sorted(without)),
     )
+
+
+def _places(graph: SememeGraph) -> list[Place | None]:
+    return [place for entry in graph.entries() for sense in entry.senses for _, place in sense.edges()]
+
+
+def _edges_by(kind: EdgeKind, graph: SememeGraph) -> dict[str, int]:
+    if not graph.has_structure:
+        return {}
+    classes = graph.edge_classes(kind)
+    counts = np.bincount(classes.class_of_edge, minlength=len(classes.names)).tolist()
+    return {name: count for name, count in zip(classes.names, counts, strict=True) if count}
 
 
 def _ratio(part: float | np.integer, whole: float | np.integer) -> float:

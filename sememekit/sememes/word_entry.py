@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sememekit.sememes.lexicon import Sense
+from sememekit.sememes.structure import Place, places_in
 
 
 class Source:
@@ -19,10 +20,24 @@ class Source:
 
 @dataclass(frozen=True)
 class SenseEntry:
-    """One sense: its sememes, sorted and distinct, and a short text for people."""
+    """One sense: its sememes, sorted and distinct, a short text for people, and where each sememe stands in the definition.
+
+    ``places`` is empty where the lexicon has no definition that is a tree; None is a sememe that is not found in it.
+    """
 
     sememes: tuple[str, ...]
     label: str
+    places: tuple[Place | None, ...] = ()
+
+    def edges(self) -> tuple[tuple[str, Place | None], ...]:
+        """Each sememe with its place."""
+        return tuple(zip(self.sememes, self.places or (None,) * len(self.sememes), strict=True))
+
+    def with_sememes(self, sememes: tuple[str, ...], label: str) -> SenseEntry:
+        """Other sememes; those that stay keep their place."""
+        places = dict(self.edges())
+        kept = tuple(places.get(name) for name in sememes)
+        return SenseEntry(sememes, label, kept if any(kept) else ())
 
 
 @dataclass(frozen=True)
@@ -59,13 +74,20 @@ class LexiconSource:
 def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
     """Senses of one word without those that have no sememes, equal sememes merged, in the order given.
 
-    A merged sense is labelled with the distinct parts of speech and glosses of its parts.
+    A merged sense is labelled with the distinct parts of speech and glosses of its parts; its sememes stand where the first
+    definition that is a tree has them.
     """
     groups: dict[tuple[str, ...], list[Sense]] = {}
     for sense in senses:
         if sense.sememes:
             groups.setdefault(sense.sememes, []).append(sense)
-    return tuple(SenseEntry(sememes, _label(group)) for sememes, group in groups.items())
+    return tuple(SenseEntry(sememes, _label(group), _places(sememes, group)) for sememes, group in groups.items())
+
+
+def _places(sememes: tuple[str, ...], group: list[Sense]) -> tuple[Place | None, ...]:
+    """Those of the first definition that has any."""
+    found = (places_in(sense.definition, sememes) for sense in group)
+    return next((places for places in found if places), ())
 
 
 def _label(group: list[Sense]) -> str:

@@ -137,7 +137,8 @@ def test_same_input_same_bytes_and_a_word_a_line(vocabulary: Vocabulary, glossar
     text = (tmp_path / "a.json").read_text(encoding="utf-8")
     assert text == (tmp_path / "b.json").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if '"word": "吃"' in line] == [
-        '{"word": "吃", "source": "hownet2000:glossary.tsv", "senses": [{"label": "V 吃", "sememes": ["吃"]}]},'
+        '{"word": "吃", "source": "hownet2000:glossary.tsv", "senses": [{"label": "V 吃", "sememes": ["吃"]}]},',
+        '{"word": "吃", "senses": [[[0, "root"]]]},',
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json", "glossary.tsv"]
 
