@@ -13,7 +13,7 @@ from sememekit.layers import log_marginal
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.sentences import limit_places
+from sememekit.tasks.lattice.sentences import length_remarks, limit_places
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin
@@ -206,3 +206,17 @@ def test_gradients_reach_what_released_models_have_more() -> None:
     assert {"token_embedding.weight", "sub_model.start.weight", "sub_model.above.0.recurrent.weight"} <= set(named)
     for name, grad in zip(named, gradients(nats, task), strict=True):
         assert (grad != 0).any(), name
+
+
+@pytest.mark.parametrize(("limit", "most"), [(5, 5), (0, LONG)])
+def test_a_sentence_of_the_greatest_length_is_not_too_long(limit: int, most: int) -> None:
+    """Lengths count the end mark."""
+    assert length_remarks(np.array([3, most + 1]), limit) == []
+    (remark,) = length_remarks(np.array([most + 1, most + 2]), limit)
+    assert remark.startswith(f"1 of 2 training sentences have more than {'task.max_length=' if limit else ''}{most} tokens")
+
+
+def test_no_chunk_ends_behind_its_sentence() -> None:
+    found = model("marginal", "L=2").eval().lattices([ids("a b c a b"), ids("a")])
+    assert (found.chunks[0, :, 0] >= 0).all()
+    assert (found.chunks[1, 2:] == -1).all()
