@@ -220,3 +220,13 @@ def test_no_chunk_ends_behind_its_sentence() -> None:
     found = model("marginal", "L=2").eval().lattices([ids("a b c a b"), ids("a")])
     assert (found.chunks[0, :, 0] >= 0).all()
     assert (found.chunks[1, 2:] == -1).all()
+
+
+def test_a_temperature_is_asked_for_by_annealed_rules_in_training_alone() -> None:
+    """It needs the number of updates of the run, which a loop of one's own may not know."""
+    for rule, training in (("tree", True), ("tree", False), ("gumbel", False)):
+        task = model(rule, "L=2").train(training)
+        task.updates.fill_(3)
+        assert torch.isfinite(task.loss(task.batch_of([ids("a b")]), ()).nats)
+    with pytest.raises(ConfigError, match=r"their number is not known: call task\.expect_updates"):
+        task.train().loss(task.batch_of([ids("a b")]), ())
