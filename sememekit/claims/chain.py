@@ -24,7 +24,8 @@ class Step:
 
     Attributes:
         kind: ``copy``, ``prepare``, ``graph``, ``train`` or ``evaluate``.
-        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``, where 0 lines are all.
+        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``: the first lines, the last for a
+            negative number, all for 0.
         made: what is there when the step is done; steps whose result is there already are not repeated.
     """
 
@@ -39,8 +40,12 @@ class Step:
         parts = [self.words[index : index + 3] for index in range(0, len(self.words), 3)]
         lines = [f"mkdir -p {shlex.quote(str(self.made))}"]
         for source, target, count in parts:
-            head = f"head -n {count}" if int(count) else "cat"
-            lines.append(f"{head} {shlex.quote(source)} > {shlex.quote(target)}")
+            number = int(count)
+            part = f"head -n {number}" if number > 0 else f"tail -n {-number}" if number else "cat"
+            if unpacked(source, target):
+                lines.append(f"xz -dc {shlex.quote(source)} | {part} > {shlex.quote(target)}")
+            else:
+                lines.append(f"{part} {shlex.quote(source)} > {shlex.quote(target)}")
         return "\n".join(lines)
 
 
@@ -59,6 +64,11 @@ class Trial:
     shown: tuple[str, ...]
     run: Path
     result: Path
+
+
+def unpacked(source: str, target: str) -> bool:
+    """Whether a copy takes the lines of a file that ``xz`` packed."""
+    return source.endswith(".xz") and not target.endswith(".xz")
 
 
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
@@ -107,7 +117,7 @@ def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) ->
         for name, source in data.files.items():
             lines = data.lines.get(name, 0)
             if tiny:
-                lines = max(1, lines // TINY_SHARE) if lines else TINY_LINES
+                lines = (max(1, abs(lines) // TINY_SHARE) if lines else TINY_LINES) * (-1 if lines < 0 else 1)
             words += [str(places["root"] / source), str(places["text"] / name), str(lines)]
         steps.append(Step("copy", tuple(words), places["text"]))
     steps.append(Step("prepare", _filled(data.prepare, places), places["data"]))

@@ -22,7 +22,7 @@ class DataSet(Settings):
     files: Mapping[str, str] = Field(default_factory=dict)
     """Name in ``{text}`` -> path below ``{root}``; copied before ``prepare``."""
     lines: Mapping[str, int] = Field(default_factory=dict)
-    """Name in ``{text}`` -> how many lines of the file are taken; all unless given."""
+    """Name in ``{text}`` -> how many lines of the file are taken, the last ones for a negative number; all unless given."""
     prepare: str
     """The subcommand that prepares it, with ``{text}``, ``{root}`` and ``{data}``."""
     graph: str = ""
@@ -55,7 +55,7 @@ class PaperClaim(Settings):
     """The place in the paper."""
     metric: str = "test perplexity"
     value: str = "perplexity"
-    """Where the metric stands in what ``evaluate`` prints: keys with dots; in a list, the ``name`` of an entry."""
+    """Where the metric stands in what ``evaluate`` prints: keys with dots; in a list, an entry's ``name`` or number."""
     better: Literal["lower", "higher", "equal"] = "lower"
     """What the paper says of the value of ``other`` against that of ``baseline``."""
     margin: float = Field(default=0.01, gt=0.0)

@@ -56,7 +56,7 @@ class RunResult(Record):
     versions: Mapping[str, Any]
 
     def value(self, path: str) -> float:
-        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry.
+        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry or its number, from 0.
 
         Raises:
             DataError: there is no such number.
@@ -64,7 +64,8 @@ class RunResult(Record):
         found: Any = self.measured
         for key in path.split("."):
             if isinstance(found, list | tuple):
-                found = next((entry for entry in found if entry.get("name") == key), None)
+                named = (entry for entry in found if entry.get("name") == key)
+                found = next(named, found[int(key)] if key.isdigit() and int(key) < len(found) else None)
             else:
                 found = found.get(key) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from sememekit import __version__
-from sememekit.claims.chain import Step, Trial
+from sememekit.claims.chain import Step, Trial, unpacked
 from sememekit.claims.results import Point, RunResult
 from sememekit.commands._exit import STOPPED
 from sememekit.errors import DataError, TrainingError
@@ -74,6 +76,11 @@ def _train(step: Step, times: Path, say: Callable[[str], None], asked_to_stop: C
         write_bytes(times, json.dumps({"cpu_seconds": seconds, "done": done}).encode() + b"\n")
 
 
+def _taken(text: Iterable[bytes], count: int) -> Iterable[bytes]:
+    """The first lines of a text, the last for a negative ``count``, all for 0."""
+    return deque(text, maxlen=-count) if count < 0 else islice(text, count or None)
+
+
 def _copy(step: Step) -> None:
     """Copy the texts into a folder that appears when it is complete."""
     torn = step.made.with_name(step.made.name + ".copying")
@@ -81,8 +88,11 @@ def _copy(step: Step) -> None:
     torn.mkdir(parents=True)
     for source, target, lines in zip(*(step.words[offset::3] for offset in range(3)), strict=True):
         try:
-            with Path(source).open("rb") as text, (torn / Path(target).name).open("wb") as kept:
-                kept.writelines(islice(text, int(lines) or None))
+            with (
+                (lzma.open if unpacked(source, target) else open)(source, "rb") as text,
+                (torn / Path(target).name).open("wb") as kept,
+            ):
+                kept.writelines(_taken(text, int(lines)))
         except FileNotFoundError:
             raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
     torn.replace(step.made)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -56,6 +56,10 @@ class Settings(BaseModel):
     """key -> its value in stored plans that lack the key, where that is not the default: what models did before it existed."""
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
+
+    def for_optimizer(self, name: str) -> Self:
+        """The settings with what was not given and depends on the optimiser; a plan holds them so."""
+        return self
 
 
 def collected(kind: type[Settings], name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -252,30 +252,6 @@ class ClusterLearner(Decoder):
     @abstractmethod
     def freeze_clusters(self, steps: int) -> None:
         """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
-
-
-BiasStart = Literal["log_frequency", "zero"]
-"""Where the free number of each word starts: at the logarithm of its frequency in the training text, or at 0."""
-
-
-def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
-    """(V,) log(count + 1) of each word, minus the mean over all words, in float64.
-
-    As word biases these make a layer whose contexts are 0 the add-one unigram model. A constant common to all words changes no
-    softmax; with the mean at 0 weight decay moves the numbers least.
-
-    Args:
-        counts: (V,) how often each word is predicted in the training text.
-    """
-    logs = np.log(np.asarray(counts, dtype=np.float64) + 1.0)
-    return torch.from_numpy(logs - logs.mean())
-
-
-def begin_bias(bias: Tensor | None, start: BiasStart, counts: NDArray[np.integer]) -> None:
-    """Put the word biases (V,), where there are any, at ``log_frequencies`` unless they start at 0."""
-    if bias is not None and start == "log_frequency":
-        with torch.no_grad():
-            bias.copy_(log_frequencies(counts))
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:

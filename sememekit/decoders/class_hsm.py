@@ -12,8 +12,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit import config
 from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
 from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
@@ -34,7 +34,7 @@ class ClassHSM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(config.Settings):
+    class Settings(BiasStartSettings):
         """Settings of the class-based softmax."""
 
         classes: Literal["frequency", "sememes", "file"] = "frequency"
@@ -64,6 +64,11 @@ class ClassHSM(Decoder):
         if settings.bias:
             nn.init.zeros_(self.classes.bias)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
+        self.bias_start = settings.bias_start
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        begin_class_bias(self.classes.bias, self.bias_start, counts, self.groups.group_of)
+        begin_bias(self.bias, self.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of

@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.errors import ConfigError
 
@@ -26,7 +29,7 @@ class Differentiated(NormalisedScores):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(SamplingSettings):
+    class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the differentiated softmax."""
 
         cutoffs: tuple[int, ...] | None = None
@@ -53,6 +56,10 @@ class Differentiated(NormalisedScores):
             for (first, last), (begin, end) in zip(pairwise(self.band_bounds), pairwise(self.part_bounds), strict=True):
                 self.bands.append(nn.Parameter(torch.empty(last - first, end - begin).uniform_(-0.1, 0.1)))
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
+        self.bias_start = settings.bias_start
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         parts = []

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
-from sememekit.decoders.base import BiasStart
+from sememekit.decoders.bias_start import BiasStart
 from sememekit.layers import shared_dropout
 
 

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, begin_bias, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.bias_start import begin_bias
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 

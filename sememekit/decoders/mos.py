@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Decoder, Resources, begin_bias, word_vectors
+from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.bias_start import begin_bias
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sampling import Draw, SamplingSettings, WordSampler, estimated_nll, linear_scores
 from sememekit.layers import linear_cross_entropy

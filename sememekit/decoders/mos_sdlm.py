@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.decoders.base import BiasStart, Decoder, Resources, SenseAttribution, SenseProbabilities, log_frequencies
+from sememekit.decoders.base import Decoder, Resources, SenseAttribution, SenseProbabilities
+from sememekit.decoders.bias_start import BiasStart
 from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
@@ -51,14 +52,9 @@ class MoSSDLM(Decoder):
         self.mixture = MixtureContexts(mixture, resources.width, size)
         self.tables = settings.num_components
         self.senses = SDLM(settings, replace(resources, width=size))
-        self.bias_start = settings.bias_start
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
-        if self.senses.sense_bias is not None and self.bias_start == "log_frequency":
-            structure = self.senses.structure
-            per_word = log_frequencies(counts) - structure.sense_offsets.diff().double().log().cpu()
-            with torch.no_grad():
-                self.senses.sense_bias.copy_(per_word[structure.word_of_sense.cpu()])
+        self.senses.begin_training(counts)
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""

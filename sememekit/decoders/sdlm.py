@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
 from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
@@ -51,7 +54,7 @@ class SDLM(NormalisedScores):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(SamplingSettings):
+    class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the sememe-driven layer."""
 
         preset: Literal["paper", "release", "release-awd", "identity"] = "identity"
@@ -63,7 +66,7 @@ class SDLM(NormalisedScores):
         edge_weights: Literal["none", "depth", "role"] = "none"
         """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
-        """One free number for each sense, starting at 0."""
+        """One free number for each sense; from "log_frequency" that of the word, shared evenly by its senses."""
         context_tanh: bool = False
         """tanh on g Q_r, as the released AWD form has it."""
         gate_bias: bool = True
@@ -115,6 +118,12 @@ class SDLM(NormalisedScores):
         if settings.start == "identity":
             with torch.no_grad():
                 self.bases.add_(2.0 * torch.eye(width))
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        if self.sense_bias is not None and self.settings.bias_start == "log_frequency":
+            per_word = log_frequencies(counts) - self.structure.sense_offsets.diff().double().log().cpu()
+            with torch.no_grad():
+                self.sense_bias.copy_(per_word[self.structure.word_of_sense.cpu()])
 
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
         """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""

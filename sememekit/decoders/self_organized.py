@@ -13,9 +13,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit import config
 from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
 from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
 from sememekit.measure import Tally
@@ -47,7 +47,7 @@ class SelfOrganized(ClusterLearner):
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
 
-    class Settings(config.Settings):
+    class Settings(BiasStartSettings):
         """Settings of the self-organised hierarchical softmax."""
 
         tied: bool = True
@@ -119,6 +119,11 @@ class SelfOrganized(ClusterLearner):
         self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        """From "log_frequency" clusters begin at the mass of their first words; they keep that when words move."""
+        begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)
+        begin_bias(self.bias, self.settings.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         for_clusters, for_words = self._contexts(hidden)

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import BiasStart, Resources, begin_bias, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits
 
@@ -26,15 +27,13 @@ class Softmax(NormalisedScores):
     name: ClassVar[str] = "softmax"
     """For messages."""
 
-    class Settings(SamplingSettings):
+    class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the softmax layer."""
 
         tied: bool = True
         """Share the word vectors with the input embedding; needs an embedding as wide as the contexts."""
         bias: bool = True
         """One free number for each word."""
-        bias_start: BiasStart = "zero"
-        """Where it starts: "zero", or "log_frequency", which helps under Adam and costs a little under SGD at rates of 20."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)

@@ -6,11 +6,12 @@ from typing import Literal, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.errors import ConfigError
 from sememekit.word_classes.partition import sememe_order
 from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
@@ -33,7 +34,7 @@ class TreeHSM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    class Settings(config.Settings):
+    class Settings(BiasStartSettings):
         """Settings of the tree-based softmax."""
 
         tree: Literal["huffman", "sememes"] = "huffman"
@@ -64,6 +65,20 @@ class TreeHSM(Decoder):
         self._take(_tree(settings, resources))
         self.nodes = nn.Parameter(torch.empty(self.num_words - 1, resources.width).uniform_(-0.1, 0.1))
         self.bias = nn.Parameter(torch.zeros(self.num_words - 1)) if settings.bias else None
+        self.bias_start = settings.bias_start
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        """From "log_frequency" the bias of a node is the log-odds of its two sides, one added to each count."""
+        if self.bias is None or self.bias_start != "log_frequency":
+            return
+        words = torch.arange(self.num_words).repeat_interleave(self.path_offsets.cpu().diff())
+        mass = torch.from_numpy(np.asarray(counts, dtype=np.float64) + 1.0)[words]
+        nodes, left = self.path_nodes.cpu(), self.path_signs.cpu() > 0
+        sides = [
+            torch.zeros(len(self.bias), dtype=torch.float64).index_add(0, nodes[side], mass[side]) for side in (left, ~left)
+        ]
+        with torch.no_grad():
+            self.bias.copy_(sides[0].log() - sides[1].log())
 
     def _take(self, tree: WordTree) -> None:
         """The tree as tensors: where each level of inner nodes begins and ends, what is above each place, and all ways."""

@@ -156,7 +156,7 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
         settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
-        parts[slot] = Slot(name=name, settings=settings)
+        parts[slot] = Slot(name=name, settings=settings.for_optimizer(parts["optimizer"].name))
     return Plan(**parts)
 
 

@@ -12,7 +12,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit import config
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
@@ -24,6 +23,7 @@ from sememekit.progress import OneStage
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.starts import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -45,11 +45,9 @@ class LanguageModel(WordPredictor):
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
-    class Settings(config.Settings):
+    class Settings(StartSettings):
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
-        spread: float = Field(default=0.1, gt=0.0)
-        """Word vectors start uniform in +- this. From 0.1 a short training stays at the frequencies of words for long."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -93,7 +91,7 @@ class LanguageModel(WordPredictor):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.spread)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)

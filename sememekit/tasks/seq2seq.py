@@ -12,7 +12,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit import config
 from sememekit.corpora.examples.base import START, STOP
 from sememekit.data.buckets import bucketed_batches, sorted_batches
 from sememekit.data.examples import Examples
@@ -32,6 +31,7 @@ from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
 from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.starts import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
@@ -73,7 +73,7 @@ class SequenceToSequence(TextWriter):
     locks over time are drawn for each word.
     """
 
-    class Settings(config.Settings):
+    class Settings(StartSettings):
         embedding_size: int = Field(default=512, ge=1)
         """E, the size of the word vectors."""
         share_embedding: bool = True
@@ -116,8 +116,8 @@ class SequenceToSequence(TextWriter):
             if mark not in vocabulary:
                 raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
         self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
-        own = settings.share_embedding
-        self.source_embedding = embedding if own else uniform_embedding(len(vocabulary), settings.embedding_size)
+        own, table = settings.share_embedding, (len(vocabulary), settings.embedding_size, settings.start_spread)
+        self.source_embedding = embedding if own else uniform_embedding(*table)
         self.encoder = encoder
         self.writer = AttentionalRNN(
             settings.embedding_size,
@@ -136,7 +136,7 @@ class SequenceToSequence(TextWriter):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size)
+        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)

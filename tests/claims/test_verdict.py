@@ -106,6 +106,14 @@ def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:
         judge("x", claim(value="groups.senses.two.perplexity"), three("a", 1.0), three("b", 1.0))
 
 
+def test_an_entry_without_a_name_is_found_by_its_number() -> None:
+    found = run("a", 1, 2.0).model_copy(update={"measured": {"runs": [{"rank": 7}, {"rank": 9}]}})
+    assert (found.value("runs.0.rank"), found.value("runs.1.rank")) == (7.0, 9.0)
+    for path in ("runs.2.rank", "runs.-1.rank", "runs.first.rank"):
+        with pytest.raises(DataError, match="has no number"):
+            found.value(path)
+
+
 def test_results_of_unlike_data_are_refused() -> None:
     with pytest.raises(DataError, match="unlike data"):
         judge("x", claim(), [run("a", 1, 100.0)], [run("b", 1, 100.0, signature="text:b")])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.claims import claims
+from sememekit.claims.chain import Step
 from sememekit.commands._program import app
+from sememekit.commands._reproduce_steps import _copy
 
 runner = CliRunner()
 
@@ -168,6 +172,27 @@ def test_a_missing_text_is_named(corpus: Path) -> None:
     assert code == 1
     assert "made/valid.txt is missing" in err
     assert not Path("reproduced/data").exists() or not any(Path("reproduced/data").rglob("text"))
+
+
+def test_a_text_is_cut_at_either_end_and_unpacked(tmp_path: Path) -> None:
+    lines = b"".join(b"line %d\n" % number for number in range(9))
+    (tmp_path / "plain").write_bytes(lines)
+    (tmp_path / "packed.xz").write_bytes(lzma.compress(lines))
+    words = []
+    for source, name, count in (
+        ("plain", "first", 2),
+        ("plain", "last", -3),
+        ("packed.xz", "all", 0),
+        ("packed.xz", "some", -1),
+    ):
+        words += [str(tmp_path / source), str(tmp_path / "text" / name), str(count)]
+    step = Step("copy", tuple(words), tmp_path / "text")
+    _copy(step)
+    found = {path.name: path.read_bytes() for path in (tmp_path / "text").iterdir()}
+    assert found == {"first": lines[:14], "last": lines[-21:], "all": lines, "some": b"line 8\n"}
+    shutil.rmtree(tmp_path / "text")
+    subprocess.run(["sh", "-e", "-c", step.shell()], check=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "text").iterdir()} == found, "typed it does the same"
 
 
 def test_a_command_that_fails_is_shown_with_its_last_words(corpus: Path) -> None:

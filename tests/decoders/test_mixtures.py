@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.decoders.base import Resources, log_frequencies
+from sememekit.decoders.base import Resources
+from sememekit.decoders.bias_start import log_frequencies
 from sememekit.decoders.moc import MoC
 from sememekit.decoders.mos import MoS
 from sememekit.decoders.mos_sdlm import MoSSDLM

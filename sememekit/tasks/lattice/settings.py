@@ -9,6 +9,7 @@ from pydantic import Field
 from sememekit import config
 from sememekit.errors import ConfigError
 from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, Rule
+from sememekit.tasks.starts import spread_of
 
 LONG = 400
 """Tokens of a sentence above which memory asks for a word to the user."""
@@ -80,7 +81,7 @@ class LatticeSettings(config.Settings):
     def start_spread(self) -> float:
         """``spread``, or what gives every vector the same length whatever its size: 1, as the mean of its square, is
         E spread^2 / 3 for a uniform start, so sqrt(3 / E) times ``START_LENGTH``."""
-        return START_LENGTH * (3 / self.embedding_size) ** 0.5 if self.spread is None else self.spread
+        return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
         """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans."""

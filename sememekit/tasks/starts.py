@@ -1,0 +1,43 @@
+"""Where word vectors start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from pydantic import Field
+
+from sememekit import config
+
+SHORT = 0.1
+"""Word vectors of the papers' word language models start uniform in +- this, as all here did before there was ``spread``."""
+
+
+def spread_of(length: float, size: int) -> float:
+    """a of a start uniform in +-a whose vectors of ``size`` have the root mean square length ``length``: size a^2 / 3 is its
+    square."""
+    return length * (3 / size) ** 0.5
+
+
+class StartSettings(config.Settings):
+    """Settings of a task with word vectors that are learned from a random start."""
+
+    embedding_size: int
+    spread: float | None = Field(default=None, gt=0.0)
+    """Word vectors start uniform in +- this. None: 0.1, or with optimisers that gain by it what gives vectors of every size one
+    length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
+
+    earlier: ClassVar[Mapping[str, Any]] = {"spread": SHORT}
+    start_lengths: ClassVar[Mapping[str, float]] = {}
+    """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
+
+    def for_optimizer(self, name: str) -> Self:
+        if self.spread is not None:
+            return self
+        length = self.start_lengths.get(name)
+        return self.model_copy(update={"spread": SHORT if length is None else spread_of(length, self.embedding_size)})
+
+    @property
+    def start_spread(self) -> float:
+        """``spread``, or 0.1 where no plan has settled it."""
+        return SHORT if self.spread is None else self.spread

@@ -1,0 +1,48 @@
+"""The small protocols of the claims: every training ends where validation says so, and both arms are equally wide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sememekit.claims import load_claims
+from sememekit.config import apply_overrides, load_recipe
+from sememekit.runs.plan import Plan, read_plan
+
+CLAIMS = {name: found for name, found in load_claims().items() if found[1].small}
+
+
+def plan_of(name: str, arm_name: str) -> Plan:
+    arm = CLAIMS[name][0].arm[arm_name]
+    return read_plan(apply_overrides(load_recipe(arm.recipe), arm.set), arm.recipe)
+
+
+def plans(name: str) -> list[Plan]:
+    small = CLAIMS[name][1].small
+    assert small is not None
+    return [plan_of(name, arm) for arm in small]
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_training_ends_when_validation_stands_still(name: str) -> None:
+    """Not after a number of epochs: at least thirty are allowed, and rates fall to a sixteenth before the end."""
+    for plan in plans(name):
+        schedule = plan.schedule
+        assert schedule.epochs >= 30
+        assert schedule.stop_after >= 3
+        assert schedule.factor < 1.0
+        assert 0.0 < schedule.threshold <= 0.005
+        assert 0.0 < schedule.minimum_rate <= plan.optimizer.learning_rate / 16
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_both_arms_have_one_schedule_and_one_width(name: str) -> None:
+    baseline, other = plans(name)
+    assert baseline.schedule == other.schedule
+    assert baseline.optimizer.name == other.optimizer.name
+    assert size_of(baseline) == size_of(other)
+
+
+def size_of(plan: Plan) -> tuple[Any, ...]:
+    return plan.task.settings.embedding_size, plan.encoder.settings.hidden_size, plan.encoder.settings.num_layers
