@@ -27,7 +27,7 @@ EXAMPLES = (
     "sememekit attack --compare a/1 a/2",
 )
 
-
+VARIANTS = ("goal", "search", "candidates")
 PLACES = {
     "sources": ("candidates", "sources"),
     "lemmas": ("candidates", "lemmas"),
@@ -39,7 +39,6 @@ PLACES = {
     "seed": ("attack", "seed"),
 }
 """Where the value of an option goes in the table of an attack."""
-VARIANTS = ("goal", "search", "candidates")
 
 
 def command(
