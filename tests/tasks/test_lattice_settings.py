@@ -237,3 +237,9 @@ def test_what_is_made_of_tokens_is_as_wide_as_the_chunk_unless_its_size_is_given
     assert {size: (one.composed_size, one.input_size) for size, one in sizes.items()} == {7: (6, 13), 8: (8, 16)}
     assert LatticeSettings(embedding_size=8, composition_size=2).composed_size == 2
     assert LatticeSettings(embedding_size=8, state="segmental").input_size == 8
+
+
+def test_a_checkpoint_holds_weights_and_the_number_of_updates() -> None:
+    task = model("tree", "L=3, E=2")
+    shared = {name for name, _ in task.named_parameters(remove_duplicate=False)}
+    assert set(task.state_dict()) - shared == {"updates"}, "what is made of the settings and the words is made again"
