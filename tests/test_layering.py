@@ -27,6 +27,7 @@ ROOMS = {
     "encoders": 5,
     "decoders": 5,
     "claims": 5,
+    "nn": 6,
     "prepare": 6,
     "tasks": 6,
     "training": 7,
@@ -36,6 +37,7 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "commands": 11,
+    "notebook": 11,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

@@ -115,6 +115,10 @@ class Decoder(nn.Module, ABC):
         """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator; it is exact in evaluation."""
         return False
 
+    def forward(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """``nll``, so that hooks, wrappers and compilers find the layer; ``sememekit.nn`` has modules with a mean loss."""
+        return self.nll(hidden, target)
+
     @abstractmethod
     def log_probs(self, hidden: Tensor) -> Tensor:
         """Natural logarithms of the word probabilities. ``hidden``: (..., H). Returns (..., V); each row sums to one."""

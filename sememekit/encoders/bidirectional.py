@@ -65,9 +65,12 @@ class Bidirectional(Encoder):
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """The backward half of ``state`` is where reading begins at the right end."""
+        return self.read_with(self.forth.sum_sememes(tokens) if self.shared_sememes else None, x, tokens, state, lengths)
+
+    def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        """``forward`` with pi of (T, B) that both directions share; without, each computes its own from ``tokens``."""
         order = reversal(len(x), lengths, x.shape[1], x.device)
         half = len(state) // 2
-        pi = self.forth.sum_sememes(tokens) if self.shared_sememes else None
         reordered = None if pi is None else Pi(pi.rows, reorder(pi.where, order))
         forth = self.forth.read_with(pi, x, tokens, state[:half], lengths)
         back = self.back.read_with(reordered, reorder(x, order), reorder(tokens, order), state[half:], lengths)

@@ -62,19 +62,34 @@ class SememeSum(nn.Module):
         without sememes make that about half of the positions of a text.
         """
         sets = self.set_of_word[tokens]
-        if sets.device.type == "cpu":
+        if sets.device.type == "cpu" and not torch.compiler.is_compiling():
             sets, where = torch.unique(sets, return_inverse=True)
-        else:
-            where = torch.arange(sets.numel(), device=sets.device).view(sets.shape)
-            sets = sets.flatten()
+            return Pi(self._sum_lists(self.lists[sets]), where)
+        return self.of_lists(self.lists[sets])
+
+    def of_lists(self, lists: Tensor) -> Pi:
+        """pi of positions with the sememes ``lists`` (..., M), padded with K."""
+        return Pi(self._sum_lists(lists.flatten(0, -2)), _positions(lists))
+
+    def of_weights(self, weights: Tensor) -> Pi:
+        """pi of positions with the ``weights`` (..., K) of all sememes, such as ones and zeros."""
+        vectors = functional.dropout(self.vectors, self.dropout, self.training)
+        return Pi(weights.flatten(0, -2).to(vectors.dtype) @ vectors, _positions(weights))
+
+    def _sum_lists(self, lists: Tensor) -> Tensor:
+        """(N, P) sums of the vectors of lists (N, M)."""
         vectors = functional.dropout(self.vectors, self.dropout, self.training)
         with_nothing = functional.pad(vectors, (0, 0, 0, 1))
-        rows = functional.embedding_bag(self.lists[sets], with_nothing, mode="sum", padding_idx=len(vectors))
-        return Pi(rows, where)
+        return functional.embedding_bag(lists, with_nothing, mode="sum", padding_idx=len(vectors))
 
     def sememes_of(self, word: int) -> list[int]:
         """Ids of the sememes of a word, rising; empty where no lexicon knows it."""
         return [number for number in self.lists[self.set_of_word[word]].tolist() if number < len(self.vectors)]
+
+
+def _positions(x: Tensor) -> Tensor:
+    """(...) the number of each position of ``x`` (..., M)."""
+    return torch.arange(x[..., 0].numel(), device=x.device).view(x.shape[:-1])
 
 
 @contextmanager

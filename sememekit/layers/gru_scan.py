@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sememekit.layers.traced_scans import traced_gru
+
 
 def gru_scan(
     ready_gates_TBG: Tensor,
@@ -36,6 +38,8 @@ def gru_scan(
     Returns:
         (T, B, H) outputs of every step.
     """
+    if torch.compiler.is_compiling():
+        return traced_gru(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
     return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
 
 

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sememekit.layers.traced_scans import traced_lstm
+
 
 def lstm_scan(
     ready_TBG: Tensor,
@@ -33,6 +35,8 @@ def lstm_scan(
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
+    if torch.compiler.is_compiling():
+        return traced_lstm(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
     return _LSTMScan.apply(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
 
 

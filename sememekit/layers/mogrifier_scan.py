@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sememekit.layers.lstm_scan import gate_slopes
+from sememekit.layers.traced_scans import traced_mogrifier
 
 
 class GateMap(NamedTuple):
@@ -48,6 +49,8 @@ def mogrifier_scan(
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
+    if torch.compiler.is_compiling():
+        return traced_mogrifier(x_TBE, input_GE, recurrent_GH, bias_G, rounds, hidden_BH, cell_BH, mask)
     matrix = torch.cat([input_GE * 2.0 ** ((len(rounds) + 1) // 2), recurrent_GH * 2.0 ** (len(rounds) // 2)], dim=1)
     flat: list[Tensor | None] = []
     for number, (bias, up, down) in enumerate(rounds, start=1):

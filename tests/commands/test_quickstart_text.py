@@ -18,6 +18,7 @@ from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
 from sememekit.runs.train_report import TrainReport
+from sememekit.training import Report
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
 
@@ -194,7 +195,7 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
     released = threading.Event()
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
 
-    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]]) -> None:
+    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]], trust: Any) -> None:
         begun.append(name)
         if name != "first":
             released.wait(60)
@@ -225,10 +226,11 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
             assert begun == ["first", "second"]
             threading.Timer(0.5, released.set).start()
 
+    reports: list[Report] = []
     tables: dict[str, dict[str, Any]] = {name: {} for name in ("first", "second", "third")}
-    trained = train_all(tmp_path, tables, "again", progress, lambda: False)
+    trained = train_all(tmp_path, tables, "again", progress, lambda name, report: reports.append(report), lambda: False)
     assert list(trained) == begun == ["first", "second", "third"]
     assert stages[0] == "train first"
-    stopped = train_all(tmp_path, tables, "again", progress, lambda: True)
+    stopped = train_all(tmp_path, tables, "again", progress, lambda name, report: None, lambda: True)
     assert all(one.report.stopped for one in stopped.values())
     assert begun == ["first", "second", "third"]

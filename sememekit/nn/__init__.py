@@ -1,0 +1,45 @@
+"""Output layers, encoders and losses of sememekit as torch modules for a model of your own.
+
+They take plain arguments and settings by name, ids of words in any order, counts and senses as lists or arrays; they need no
+vocabulary file, no task and no run, and leave environment, threads and the seeds of generators alone. All work with autocast,
+``DistributedDataParallel``, ``torch.compile``, ``torch.export`` and state dicts.
+"""
+
+from sememekit.nn.encoders import AWDLSTM, MogrifierLSTM, SememeGRU, SememeLSTM
+from sememekit.nn.lattice_loss import LatticeLoss
+from sememekit.nn.output_layer import Output, OutputLayer
+from sememekit.nn.self_organized import SelfOrganizedSoftmax
+from sememekit.nn.sememe_softmax import MixtureOfSememeSoftmaxes, SememeSoftmax
+from sememekit.nn.senses import Senses
+from sememekit.nn.softmaxes import (
+    AdaptiveSoftmax,
+    ClassSoftmax,
+    DifferentiatedSoftmax,
+    FullSoftmax,
+    MixtureOfContexts,
+    MixtureOfSoftmaxes,
+    SampledSoftmax,
+    TreeSoftmax,
+)
+
+__all__ = [
+    "AWDLSTM",
+    "AdaptiveSoftmax",
+    "ClassSoftmax",
+    "DifferentiatedSoftmax",
+    "FullSoftmax",
+    "LatticeLoss",
+    "MixtureOfContexts",
+    "MixtureOfSememeSoftmaxes",
+    "MixtureOfSoftmaxes",
+    "MogrifierLSTM",
+    "Output",
+    "OutputLayer",
+    "SampledSoftmax",
+    "SelfOrganizedSoftmax",
+    "SememeGRU",
+    "SememeLSTM",
+    "SememeSoftmax",
+    "Senses",
+    "TreeSoftmax",
+]

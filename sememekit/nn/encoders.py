@@ -1,0 +1,288 @@
+"""Recurrent encoders, those that read sememes among them, as modules in the manner of ``torch.nn.LSTM``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sememekit.config import read_settings
+from sememekit.encoders import awd_lstm
+from sememekit.encoders.base import Encoder, EncoderResources, State
+from sememekit.encoders.bidirectional import Bidirectional, BiGRU, BiLSTM
+from sememekit.encoders.gru import GRU
+from sememekit.encoders.lstm import LSTM
+from sememekit.encoders.mogrifier import Mogrifier
+from sememekit.encoders.sememe_sum import Pi, SememeSum
+from sememekit.encoders.stack import RecurrentStack
+from sememekit.errors import ConfigError
+from sememekit.nn.senses import Nested, Senses, Words, as_senses
+from sememekit.sememes import SememeGraph
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.text.vocabulary import Vocabulary
+
+LSTMState = tuple[Tensor, Tensor]
+
+
+class _Recurrent(nn.Module):
+    """A recurrent encoder with the interface of ``torch.nn.LSTM``, and sememes beside its input where it has any."""
+
+    kinds: ClassVar[Mapping[bool, type[Encoder]]]
+    """Whether both directions -> the class."""
+    usual_injection: ClassVar[str] = "none"
+    states_per_layer: ClassVar[int] = 2
+    encoder: RecurrentStack | Bidirectional
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        senses: Senses | SememeGraph | Nested | None = None,
+        *,
+        num_sememes: int | None = None,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        batch_first: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Build the encoder.
+
+        Args:
+            input_size, hidden_size: E, and H of each layer.
+            senses: for each word its senses, for each sense its sememes, where sememes are looked up by words; the senses of a
+                word are pooled.
+            num_sememes: K, where sememes are given with each call as numbers 0 to K - 1; alone, or with senses that lack some.
+            num_layers: the first reads sememes.
+            bidirectional: a second stack reads backwards, with the same sememes; outputs are 2 H wide.
+            batch_first: inputs and outputs are (B, T, ...), as in torch; states are not.
+            settings: of the encoder behind, see the class.
+
+        Raises:
+            ConfigError: a setting that is unknown or out of its range, or a sememe that is no number below ``num_sememes``.
+        """
+        super().__init__()
+        name = type(self).__name__
+        if bidirectional not in self.kinds:
+            raise ConfigError(f"{name} reads in one direction; leave bidirectional out")
+        if "output_size" in settings:
+            raise ConfigError(f"{name}: all layers have hidden_size, so that states are one tensor; leave output_size out")
+        found = _senses_of(senses, num_sememes)
+        given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
+        given.setdefault("injection", self.usual_injection if found is not None else "none")
+        if found is None and given["injection"] != "none":
+            raise ConfigError(f"{name}: injection={given['injection']!r} reads sememes; give senses, or num_sememes")
+        kind = self.kinds[bidirectional]
+        graph = None if found is None else found.graph
+        words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
+        self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
+        self._looks_up = senses is not None
+        self.sememes = () if found is None else found.sememes
+        if self.sememes[-1:] == (UNKNOWN,):
+            self.sememes = self.sememes[:-1]
+        built = kind(read_settings(kind.Settings, given, name), EncoderResources(input_size, words, graph))
+        self.encoder = cast("RecurrentStack | Bidirectional", built)
+
+    def forward(
+        self,
+        x: Tensor,
+        words: Tensor | None = None,
+        state: Tensor | LSTMState | None = None,
+        *,
+        sememes: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> tuple[Tensor, Any]:
+        """Read a batch of sequences.
+
+        Args:
+            x: (T, B, E) input vectors, or (B, T, E) with ``batch_first``.
+            words: (T, B) ids of words whose sememes are looked up.
+            state: as it was returned for the text before; zeros unless given.
+            sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
+                (T, B, M) numbers of sememes in that order, padded with -1.
+            lengths: (B,) real steps of each row; outputs beyond are 0, and the state is that of the last real step.
+
+        Returns:
+            outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D = 2) the
+            layers that read forwards come first.
+        """
+        if self.batch_first:
+            x = x.transpose(0, 1)
+            words, sememes = (None if part is None else part.transpose(0, 1) for part in (words, sememes))
+        pi = self._pi(x, words, sememes)
+        if words is None:
+            words = x.new_zeros(x.shape[:2], dtype=torch.int64)
+        start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state)
+        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu())
+        return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
+
+    def _pi(self, x: Tensor, words: Tensor | None, sememes: Tensor | None) -> Pi | None:
+        """The sums of the sememes that were given; None where they are looked up, or none are read."""
+        stack = self.encoder.forth if isinstance(self.encoder, Bidirectional) else self.encoder
+        name, reader = type(self).__name__, stack.sememes
+        if reader is None:
+            if sememes is not None:
+                raise ValueError(f"{name} was built without sememes; give senses or num_sememes to its constructor")
+            return None
+        if words is not None and not self._looks_up:
+            raise ValueError(f"{name} knows the sememes of no word, as it was built without senses; give sememes=")
+        if (words is None) == (sememes is None):
+            raise ValueError(f"{name}: give words (T, B), or sememes= (T, B, K) or (T, B, M)")
+        for what, given in (("words", words), ("sememes", sememes)):
+            if given is not None and given.shape[:2] != x.shape[:2]:
+                raise ValueError(f"{name}: {what} of shape {tuple(given.shape)} for inputs {tuple(x.shape)}, time first")
+        shared = not isinstance(self.encoder, Bidirectional) or self.encoder.shared_sememes
+        if sememes is None:
+            return stack.sum_sememes(words) if shared and words is not None else None
+        if not shared:
+            raise ValueError(f"{name}: sememes= needs shared_sememes=True; look them up by words instead")
+        with torch.autocast(x.device.type, enabled=False):
+            return self._given(reader, sememes)
+
+    def _given(self, reader: SememeSum, sememes: Tensor) -> Pi:
+        num_sememes = len(reader.vectors)
+        if sememes.dtype.is_floating_point or sememes.dtype == torch.bool:
+            if sememes.shape[-1] != len(self.sememes):
+                raise ValueError(
+                    f"{type(self).__name__}: weights of {sememes.shape[-1]} sememes where there are {len(self.sememes)}"
+                )
+            return reader.of_weights(nn.functional.pad(sememes, (0, num_sememes - sememes.shape[-1])))
+        return reader.of_lists(sememes.where(sememes >= 0, num_sememes))
+
+    def _packed(self, state: State) -> Tensor | LSTMState:
+        parts = tuple(torch.stack(state[first :: self.states_per_layer]) for first in range(self.states_per_layer))
+        return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+    def _unpacked(self, state: Tensor | LSTMState) -> State:
+        parts = (state,) if isinstance(state, Tensor) else tuple(state)
+        return tuple(part for layer in zip(*(each.unbind(0) for each in parts), strict=True) for part in layer)
+
+
+@final
+class SememeLSTM(_Recurrent):
+    """An LSTM whose first layer reads the sememes of each word (Qin et al. 2020).
+
+    >>> encoder = SememeLSTM(8, 16, senses)
+    >>> output_TBH, (h, c) = encoder(vectors_TBE, target_TB)
+    >>> output_TBH, state = encoder(vectors_TBE, sememes=torch.zeros(5, 2, len(encoder.sememes)))
+
+    pi is the sum of the vectors of the sememes of a word, all its senses pooled, 0 for a word without (Eq. 4). ``injection``
+    "cell" is a second LSTM cell on pi whose cell state a forget gate lets in (Eq. 7), "gate" an output gate for tanh(W pi + b)
+    (Eq. 5), "concat" pi beside the input. Settings: ``injection`` ("cell"), ``dropout`` between layers, ``sememe_size``,
+    ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without senses it is a plain LSTM.
+    """
+
+    kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: LSTM, True: BiLSTM}
+    usual_injection: ClassVar[str] = "cell"
+
+
+@final
+class SememeGRU(_Recurrent):
+    """A GRU whose first layer reads the sememes of each word (Qin et al. 2020).
+
+    >>> encoder = SememeGRU(8, 16, senses, bidirectional=True)
+    >>> output_TBH, h = encoder(vectors_TBE, target_TB)
+    >>> output_TBH.shape
+    torch.Size([5, 2, 32])
+
+    As ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Settings besides: ``reset``,
+    ``gate_output``, ``candidate`` (``encoders.gru``).
+    """
+
+    kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: GRU, True: BiGRU}
+    usual_injection: ClassVar[str] = "cell"
+    states_per_layer: ClassVar[int] = 1
+
+
+@final
+class MogrifierLSTM(_Recurrent):
+    """An LSTM whose input and previous output gate each other in turn before each step (Melis et al. 2020).
+
+    >>> encoder = MogrifierLSTM(8, 16, rounds=5, rank=4)
+    >>> output_TBH, (h, c) = encoder(vectors_TBE)
+    >>> output_TBH, (h, c) = encoder(vectors_TBE, state=(h, c))
+
+    x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2) for odd i, h^i alike for even i (Eq. 1, 2). With senses the sum of sememes stands
+    beside the input. Settings: ``rounds`` (5), ``rank``, ``dropout``, ``recurrent_dropout``, ``weight_drop``
+    (``encoders.mogrifier``).
+    """
+
+    kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: Mogrifier}
+    usual_injection: ClassVar[str] = "concat"
+
+
+@final
+class AWDLSTM(nn.Module):
+    """LSTM layers with dropped recurrent weights inside and locked dropout in between (Merity et al. 2018).
+
+    >>> encoder = AWDLSTM(8, 16, num_layers=3, weight_drop=0.5, dropout=0.25)
+    >>> output_TBE, state = encoder(vectors_TBE)
+    >>> output_TBE, state = encoder(vectors_TBE, state)
+
+    One mask on the hidden-to-hidden matrix of a layer for all steps of a call, one on the outputs between layers for each
+    sequence; none in evaluation. The last layer has ``output_size``, or E for a tied output layer. Dropout of the input, the
+    output and of words, and penalties on activations, belong to the model around. Settings as in ``encoders.awd_lstm``. It runs
+    on the kernel of ``torch.nn.LSTM`` and compiles as that does: with ``torch._dynamo.config.allow_rnn``.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int = 1150, *, num_layers: int = 3, batch_first: bool = False, **settings: Any
+    ) -> None:
+        """Build the layers.
+
+        Args:
+            input_size, hidden_size: E, and the size of each layer but the last.
+            num_layers: L.
+            batch_first: inputs and outputs are (B, T, ...).
+            settings: ``output_size`` (E unless given), ``dropout``, ``weight_drop``.
+
+        Raises:
+            ConfigError: a setting that is unknown or out of its range.
+        """
+        super().__init__()
+        given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
+        words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
+        self.batch_first = batch_first
+        read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__)
+        self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
+
+    def forward(
+        self, x: Tensor, state: list[LSTMState] | None = None, *, lengths: Tensor | None = None
+    ) -> tuple[Tensor, list[LSTMState]]:
+        """Read a batch of sequences.
+
+        Args:
+            x: (T, B, E), or (B, T, E) with ``batch_first``.
+            state: as it was returned for the text before; zeros unless given.
+            lengths: (B,) real steps of each row.
+
+        Returns:
+            outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them.
+        """
+        inputs = x.transpose(0, 1) if self.batch_first else x
+        start = self.encoder.start(inputs.shape[1]) if state is None else tuple(part[0] for layer in state for part in layer)
+        tokens = inputs.new_zeros(inputs.shape[:2], dtype=torch.int64)
+        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu())
+        after = [part.unsqueeze(0) for part in encoded.state]
+        hidden = encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden
+        return hidden, list(zip(after[::2], after[1::2], strict=True))
+
+
+def _senses_of(senses: Senses | SememeGraph | Nested | None, num_sememes: int | None) -> Senses | None:
+    """The words and sememes that an encoder is built from: all numbers up to the largest, whether a word has them or not."""
+    if senses is None:
+        if num_sememes is None:
+            return None
+        if num_sememes < 1:
+            raise ConfigError(f"num_sememes must be 1 at least, given {num_sememes}")
+        return Senses([[[number]] for number in range(num_sememes)])
+    found = as_senses(senses)
+    numbers = [sememe for sememe in found.sememes if not isinstance(sememe, str)]
+    if num_sememes is None and not numbers:
+        return found
+    return found.with_sememes(max(numbers) + 1 if num_sememes is None else num_sememes)

@@ -1,0 +1,59 @@
+"""The marginal likelihood of a text over all its segmentations (Buckman and Neubig 2018) as a module."""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.layers import best_path, edge_posteriors, log_marginal, sample_path
+
+
+@final
+class LatticeLoss(nn.Module):
+    """-log of the sum over all paths through a lattice of the product of their edges.
+
+    >>> loss = LatticeLoss()(scores_BTLE, torch.tensor([5, 3]))
+    >>> posteriors = LatticeLoss().posteriors(scores_BTLE, torch.tensor([5, 3]))
+    >>> log_prob, taken = LatticeLoss().best_path(scores_BTLE, torch.tensor([5, 3]))
+
+    A text of T tokens has the nodes 0 .. T; an edge of length l that ends with token t leads from node t + 1 - l to t + 1.
+    p = sum over segmentations S of prod over the edges e of S of exp(score(e)) (Eq. 3, Buckman and Neubig 2018), in float64
+    inside. The gradient of an edge is its posterior, by the backward recursion. It has no parameters.
+
+    Shapes: scores (B, T, L, E) natural logarithms: [b, t, l - 1, e] of the e-th parallel edge of length l with last token t,
+    -inf where there is none; lengths (B,) tokens of each text, whole numbers.
+    """
+
+    def __init__(self, reduction: Literal["mean", "sum", "none"] = "mean") -> None:
+        """``mean`` is over the tokens of the batch (nats a token), ``sum`` over all, ``none`` gives (B,) nats of texts."""
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"LatticeLoss: reduction is 'mean', 'sum' or 'none', given {reduction!r}")
+        self.reduction = reduction
+
+    def forward(self, scores: Tensor, lengths: Tensor) -> Tensor:
+        """The loss in nats; infinite where a text has no path."""
+        nats = -log_marginal(scores, lengths)
+        if self.reduction == "none":
+            return nats
+        return nats.sum() / lengths.sum() if self.reduction == "mean" else nats.sum()
+
+    @torch.no_grad()
+    def posteriors(self, scores: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, L, E) the probability that the path of a text goes over each edge, given the text."""
+        return edge_posteriors(scores, lengths)
+
+    @torch.no_grad()
+    def best_path(self, scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) log-score of the most probable path, in float64, and (B, T, L, E) booleans of its edges."""
+        return best_path(scores, lengths)
+
+    @torch.no_grad()
+    def sample(self, scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """(B, T, L, E) booleans of a path drawn from the posterior over paths."""
+        return sample_path(scores, lengths, generator)
+
+    def extra_repr(self) -> str:
+        return f"reduction={self.reduction!r}"

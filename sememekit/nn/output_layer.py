@@ -1,0 +1,174 @@
+"""What all output layers of ``sememekit.nn`` share: shapes, ignored targets, ids in any order, and the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sememekit.config import read_settings
+from sememekit.decoders.base import Decoder, Resources
+from sememekit.errors import ConfigError
+from sememekit.nn.senses import Senses, Words
+from sememekit.text.vocabulary import Vocabulary
+
+IGNORED = -100
+"""The target that counts for nothing unless another is given, as in ``torch.nn.CrossEntropyLoss``."""
+
+
+class Output(NamedTuple):
+    """What an output layer answers, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
+
+    Attributes:
+        output: (...) log-probability of each target in nats, 0 where it is ignored.
+        loss: the mean of their negatives over the targets that are not ignored; 0 where all are.
+    """
+
+    output: Tensor
+    loss: Tensor
+
+
+class OutputLayer(nn.Module):
+    """A distribution over V words for each context: base of the output layers of ``sememekit.nn``.
+
+    ``layer(hidden, target)`` gives ``(output, loss)`` as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` does, so that a layer takes
+    its place in a training loop; ``log_prob`` and ``predict`` are called as there. Where that layer takes (N, H) alone, these
+    take contexts (..., H) with targets (...). Ids of words are those of any tokenizer, in any order.
+
+    A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
+    refused. A state dict holds what the weights belong to as well, such as an order of words that counts decided.
+
+    Attributes:
+        in_features, num_words: H and V.
+        layer: the output layer of ``sememekit.decoders`` that computes.
+    """
+
+    decoder_class: ClassVar[type[Decoder]]
+    any_size: ClassVar[bool] = False
+    """Whether a shared embedding may have another width than the contexts."""
+    ordered: ClassVar[bool] = False
+    """Whether the layer behind wants ids by falling count, and a permutation stands between."""
+    rank_of_word: Tensor
+    layer: Decoder
+
+    def __init__(
+        self,
+        in_features: int,
+        counts: NDArray[np.int64],
+        settings: Mapping[str, Any],
+        *,
+        senses: Senses | None = None,
+        embedding: nn.Embedding | None = None,
+        clusters: NDArray[np.int64] | None = None,
+        ignore_index: int = IGNORED,
+        batch_first: bool = False,
+    ) -> None:
+        super().__init__()
+        name, kind = type(self).__name__, self.decoder_class
+        if "tied" in settings:
+            raise ConfigError(f"{name}: 'tied' is said by embedding=: give the input embedding to share, or leave it out")
+        self._check_embedding(name, in_features, len(counts), embedding)
+        given = dict(settings)
+        if "tied" in kind.Settings.model_fields:
+            given["tied"] = embedding is not None
+        read = read_settings(kind.Settings, given, name)
+        order = np.argsort(-counts, kind="stable") if self.ordered else np.arange(len(counts))
+        if self.ordered:
+            self.register_buffer("rank_of_word", torch.from_numpy(np.argsort(order, kind="stable")))
+        graph = None if senses is None else senses.graph
+        tokens = tuple(map(str, range(len(counts)))) if graph is None else graph.words
+        words = Words(tokens, counts[order], "" if graph is None else graph.vocabulary_fingerprint)
+        self.in_features, self.num_words = in_features, len(counts)
+        self.ignore_index, self.batch_first = ignore_index, batch_first
+        self.sememes = () if senses is None else senses.sememes
+        self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, clusters))
+        self.layer.begin_training(counts[order])
+
+    def forward(self, hidden: Tensor, target: Tensor) -> Output:
+        """Log-probabilities of the targets, and the mean loss.
+
+        Args:
+            hidden: (..., H) contexts.
+            target: (...) ids of words, or ``ignore_index``.
+        """
+        nats = self.nll(hidden, target)
+        counted = (target != self.ignore_index).sum().clamp(min=1)
+        return Output(-nats, nats.sum() / counted)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""
+        self._check(hidden, target)
+        keep = target != self.ignore_index
+        words = target.where(keep, 0)
+        if self.ordered:
+            words = self.rank_of_word[words]
+        nats = self._time_first(self._nll(self._time_first(hidden), self._time_first(words), self._time_first(keep)))
+        return nats.where(keep, 0.0)
+
+    def log_prob(self, hidden: Tensor) -> Tensor:
+        """(..., V) log-probabilities of all words, in nats; each row of probabilities sums to one."""
+        self._check(hidden)
+        log_probs = self._time_first(self.layer.log_probs(self._time_first(hidden)))
+        return log_probs.index_select(-1, self.rank_of_word) if self.ordered else log_probs
+
+    def predict(self, hidden: Tensor) -> Tensor:
+        """(...) the most probable word of each context."""
+        return self.topk(hidden, 1)[1][..., 0]
+
+    @torch.no_grad()
+    def topk(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and ids (..., C) of the ``count`` most probable words, by falling probability."""
+        self._check(hidden)
+        values, words = self.layer.topk_words(hidden.reshape(-1, self.in_features), count)
+        words = self.rank_of_word.argsort()[words] if self.ordered else words
+        return values.reshape(*hidden.shape[:-1], -1), words.reshape(*hidden.shape[:-1], -1)
+
+    def after_step(self) -> dict[str, float] | None:
+        """Call it after each step of the optimiser; it does something in ``SelfOrganizedSoftmax`` alone, and returns figures of
+        it when it did."""
+        return None
+
+    def stop_sampling(self) -> None:
+        """Train exactly from now on, where words are sampled with ``samples_until="first-cut"``."""
+        self.layer.after_rate_cut()
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, num_words={self.num_words}"
+
+    def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
+        """Nats of words that are all real; of those that ``keep`` leaves out any number."""
+        if torch.compiler.is_compiling() and not self._static(hidden):
+            return -self.layer.log_probs(hidden).gather(-1, words.unsqueeze(-1)).squeeze(-1)
+        return self.layer.nll(hidden, words)
+
+    def _static(self, hidden: Tensor) -> bool:
+        """Whether the shapes inside ``layer.nll`` are known beforehand, so that it compiles; otherwise a compiled graph takes
+        the likelihood from the probabilities of all words."""
+        return True
+
+    def _time_first(self, x: Tensor) -> Tensor:
+        """Batch first to time first and back, for masks of dropout that stay the same over time."""
+        return x.transpose(0, 1) if self.batch_first and x.ndim >= 2 else x
+
+    def _check(self, hidden: Tensor, target: Tensor | None = None) -> None:
+        if hidden.shape[-1] != self.in_features:
+            raise ValueError(f"{type(self).__name__}: contexts must be (..., {self.in_features}), given {tuple(hidden.shape)}")
+        if target is not None and target.shape != hidden.shape[:-1]:
+            raise ValueError(
+                f"{type(self).__name__}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
+                f"{tuple(target.shape)}"
+            )
+
+    def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
+        if embedding is None:
+            return
+        if "tied" not in self.decoder_class.Settings.model_fields:
+            raise ConfigError(f"{name} has vectors of its own and shares none; leave embedding= out")
+        rows, width = embedding.weight.shape
+        if rows != num_words or (width != in_features and not self.any_size):
+            wanted = f"({num_words}, any width)" if self.any_size else f"({num_words}, {in_features})"
+            raise ConfigError(f"{name}: a shared embedding must be {wanted}, given ({rows}, {width}); leave embedding= out")

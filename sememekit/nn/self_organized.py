@@ -1,0 +1,191 @@
+"""The self-organised hierarchical softmax (Shen et al. 2017) as a module for any model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, final
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.optim import Optimizer
+
+from sememekit.decoders.base import Decoder
+from sememekit.decoders.self_organized import SelfOrganized
+from sememekit.nn.output_layer import IGNORED, OutputLayer
+from sememekit.nn.senses import as_counts
+from sememekit.nn.softmaxes import _classes
+
+
+@final
+class SelfOrganizedSoftmax(OutputLayer):
+    """p(w | h) = p(C(w) | h) p(w | h, C(w)), with clusters of words that are learned on the way (Shen et al. 2017).
+
+    >>> layer = SelfOrganizedSoftmax(16, counts, update_every=2, gamma=3.0, frequency_budget=0.5)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> figures = layer.after_step()    # after optimizer.step(); or once: layer.follow(optimizer)
+
+    h_c = relu(W_c h), h_w = relu(W_w h) (Eq. 1); p(c | h) = softmax of h_c . u_c (Eq. 2), p(w | h, c) = softmax over the words
+    of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
+    ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
+
+    What a step is only the training loop knows: a loss may be taken several times a step (accumulation, recomputed
+    activations). So the clusters change in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never
+    inside ``forward``; a layer that is trained for long without gives a warning. Step count, statistics and clusters are
+    buffers of the state dict. With ``torch.distributed`` all processes must call it: statistics are averaged before words move,
+    so that clusters are the same everywhere; ``DistributedDataParallel`` need not send buffers at each step then
+    (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
+
+    Compiled, a graph looks at all words, and a batch with ignored targets leaves the statistics of word 0 alone.
+
+    Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,
+    ``bias``, ``context_dropout`` (``decoders.self_organized``). A shared embedding may have any width. Targets that are ignored
+    count for nothing.
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = SelfOrganized
+    any_size: ClassVar[bool] = True
+    layer: SelfOrganized
+    num_steps: Tensor
+
+    def __init__(
+        self,
+        in_features: int,
+        counts: Any,
+        *,
+        embedding: nn.Embedding | None = None,
+        clusters: Any = None,
+        ignore_index: int = IGNORED,
+        batch_first: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            in_features: H, the width of the contexts.
+            counts: (V,) how often each word is a target in the training text, or the number V.
+            embedding: the input embedding (V, E) to share.
+            clusters: (V,) the first clusters. Unless given they are random, and the same for the same counts whatever the seed
+                of torch, so that several processes begin alike.
+            ignore_index: the target that counts for nothing.
+            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
+            settings: of the layer behind, see the class.
+        """
+        found = as_counts(counts, None, type(self).__name__)
+        first = _classes(clusters, len(found), type(self).__name__)
+        if first is not None:
+            settings.setdefault("start", "file")
+        super().__init__(
+            in_features,
+            found,
+            settings,
+            embedding=embedding,
+            clusters=first,
+            ignore_index=ignore_index,
+            batch_first=batch_first,
+        )
+        if first is None:
+            self._draw_first_clusters()
+        self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
+        self._steps = self._losses_without_step = 0
+        self._version = self.layer.groups.group_of._version
+        self.register_load_state_dict_post_hook(lambda module, keys: module._read_steps())
+
+    @property
+    def clusters(self) -> Tensor:
+        """(V,) the cluster of each word."""
+        return self.layer.clusters()
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        if not torch.compiler.is_compiling():
+            self._follow_clusters()
+        return super().nll(hidden, target)
+
+    def log_prob(self, hidden: Tensor) -> Tensor:
+        if not torch.compiler.is_compiling():
+            self._follow_clusters()
+        return super().log_prob(hidden)
+
+    def after_step(self) -> dict[str, float] | None:
+        """Count a step of the optimiser; every ``update_every`` steps words move, and figures of that are returned.
+
+        Returns:
+            after the first step and after each move: shares of words and of text that moved, orphaned words, empty clusters,
+            size of the largest, and perplexities of clusters and of words inside since the last move (NaN where losses were
+            compiled); otherwise None.
+        """
+        self._steps, self._losses_without_step = self._steps + 1, 0
+        self.num_steps.fill_(self._steps)
+        every = self.layer.settings.update_every
+        if every and self._steps % every == 0:
+            self._follow_clusters()
+            self._average_statistics()
+        figures = self.layer.after_step(self._steps)
+        self._version = self.layer.groups.group_of._version
+        return figures
+
+    def follow(self, optimizer: Optimizer) -> Any:
+        """Call ``after_step`` after each step of an optimiser from now on; the handle returned has ``remove()``."""
+
+        def call(*_: Any) -> None:
+            self.after_step()
+
+        return optimizer.register_step_post_hook(call)
+
+    def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
+        learns = self.training and torch.is_grad_enabled() and self.layer.settings.update_every > 0
+        if torch.compiler.is_compiling():
+            if learns:
+                self._observe(hidden, words, keep)
+            return super()._nll(hidden, words, keep)
+        if not learns:
+            return self.layer.nll(hidden, words)
+        self._remind()
+        if bool(keep.all()):
+            return self.layer.nll(hidden, words)
+        nats = self.layer.nll(hidden[keep], words[keep])
+        return nats.new_zeros(words.shape).masked_scatter(keep, nats)
+
+    def _static(self, hidden: Tensor) -> bool:
+        return False
+
+    def _observe(self, hidden: Tensor, words: Tensor, keep: Tensor) -> None:
+        """Statistics in shapes that do not depend on ``keep``; where it leaves a word out, those of word 0, which stands in its
+        place, stay as they were."""
+        before = self.layer.scores[0].clone()
+        self.layer.observe(hidden, words)
+        self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
+
+    @torch.no_grad()
+    def _draw_first_clusters(self) -> None:
+        scores = self.layer.scores
+        start = scores.clone()
+        scores.copy_(torch.rand(scores.shape, generator=torch.Generator().manual_seed(0)))
+        self.layer.orphaned_at_start = self.layer.reassign().orphaned_words
+        scores.copy_(start)
+
+    def _remind(self) -> None:
+        """Warn once where losses are taken and no step is ever told."""
+        self._losses_without_step += 1
+        if self._losses_without_step == 2 * self.layer.settings.update_every + 1:
+            warnings.warn(
+                f"SelfOrganizedSoftmax: {self._losses_without_step} training losses without a step, so its clusters stay as "
+                "they are; call layer.after_step() after optimizer.step(), or once layer.follow(optimizer)",
+                stacklevel=5,
+            )
+
+    def _follow_clusters(self) -> None:
+        """Where something wrote into the buffer of the clusters, such as a broadcast, lay them out anew."""
+        groups = self.layer.groups
+        if groups.group_of._version != self._version:
+            groups.set(groups.group_of)
+            self._version = groups.group_of._version
+
+    def _average_statistics(self) -> None:
+        if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+            for buffer in (self.layer.scores, self.layer.losses):
+                distributed.all_reduce(buffer)
+            self.layer.scores /= distributed.get_world_size()
+
+    def _read_steps(self) -> None:
+        self._steps = int(self.num_steps)
+        self._version = self.layer.groups.group_of._version

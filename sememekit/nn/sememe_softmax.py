@@ -1,0 +1,124 @@
+"""The sememe-driven output layer (Gu et al. 2018) as a module for any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.decoders.base import Decoder, SenseProbabilities
+from sememekit.decoders.mos_sdlm import MoSSDLM
+from sememekit.decoders.sdlm import SDLM
+from sememekit.nn.output_layer import IGNORED, OutputLayer
+from sememekit.nn.senses import Nested, Senses, as_counts, as_senses
+from sememekit.sememes import SememeGraph
+
+
+class _SememeLayer(OutputLayer):
+    """An output layer whose words are sums of senses, and senses products of sememes."""
+
+    def __init__(
+        self,
+        in_features: int,
+        senses: Senses | SememeGraph | Nested,
+        counts: Any = None,
+        *,
+        embedding: nn.Embedding | None = None,
+        ignore_index: int = IGNORED,
+        batch_first: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            in_features: H, the width of the contexts.
+            senses: for each of V words its senses, for each sense its sememes: nested lists, ``Senses`` or a graph.
+            counts: (V,) how often each word is a target in the training text; asked for by ``samples`` and ``bias_start``.
+            embedding: the input embedding (V, E) to share.
+            ignore_index: the target that counts for nothing.
+            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
+            settings: of the layer behind, see the class.
+
+        Raises:
+            ConfigError: a setting that is unknown or out of its range, or parts that do not fit.
+        """
+        given = as_senses(senses)
+        found = as_counts(counts, given.num_words, type(self).__name__)
+        super().__init__(
+            in_features,
+            found,
+            settings,
+            senses=given,
+            embedding=embedding,
+            ignore_index=ignore_index,
+            batch_first=batch_first,
+        )
+        self._warm_up()
+
+    def sense_log_prob(self, hidden: Tensor) -> Tensor:
+        """(..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
+        return self._of_senses(hidden).log_senses_NS.reshape(*hidden.shape[:-1], -1)
+
+    def sememe_gates(self, hidden: Tensor) -> Tensor:
+        """(..., K) the probability of each sememe being expressed, in the order of ``sememes``."""
+        return self._of_senses(hidden).gates_NK.reshape(*hidden.shape[:-1], -1)
+
+    def _of_senses(self, hidden: Tensor) -> SenseProbabilities:
+        self._check(hidden)
+        found = self.layer.sense_probabilities(hidden.reshape(-1, self.in_features))
+        assert found is not None
+        return found
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
+        moved = super()._apply(fn, recurse)
+        self._warm_up()
+        return moved
+
+    @torch.no_grad()
+    def _warm_up(self) -> None:
+        """Let the layer lay out its senses for the device and dtype that it is on, which a compiler could not trace."""
+        parameter = next(self.layer.parameters())
+        if parameter.is_meta:
+            return
+        was_training = self.layer.training
+        self.layer.eval()
+        try:
+            self.layer.nll(parameter.new_zeros(1, self.in_features), torch.zeros(1, dtype=torch.int64, device=parameter.device))
+        finally:
+            self.layer.train(was_training)
+
+
+@final
+class SememeSoftmax(_SememeLayer):
+    """SDLM: the context sets a gate for each sememe, sememes score the senses that have them, senses add up to words.
+
+    >>> layer = SememeSoftmax(16, senses, num_bases=2)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> gates_TBK = layer.sememe_gates(hidden_TBH)
+
+    With gates q_k = sigmoid(W_k . h + b_k) (Eq. 6, Gu et al. 2018), bases alpha[k, r] (Eq. 10) and the vector x_w of a word:
+    logit(s) = sum over sememes k of s of C[k, s] q_k sum_r alpha[k, r] (h Q_r) . x_w(s) + b_s; p(s) = softmax over the senses
+    of all words; p(w) = sum over its senses. Settings: ``preset``, ``num_bases`` (5), ``normalisation``, ``sense_bias``,
+    ``vector_dropout``, ``context_dropout``, ``samples`` and more (``decoders.sdlm``). A shared embedding is (V, H).
+
+    Shapes: contexts (..., H), log-probabilities (..., V), S senses, K sememes.
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = SDLM
+
+
+@final
+class MixtureOfSememeSoftmaxes(_SememeLayer):
+    """p(w | h) = sum_k pi_k p_sdlm(w | h_k): contexts of Yang et al. 2018 through one sememe-driven layer.
+
+    >>> layer = MixtureOfSememeSoftmaxes(16, senses, num_components=2, num_bases=2)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> words_TB = layer.predict(hidden_TBH)
+
+    Settings: those of ``SememeSoftmax``, ``num_components`` (3), ``mixture_dropout``, ``bias_start`` (``decoders.mos_sdlm``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = MoSSDLM
+    any_size: ClassVar[bool] = True

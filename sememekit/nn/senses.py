@@ -1,0 +1,207 @@
+"""Words, senses and sememes for models outside of sememekit: plain lists, arrays or words in, a sememe graph out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.errors import ConfigError
+from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
+
+GIVEN: Final = "given"
+"""The source of senses that a user gives."""
+
+_DIGITS: Final = 9
+"""Of a number as a name, so that names sort as numbers do."""
+
+Sememe = int | str
+Nested = Sequence[Sequence[Sequence[Sememe]]]
+"""For each word its senses, for each sense its sememes."""
+
+
+@final
+@dataclass(frozen=True)
+class Words:
+    """V words as output layers ask for them, in any order: what stands for a ``Vocabulary``.
+
+    Attributes:
+        tokens: a name for each; ``counts``: (V,) how often each is predicted; ``fingerprint``: of the graph, or empty.
+    """
+
+    tokens: tuple[str, ...]
+    counts: NDArray[np.int64]
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@final
+class Senses:
+    """The senses of V words and the sememes of each sense; the ids of words are those of any tokenizer, in any order.
+
+    >>> senses = Senses([[[0, 1], [2]], [[1]], []])    # word 0 has two senses, word 2 has none
+    >>> senses.num_words, senses.num_senses, senses.sememes
+    (3, 4, (0, 1, 2, '<unk>'))
+
+    Sememes are names or numbers. A word without senses has the one sense {``<unk>``}, as in the papers. Senses of a word with
+    equal sememes are one, and senses without sememes are left out.
+
+    Attributes:
+        graph: the same as a ``SememeGraph``, which the layers are built from.
+        sememes: K sememes as they were given, in the order of the layers: numbers rising, names by spelling.
+    """
+
+    sememes: tuple[Sememe, ...]
+
+    def __init__(self, senses: Nested | SememeGraph, words: Sequence[str] | None = None) -> None:
+        """Take nested lists, or a graph.
+
+        Args:
+            senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
+            words: V names, for messages and explanations; numbers unless given.
+
+        Raises:
+            ConfigError: no words, sememes that are neither all names nor all numbers of 0 or more, or as many names as words.
+        """
+        if isinstance(senses, SememeGraph):
+            self.graph, self.sememes = senses, (*senses.sememes,)
+            return
+        if not len(senses):
+            raise ConfigError("Senses: no words; give a list of senses for each word of the tokenizer, [] for one without")
+        if words is not None and len(words) != len(senses):
+            raise ConfigError(f"Senses: {len(words)} words and senses of {len(senses)}; give one name for each")
+        read = [[[_checked(sememe) for sememe in sense] for sense in word] for word in senses]
+        given = {sememe for word in read for sense in word for sememe in sense}
+        if len({isinstance(sememe, str) for sememe in given}) > 1:
+            raise ConfigError("Senses: some sememes are names and some are numbers; give all as one or as the other")
+        names = {sememe: sememe if isinstance(sememe, str) else f"{sememe:0{_DIGITS}d}" for sememe in given}
+        spelled = tuple(str(number) for number in range(len(senses))) if words is None else tuple(words)
+        entries = (
+            _entry(name, [[names[sememe] for sememe in sense] for sense in word])
+            for name, word in zip(spelled, read, strict=True)
+        )
+        self.graph = SememeGraph(entries, GIVEN)
+        back = {name: sememe for sememe, name in names.items()}
+        self.sememes = tuple(back.get(name, name) for name in self.graph.sememes)
+
+    @classmethod
+    def from_arrays(cls, sense_offsets: Any, sememe_offsets: Any, sememes: Any) -> Senses:
+        """Take index arrays (or tensors).
+
+        Args:
+            sense_offsets: (V + 1,) word w has the senses ``sense_offsets[w]`` to ``sense_offsets[w + 1]`` - 1.
+            sememe_offsets: (S + 1,) sense s has ``sememes[sememe_offsets[s]:sememe_offsets[s + 1]]``.
+            sememes: numbers of sememes.
+
+        Raises:
+            ConfigError: offsets that do not rise from 0 to the length of what they divide.
+        """
+        words, senses, members = (np.asarray(array, dtype=np.int64) for array in (sense_offsets, sememe_offsets, sememes))
+        for name, offsets, size in (("sense_offsets", words, len(senses) - 1), ("sememe_offsets", senses, len(members))):
+            if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
+                raise ConfigError(f"Senses.from_arrays: {name} must rise from 0 to {size}, given {offsets[:8].tolist()} ...")
+        sets = [members[begin:end].tolist() for begin, end in pairwise(senses.tolist())]
+        return cls([sets[begin:end] for begin, end in pairwise(words.tolist())])
+
+    @classmethod
+    def of_words(
+        cls,
+        words: Sequence[str],
+        *lexicons: Lexicon | str,
+        clean: Callable[[str], str] = str,
+    ) -> Senses:
+        """Look words up in lexicons, as ``build_graph`` does: special tokens, numbers and marks have the sememes of rules.
+
+        >>> Senses.of_words(["工人", "<pad>", "学生"], "open").num_words
+        3
+
+        Args:
+            words: V different words in the order of their ids, such as ``tokenizer.convert_ids_to_tokens(range(V))``.
+            lexicons: opened ones, or ``FORMAT:PATH``; ``open`` is the one that ships with sememekit.
+            clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``.
+        """
+        opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
+        cleaned = [clean(word) for word in words]
+        places = {word: place for place, word in enumerate(dict.fromkeys(cleaned))}
+        found = build_graph(Words(tuple(places), np.zeros(len(places), dtype=np.int64), GIVEN), opened)
+        entries = (replace(found.entry(places[key]), word=word) for word, key in zip(words, cleaned, strict=True))
+        return cls(SememeGraph(entries, GIVEN, found.lexicons))
+
+    def with_sememes(self, count: int) -> Senses:
+        """With the sememes 0 to ``count`` - 1, of which those that no word has get a word each, behind the others.
+
+        Raises:
+            ConfigError: sememes are names, or one is ``count`` or more.
+        """
+        own = {sememe for sememe in self.sememes if sememe != UNKNOWN}
+        if any(isinstance(sememe, str) or sememe >= count for sememe in own):
+            raise ConfigError(f"num_sememes={count}: sememes must be numbers below it, and are such as {max(own, key=str)!r}")
+        if len(own) == count:
+            return self
+        more = [number for number in range(count) if number not in own]
+        entries = [*self.graph.entries(), *(_entry(f"<sememe {number}>", [[f"{number:0{_DIGITS}d}"]]) for number in more)]
+        extended = Senses(SememeGraph(entries, GIVEN))
+        extended.sememes = (*range(count), *(sememe for sememe in self.sememes if sememe == UNKNOWN))
+        return extended
+
+    @property
+    def num_words(self) -> int:
+        return self.graph.num_words
+
+    @property
+    def num_senses(self) -> int:
+        return self.graph.num_senses
+
+    @property
+    def num_sememes(self) -> int:
+        return self.graph.num_sememes
+
+    def __repr__(self) -> str:
+        return f"Senses({self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes)"
+
+
+def as_senses(senses: Senses | SememeGraph | Nested) -> Senses:
+    """What a layer was given, as ``Senses``."""
+    return senses if isinstance(senses, Senses) else Senses(senses)
+
+
+def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64]:
+    """(V,) counts from an array, a tensor or a list; a number V, or None, stands for V equal counts.
+
+    Raises:
+        ConfigError: not one number of 0 or more for each word.
+    """
+    if counts is None or isinstance(counts, int | np.integer):
+        size = num_words if counts is None else int(counts)
+        if size is None or size < 1 or (num_words is not None and size != num_words):
+            raise ConfigError(f"{name}: counts={counts!r} where there are {num_words} words; give one count for each word")
+        return np.ones(size, dtype=np.int64)
+    found = np.asarray(counts.cpu() if hasattr(counts, "cpu") else counts)
+    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf" or not np.isfinite(found).all() or found.min() < 0:
+        raise ConfigError(f"{name}: counts must be (V,) numbers of 0 or more, given shape {found.shape}, {found.dtype}")
+    if num_words is not None and len(found) != num_words:
+        raise ConfigError(f"{name}: {len(found)} counts where there are {num_words} words; give one count for each word")
+    return np.ascontiguousarray(np.rint(found), dtype=np.int64)
+
+
+def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:
+    sets = dict.fromkeys(tuple(sorted(set(sense))) for sense in senses if len(sense))
+    if not sets:
+        return WordEntry(word, Source.NONE, (SenseEntry((UNKNOWN,), UNKNOWN),))
+    return WordEntry(word, GIVEN, tuple(SenseEntry(sememes, " ".join(sememes)) for sememes in sets))
+
+
+def _checked(sememe: Any) -> Sememe:
+    if isinstance(sememe, str):
+        return sememe
+    if isinstance(sememe, bool) or not hasattr(sememe, "__index__") or sememe.__index__() < 0:
+        raise ConfigError(f"Senses: a sememe is a name or a number of 0 or more, given {sememe!r}")
+    return int(sememe.__index__())

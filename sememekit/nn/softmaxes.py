@@ -1,0 +1,268 @@
+"""Output layers that are full, sampled, adaptive, hierarchical or mixed softmaxes, as modules for any model."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from torch import Tensor, nn
+
+from sememekit.decoders.adaptive import Adaptive
+from sememekit.decoders.base import Decoder
+from sememekit.decoders.class_hsm import ClassHSM
+from sememekit.decoders.differentiated import Differentiated
+from sememekit.decoders.moc import MoC
+from sememekit.decoders.mos import MoS
+from sememekit.decoders.sampled import Sampled
+from sememekit.decoders.softmax import Softmax
+from sememekit.decoders.tree_hsm import TreeHSM
+from sememekit.errors import ConfigError
+from sememekit.nn.output_layer import IGNORED, OutputLayer
+from sememekit.nn.senses import Nested, Senses, as_counts, as_senses
+from sememekit.sememes import SememeGraph
+
+
+class _CountedLayer(OutputLayer):
+    """An output layer that is built from the counts of words and may share the input embedding."""
+
+    def __init__(
+        self,
+        in_features: int,
+        counts: Any,
+        *,
+        embedding: nn.Embedding | None = None,
+        ignore_index: int = IGNORED,
+        batch_first: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            in_features: H, the width of the contexts.
+            counts: (V,) how often each word is a target in the training text, as an array, a tensor or a list; the number V
+                alone stands for V words of equal or unknown counts.
+            embedding: the input embedding (V, E) to share, where the layer can.
+            ignore_index: the target that counts for nothing.
+            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
+            settings: of the layer behind, see the class.
+
+        Raises:
+            ConfigError: a setting that is unknown or out of its range, or an embedding that does not fit.
+        """
+        found = as_counts(counts, None, type(self).__name__)
+        super().__init__(in_features, found, settings, embedding=embedding, ignore_index=ignore_index, batch_first=batch_first)
+
+
+@final
+class FullSoftmax(_CountedLayer):
+    """p(w | h) = softmax over the V words of h . x_w + b_w; the baseline of all the others.
+
+    >>> layer = FullSoftmax(16, num_words, embedding=embedding)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> layer.log_prob(hidden_TBH).shape == (5, 2, num_words)
+    True
+
+    Shared vectors (``embedding=``) as Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
+    ("log_frequency" starts at the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
+    (..., V).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = Softmax
+
+
+@final
+class SampledSoftmax(_CountedLayer):
+    """The full softmax whose normaliser is estimated in training from S drawn words (Bengio and Senecal 2003).
+
+    >>> layer = SampledSoftmax(16, counts, samples=4)
+    >>> estimate = layer(hidden_TBH, target_TB).loss
+    >>> exact = layer.eval()(hidden_TBH, target_TB).loss
+
+    Z = exp s(t) + (1/S) sum over draws v_i != t of exp s(v_i) / q(v_i), q the counts to the power ``samples_power``: unbiased
+    for Z. Draws come from torch's generator. Other layers with ``samples=`` are trained alike. Settings: ``samples`` (1000),
+    ``samples_power``, ``samples_until``, ``bias`` (``decoders.sampling``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = Sampled
+
+
+@final
+class AdaptiveSoftmax(_CountedLayer):
+    """Rare words get smaller vectors and are looked at only when needed (Grave et al. 2017).
+
+    >>> layer = AdaptiveSoftmax(16, counts, cutoffs=(2,), shrink=2.0)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> words_TB = layer.predict(hidden_TBH)
+
+    torch's ``AdaptiveLogSoftmaxWithLoss`` for ids in any order: p(w) = p(tail of w) p(w | tail), with a context of H / shrink^i
+    in tail i. Bands are of words by falling count; ``rank_of_word`` in the state dict says which is where. With a number for
+    ``counts`` the ids are taken as that order. Compiled and exported graphs take the likelihood from the probabilities of all
+    words, as their shapes must not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias``
+    (``decoders.adaptive``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = Adaptive
+    ordered: ClassVar[bool] = True
+
+    def _static(self, hidden: Tensor) -> bool:
+        return False
+
+
+@final
+class DifferentiatedSoftmax(_CountedLayer):
+    """Frequent words read more coordinates of the context than rare ones, in one softmax over all (Chen et al. 2015).
+
+    >>> layer = DifferentiatedSoftmax(16, counts, cutoffs=(2,), widths=(12, 4))
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> layer.topk(hidden_TBH, 2)[1].shape
+    torch.Size([5, 2, 2])
+
+    p(w | h) = softmax of h[part(w)] . x_w + b_w. Bands are of words by falling count, as in ``AdaptiveSoftmax``. Settings:
+    ``cutoffs``, ``widths``, ``bias``, ``samples`` (``decoders.differentiated``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = Differentiated
+    ordered: ClassVar[bool] = True
+
+    def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
+        if embedding is not None:
+            raise ConfigError(f"{name}: its vectors stand by falling count and are not shared; leave embedding= out")
+
+
+class _WithSenses(OutputLayer):
+    """A hierarchical layer whose hierarchy comes from counts, or from sememes where senses are given."""
+
+    choice: ClassVar[tuple[str, str]]
+    """The setting that chooses, and its value for sememes."""
+
+    def __init__(
+        self,
+        in_features: int,
+        counts: Any,
+        senses: Senses | SememeGraph | Nested | None = None,
+        *,
+        embedding: nn.Embedding | None = None,
+        clusters: Any = None,
+        ignore_index: int = IGNORED,
+        batch_first: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            in_features: H, the width of the contexts.
+            counts: (V,) how often each word is a target in the training text, or the number V.
+            senses: sememes of the words, for a hierarchy of words that share them; by counts unless given.
+            embedding: the input embedding (V, H) to share, where the layer can.
+            clusters: (V,) classes that are known already, for ``ClassSoftmax``.
+            ignore_index, batch_first: as in the other layers.
+            settings: of the layer behind, see the class.
+        """
+        given = None if senses is None else as_senses(senses)
+        found = as_counts(counts, None if given is None else given.num_words, type(self).__name__)
+        if given is not None:
+            settings.setdefault(*self.choice)
+        super().__init__(
+            in_features,
+            found,
+            settings,
+            senses=given,
+            embedding=embedding,
+            clusters=_classes(clusters, len(found), type(self).__name__),
+            ignore_index=ignore_index,
+            batch_first=batch_first,
+        )
+
+
+@final
+class ClassSoftmax(_WithSenses):
+    """First the class of the word, then the word within it (Goodman 2001).
+
+    >>> layer = ClassSoftmax(16, counts, num_classes=2)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> by_meaning = ClassSoftmax(16, counts, senses)
+
+    p(w | h) = p(c(w) | h) p(w | c(w), h). Classes of equal frequency mass, of words that share sememes (``senses``), or any
+    (``clusters``); the likelihood looks at C classes and the words of one. Compiled for a CPU it looks at all words, as the
+    shapes of a graph must not depend on the targets. Settings: ``num_classes``, ``bias`` (``decoders.class_hsm``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = ClassHSM
+    layer: ClassHSM
+    choice: ClassVar[tuple[str, str]] = ("classes", "sememes")
+
+    def __init__(self, in_features: int, counts: Any, senses: Any = None, *, clusters: Any = None, **options: Any) -> None:
+        """As the other layers; ``clusters`` (V,) are classes that are known already."""
+        if clusters is not None:
+            options.setdefault("classes", "file")
+        super().__init__(in_features, counts, senses, clusters=clusters, **options)
+
+    def _static(self, hidden: Tensor) -> bool:
+        return hidden.is_cuda and not self.layer.groups.lopsided
+
+
+@final
+class TreeSoftmax(_WithSenses):
+    """A word is a path of left and right turns through a binary tree (Morin and Bengio 2005).
+
+    >>> layer = TreeSoftmax(16, counts)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> by_meaning = TreeSoftmax(16, counts, senses)
+
+    log p(w | h) = sum over the nodes on the path of log sigmoid(+-(h . n_j + b_j)); Huffman's tree over the counts, or a
+    balanced one over words that share sememes (``senses``). Compiled, it looks at all words. Settings: ``bias``
+    (``decoders.tree_hsm``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = TreeHSM
+    choice: ClassVar[tuple[str, str]] = ("tree", "sememes")
+
+    def _static(self, hidden: Tensor) -> bool:
+        return False
+
+
+@final
+class MixtureOfSoftmaxes(_CountedLayer):
+    """p(w | h) = sum_k pi_k softmax_w(h_k . x + b), which lifts the rank of the log-probabilities (Yang et al. 2018).
+
+    >>> layer = MixtureOfSoftmaxes(16, counts, num_components=3)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> words_TB = layer.predict(hidden_TBH)
+
+    pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Eq. (5). With counts the word biases start at their logarithms. Settings:
+    ``num_components`` (15), ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift`` (``decoders.mos``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = MoS
+    any_size: ClassVar[bool] = True
+
+
+@final
+class MixtureOfContexts(_CountedLayer):
+    """One softmax over the mean of K contexts, the control of the mixture of softmaxes (Sec. 2.4, Yang et al. 2018).
+
+    >>> layer = MixtureOfContexts(16, counts, num_components=3)
+    >>> output, loss = layer(hidden_TBH, target_TB)
+    >>> words_TB = layer.predict(hidden_TBH)
+
+    p(w | h) = softmax_w((sum_k pi_k h_k) . x + b). Settings as ``MixtureOfSoftmaxes`` (``decoders.moc``).
+    """
+
+    decoder_class: ClassVar[type[Decoder]] = MoC
+    any_size: ClassVar[bool] = True
+
+
+def _classes(clusters: Any, num_words: int, name: str) -> np.ndarray | None:
+    """(V,) given classes.
+
+    Raises:
+        ConfigError: not one number of 0 or more for each word.
+    """
+    if clusters is None:
+        return None
+    found = np.asarray(clusters.cpu() if hasattr(clusters, "cpu") else clusters)
+    if found.shape != (num_words,) or found.dtype.kind not in "iu" or found.min() < 0:
+        raise ConfigError(
+            f"{name}: clusters must be ({num_words},) whole numbers of 0 or more, given {found.shape} {found.dtype}"
+        )
+    return found.astype(np.int64)

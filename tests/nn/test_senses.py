@@ -1,0 +1,162 @@
+"""Senses out of lists, arrays and lexicons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from sememekit.errors import ConfigError
+from sememekit.nn import LatticeLoss, SelfOrganizedSoftmax, SememeSoftmax, Senses
+from tests.nn.cases import COUNTS, SENSES, WIDTH, contexts, targets
+from tests.small import small_graph, small_lexicon, small_vocabulary
+
+
+def test_lists_arrays_and_names_are_the_same_words() -> None:
+    from_lists = Senses(SENSES)
+    offsets = np.cumsum([0, *(len(word) for word in SENSES)])
+    sets = [sense for word in SENSES for sense in word]
+    from_arrays = Senses.from_arrays(torch.tensor(offsets), np.cumsum([0, *map(len, sets)]), np.concatenate(sets))
+    named = Senses([[[f"s{sememe}" for sememe in sense] for sense in word] for word in SENSES])
+    assert from_arrays.graph.fingerprint == from_lists.graph.fingerprint
+    assert named.sememes == ("<unk>", "s0", "s1", "s2", "s3", "s5")
+    for name in ("sense_offsets", "set_offsets"):
+        assert getattr(named.graph, name).tolist() == getattr(from_lists.graph, name).tolist()
+    assert (from_lists.num_words, from_lists.num_senses, from_lists.num_sememes) == (7, 9, 6)
+
+
+def test_equal_and_empty_senses_are_no_senses() -> None:
+    senses = Senses([[[1, 0], [0, 1, 1], []], [[]]])
+    assert (senses.num_senses, senses.sememes) == (2, (0, 1, "<unk>"))
+
+
+def test_words_of_a_tokenizer_in_its_own_order() -> None:
+    tokens = ["[PAD]", "▁苹果", "电脑", "苹果", "xyz", "▁人"]
+    senses = Senses.of_words(tokens, small_lexicon(), clean=lambda token: token.removeprefix("▁"))
+    entries = [senses.graph.entry(word) for word in range(len(tokens))]
+    assert [entry.word for entry in entries] == tokens
+    assert entries[1].senses == entries[3].senses
+    assert len(entries[3].senses) == 3
+    assert [entry.is_annotated for entry in entries] == [False, True, True, True, False, True]
+    layer = SememeSoftmax(WIDTH, senses)
+    assert layer.log_prob(contexts(2)).shape == (2, 6)
+
+
+def test_a_graph_of_our_own() -> None:
+    layer = SememeSoftmax(WIDTH, small_graph(), small_vocabulary().counts, samples=3)
+    assert layer.sememes == small_graph().sememes
+    assert layer(contexts(4), targets(4)).loss.isfinite()
+
+
+def test_wrong_senses_are_told() -> None:
+    for given, told in (
+        ([], "no words"),
+        ([[["a", 1]]], "some sememes are names"),
+        ([[[-1]]], "a number of 0 or more, given -1"),
+        ([[[1.5]]], "given 1.5"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            Senses(given)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="2 words and senses of 1"):
+        Senses([[[1]]], words=["a", "b"])
+    with pytest.raises(ConfigError, match="sememe_offsets must rise from 0 to 2"):
+        Senses.from_arrays([0, 1], [0, 1], [3, 4])
+
+
+def test_the_loss_of_a_lattice_is_that_of_all_paths() -> None:
+    scores = torch.randn(1, 3, 2, 1, generator=torch.Generator().manual_seed(2))
+    scores[0, 0, 1] = -torch.inf
+    one, two = scores[0, :, 0, 0], scores[0, :, 1, 0]
+    paths = torch.stack([one[0] + one[1] + one[2], two[1] + one[2], one[0] + two[2]])
+    lengths = torch.tensor([3])
+    torch.testing.assert_close(LatticeLoss("sum")(scores, lengths), -paths.logsumexp(dim=0))
+    torch.testing.assert_close(LatticeLoss()(scores, lengths), -paths.logsumexp(dim=0) / 3)
+    assert LatticeLoss("none")(scores, lengths).shape == (1,)
+    posteriors = LatticeLoss().posteriors(scores, lengths)
+    torch.testing.assert_close(posteriors[0, 2, 1, 0], paths.softmax(dim=0)[2])
+    log_prob, taken = LatticeLoss().best_path(scores, lengths)
+    assert float(log_prob) == pytest.approx(float(paths.max()))
+    assert taken.sum() == (3 if int(paths.argmax()) == 0 else 2)
+    drawn = LatticeLoss().sample(scores, lengths, torch.Generator().manual_seed(1))
+    assert drawn.shape == scores.shape
+    with pytest.raises(ValueError, match="reduction"):
+        LatticeLoss("total")  # type: ignore[arg-type]
+
+
+def clusters_layer(**settings: object) -> SelfOrganizedSoftmax:
+    return SelfOrganizedSoftmax(WIDTH, COUNTS, **{"update_every": 2, "gamma": 3.0, "frequency_budget": 0.5, **settings})
+
+
+def test_clusters_move_after_steps_and_never_in_a_loss() -> None:
+    torch.manual_seed(0)
+    layer = clusters_layer()
+    optimizer = torch.optim.SGD(layer.parameters(), lr=5.0)
+    before = layer.clusters.clone()
+    layer(contexts(5, 3), targets(5, 3)).loss.backward()
+    optimizer.step()
+    first = layer.after_step()
+    assert first is not None
+    assert first["moved_words"] == 0
+    assert torch.equal(layer.clusters, before)
+    layer(contexts(5, 3), targets(5, 3)).loss.backward()
+    assert torch.equal(layer.clusters, before)
+    figures = layer.after_step()
+    assert figures is not None
+    assert figures["moved_words"] == pytest.approx(float((layer.clusters != before).float().mean()))
+    assert figures["cluster_perplexity"] > 1
+    assert layer.after_step() is None
+
+
+def test_an_optimizer_is_followed_until_its_hook_is_removed() -> None:
+    layer = clusters_layer()
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    handle = layer.follow(optimizer)
+    for _ in range(3):
+        layer(contexts(4), targets(4)).loss.backward()
+        optimizer.step()
+    assert int(layer.num_steps) == 3
+    handle.remove()
+    optimizer.step()
+    assert int(layer.num_steps) == 3
+
+
+def test_steps_go_on_from_a_state_dict() -> None:
+    layer, other = clusters_layer(), clusters_layer()
+    layer.after_step()
+    other.load_state_dict(layer.state_dict())
+    assert other.after_step() is not None  # the second step, when words move
+    assert int(other.num_steps) == 2
+
+
+def test_a_layer_that_is_never_told_of_steps_warns_once() -> None:
+    layer = clusters_layer()
+    for _ in range(4):
+        layer(contexts(4), targets(4))
+    with pytest.warns(UserWarning, match="call layer.after_step"):
+        layer(contexts(4), targets(4))
+    layer(contexts(4), targets(4))
+    layer.eval()
+    for _ in range(9):
+        layer(contexts(4), targets(4))
+
+
+def test_a_buffer_that_is_written_to_is_followed() -> None:
+    layer = clusters_layer()
+    given = torch.tensor([0, 1, 1, 2, 0, 2, 2])
+    layer.layer.groups.group_of.copy_(given)
+    fresh = clusters_layer(clusters=given)
+    fresh.layer.load_state_dict({**layer.layer.state_dict()})
+    fresh.layer.groups.set(given)
+    hidden, target = contexts(4), targets(4)
+    torch.testing.assert_close(layer.eval().nll(hidden, target), fresh.eval().nll(hidden, target))
+
+
+def test_statistics_leave_ignored_targets_out() -> None:
+    torch.manual_seed(0)
+    layer, other = clusters_layer(), clusters_layer()
+    other.load_state_dict(layer.state_dict())
+    target = targets(6)
+    target[2:4] = -100
+    layer(contexts(6), target)
+    other(contexts(6)[target != -100], target[target != -100])
+    torch.testing.assert_close(layer.layer.scores, other.layer.scores)
