@@ -126,7 +126,7 @@ class TextClassifier(LabelPredictor):
         for mark in (START, STOP):
             if mark not in vocabulary:
                 raise ConfigError(
-                    f"the vocabulary has no {mark!r}: it is not of a folder of examples; write one with: sememekit preprocess "
+                    f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
         self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
