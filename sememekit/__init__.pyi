@@ -1,5 +1,6 @@
 """The public names for type checkers; see ``__init__.py``."""
 
+from sememekit import nn as nn
 from sememekit.data.prepared import PreparedData as PreparedData
 from sememekit.decoders import DECODERS as DECODERS
 from sememekit.decoders.base import Resources as Resources
@@ -11,7 +12,10 @@ from sememekit.decoders.sdlm import SDLM as SDLM
 from sememekit.decoders.self_organized import SelfOrganized as SelfOrganized
 from sememekit.encoders import ENCODERS as ENCODERS
 from sememekit.errors import SememekitError as SememekitError
-from sememekit.runs.run import Run as Run
+from sememekit.notebook.attacks import attack as attack
+from sememekit.notebook.run import Run as Run
+from sememekit.notebook.run import explain as explain
+from sememekit.notebook.run import load_run as load_run
 from sememekit.sememes import SememeGraph as SememeGraph
 from sememekit.sememes import build_graph as build_graph
 from sememekit.sememes import open_lexicon as open_lexicon

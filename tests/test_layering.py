@@ -37,6 +37,7 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "commands": 11,
+    "notebook": 11,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

@@ -52,7 +52,7 @@ def test_the_package_offers_its_parts_when_they_are_asked_for() -> None:
         "print(SDLM.__module__, Run.__module__, sorted(set(dir(sememekit)) - set(sememekit.__all__)))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
-    assert found.stdout == "sememekit.decoders.sdlm sememekit.runs.run ['__version__']\n"
+    assert found.stdout == "sememekit.decoders.sdlm sememekit.notebook.run ['__version__']\n"
     with pytest.raises(AttributeError, match=r"no attribute 'SLDM'; public names: .*SDLM"):
         sememekit.SLDM  # noqa: B018
 

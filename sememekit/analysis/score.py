@@ -43,7 +43,7 @@ class _Line(NamedTuple):
 
 
 def score(
-    run: Path,
+    run: Path | Run,
     lines: Iterable[str],
     *,
     carry: bool = False,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -49,7 +49,6 @@ class OfRun(Record):
     checkpoint: str
 
 
-@final
 class Run:
     """A trained run; use :meth:`open`. Nothing but its folder is read.
 
@@ -97,11 +96,11 @@ class Run:
         dtype: str | None = None,
         trust_code: bool = False,
         overlay: Path | str | None = None,
-    ) -> Run:
+    ) -> Self:
         """Open the folder of a run.
 
         Args:
-            path: the folder; or an open run, of which plan and words are not read again.
+            path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
             which: the best weights by validation, or the last.
             device: ``auto``, ``cpu`` or ``cuda``.
             dtype: of matrix products; None for that of the training.
@@ -125,6 +124,8 @@ class Run:
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
+        if isinstance(path, cls) and (settings, which, changes) == (path.settings, path._which, path._overlay):
+            return path
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes)
 
     def with_overlay(self, overlay: Path | str) -> Run:

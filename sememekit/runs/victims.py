@@ -70,14 +70,15 @@ def open_victim(
     """
     if is_function(name):
         function = _function(name)
-        found = _strings(tuple(labels) or getattr(function, "labels", ()), name, "labels")
-        if len(set(found)) < 2:
-            raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in --labels negative,positive")
-        words = getattr(function, "words", None)
-        known = None if words is None else _strings(words, name, "words")
-        victim = Victim(function, found, name=name, batch_size=batch_size, words=known)
-        cut, cut_by = _cutter(segmenter, lexicon)
-        return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, cut, cut_by)
+        return wrap_function(
+            function,
+            tuple(labels) or getattr(function, "labels", ()),
+            name=name,
+            words=getattr(function, "words", None),
+            batch_size=batch_size,
+            segmenter=segmenter,
+            lexicon=lexicon,
+        )
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
@@ -91,6 +92,7 @@ def open_victim(
     signature = classifier.run.signature
     kind = recorded_set(signature.dataset, f"{name}/data.json")
     own = str(signature.options["segmenter"])
+    cut: Cutter | None
     if (own in _CUTS_WORDS or ":" in own) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
     elif segmenter and (own in _CUTS_WORDS or own == "none"):
@@ -99,6 +101,28 @@ def open_victim(
     else:
         cut, cut_by = _cutter(segmenter, lexicon)
     return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none")
+
+
+def wrap_function(
+    function: Callable[..., Any],
+    labels: Any,
+    *,
+    name: str,
+    words: Any = None,
+    batch_size: int = 512,
+    segmenter: str = "",
+    lexicon: str = "",
+    remedy: str = "--labels negative,positive",
+) -> NamedVictim:
+    """A victim that is a function; ``remedy`` says how its labels are named. Raises ConfigError: fewer than two labels, labels
+    or words that are no strings, or a segmenter that changes text."""
+    found = _strings(labels, name, "labels")
+    if len(set(found)) < 2:
+        raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
+    known = None if words is None else _strings(words, name, "words")
+    victim = Victim(function, found, name=name, batch_size=batch_size, words=known)
+    cut, cut_by = _cutter(segmenter, lexicon)
+    return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, cut, cut_by)
 
 
 def is_function(name: str) -> bool:

@@ -1,0 +1,10 @@
+"""What somebody asks of a run, or of a classifier of their own, from a notebook: plain arguments in, tables and pages out.
+
+Nothing is computed here: each method calls the function that the command of its name calls.
+"""
+
+from sememekit.notebook.attacks import AttackResult, attack
+from sememekit.notebook.run import Run, explain, load_run
+from sememekit.notebook.shown import Shown, Table
+
+__all__ = ["AttackResult", "Run", "Shown", "Table", "attack", "explain", "load_run"]

@@ -1,0 +1,208 @@
+"""Attacks on a classifier that somebody has in a notebook: a function, an object with ``predict_proba``, or a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, final
+
+import numpy as np
+
+from sememekit.attack import Example, ExampleResult, read_attack_plan
+from sememekit.attack.folder import AttackFolder
+from sememekit.attack.report import AttackReport
+from sememekit.config import merge_tables
+from sememekit.errors import ConfigError, DataError
+from sememekit.notebook.shown import Table, framed
+from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
+from sememekit.runs.run import Run
+from sememekit.runs.victims import NamedVictim, open_victim, wrap_function
+
+_TEXTS: Final = "texts"
+"""What reports call examples that are no file."""
+
+Victim = Callable[[list[Any]], Any]
+
+
+@final
+class AttackResult:
+    """What came of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
+
+    Attributes:
+        report: rates with intervals, coverage, notes and warnings.
+        results: an ``ExampleResult`` for each text, in order.
+    """
+
+    def __init__(self, report: AttackReport, results: Sequence[ExampleResult]) -> None:
+        self.report, self.results = report, tuple(results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table())
+
+    def table(self) -> Table:
+        """A row an example."""
+        columns = ("text", "label", "prediction", "outcome", "adversarial", "became", "changes", "queries")
+        rows = [
+            (
+                " / ".join(result.fields),
+                result.label,
+                result.prediction,
+                result.outcome,
+                None if result.adversarial is None else " / ".join(result.adversarial),
+                result.adversarial_prediction,
+                ", ".join(f"{change.old} → {change.new}" for change in result.changes),
+                result.queries,
+            )
+            for result in self.results
+        ]
+        return Table(columns, rows)
+
+    def summary(self) -> Table:
+        """The figures that ``sememekit attack`` prints."""
+        from sememekit.reports.attack import rate_rows
+
+        return Table(("figure", "value"), rate_rows(self.report), f"Attack on {self.report.victim}")
+
+    @property
+    def html(self) -> str:
+        """The page of the attack, which needs nothing else."""
+        from sememekit.reports.attack import report_page
+
+        return report_page(self.report, self.results)
+
+    def __repr__(self) -> str:
+        return "\n".join([repr(self.summary()), *(f"note: {note}" for note in (*self.report.notes, *self.report.warnings))])
+
+    def _repr_html_(self) -> str:
+        return framed(self.html)
+
+
+def attack(
+    victim: Victim | Run | Path | str | Any,
+    texts: Sequence[str | Sequence[str]],
+    labels: Sequence[str | int],
+    *,
+    names: Sequence[str] = (),
+    sources: str | Sequence[str] = (),
+    search: str = "greedy",
+    goal: str = "untargeted",
+    candidates: str = "sememe",
+    segmenter: str = "",
+    lexicon: str = "",
+    settings: Mapping[str, Any] | None = None,
+    out: Path | str | None = None,
+    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+) -> AttackResult:
+    """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
+
+        result = attack(classifier.predict_proba, texts, labels, names=["neg", "pos"], sources="table:english.tsv")
+        result.report.rates.success_rate, result.table()[0]
+
+    Args:
+        victim: a function from a list of texts (strings, or tuples of strings) to (N, C) probabilities; an object with
+            ``predict_proba`` and ``classes_``, as scikit-learn has; a run of a classifier, or its folder.
+        texts: strings, or tuples of strings for examples of several texts.
+        labels: the true label of each, by name or by the number of its column.
+        names: of the C columns, in their order; the labels or ``classes_`` that the victim has unless given.
+        sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
+        search, goal, candidates: as the flags.
+        segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
+        settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
+        out: a new folder for the results, as the command writes it; none is kept unless given.
+        progress: called with (stage, done, total).
+
+    Raises:
+        ConfigError: no names for the columns, or a part that is unknown or does not fit.
+        DataError: not one label for each text, Chinese that would be taken for one word, or a victim that fails on every text.
+        CheckpointError: ``out`` exists already, or the run cannot be read.
+    """
+    if len(texts) != len(labels) or not len(texts):
+        raise DataError(f"attack: {len(texts)} texts and {len(labels)} labels; give one label for each text")
+    table: dict[str, Any] = {"goal": {"name": goal}, "search": {"name": search}, "candidates": {"name": candidates}}
+    if sources:
+        table["candidates"]["sources"] = [sources] if isinstance(sources, str) else list(sources)
+    table["attack"] = {"segmenter": segmenter, "lexicon": lexicon}
+    plan = read_attack_plan(merge_tables(table, settings or {}), "attack")
+    named = _named(victim, names, plan.attack.batch_size, plan.attack.segmenter, plan.attack.lexicon)
+    fields = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+    known = named.victim.labels
+    examples = [
+        Example(index, text, _label(label, known, index))
+        for index, (text, label) in enumerate(zip(fields, labels, strict=True))
+    ]
+    uncut = check_cut(named, examples, _TEXTS)
+    progress("substitutes", 0, None)
+    titles = tuple(f"text {number}" for number in range(1, len(fields[0]) + 1)) if len(fields[0]) > 1 else ("text",)
+    engine, hashes = prepare_attack(plan, named, examples, titles, examples, None)
+    digest = hashlib.sha256(json.dumps([[*map(list, fields)], [example.label for example in examples]]).encode()).hexdigest()
+    identity = {
+        "plan": plan.table(),
+        "victim": named.identity,
+        "data": {"path": _TEXTS, "sha256": digest, "fields": list(titles)},
+        "candidates": hashes,
+        "segmentation": named.cut_by,
+        "language_model": {},
+    }
+    with TemporaryDirectory() as temporary:
+        folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", identity)
+        begun = OpenAttack(folder, engine, plan, named, None, _TEXTS, examples, uncut)
+        start = time.perf_counter()
+        begun.run(lambda: False, progress)
+        report, results = begun.report(time.perf_counter() - start, stopped=False)
+        found = AttackResult(report, results)
+        if out is not None:
+            folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
+            folder.write("report.html", found.html.encode())
+    refuse_only_errors(report, results)
+    return found
+
+
+def _named(victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str) -> NamedVictim:
+    """A victim of any kind, with the names of its labels.
+
+    Raises:
+        ConfigError: something that cannot be asked, or whose columns have no names.
+    """
+    if isinstance(victim, Run | Path | str):
+        name = str(victim.path if isinstance(victim, Run) else victim)
+        return open_victim(name, labels=names, batch_size=batch_size, segmenter=segmenter, lexicon=lexicon)
+    predict = getattr(victim, "predict_proba", None)
+    function = predict if callable(predict) else victim
+    if not callable(function):
+        raise ConfigError(
+            f"attack: a victim is a function from texts to probabilities, an object with predict_proba, or a run, given "
+            f"{type(victim).__name__}"
+        )
+    owner = getattr(function, "__self__", victim)  # of a bound method such as model.predict_proba
+    found = next((list(own) for own in (names, *(getattr(owner, key, ()) for key in ("labels", "classes_"))) if len(own)), [])
+    title = getattr(function, "__qualname__", type(victim).__name__)
+    return wrap_function(
+        function,
+        [str(name) for name in found],
+        name=title,
+        words=getattr(owner, "words", None),
+        batch_size=batch_size,
+        segmenter=segmenter,
+        lexicon=lexicon,
+        remedy="names=[...]",
+    )
+
+
+def _label(label: Any, known: Sequence[str], index: int) -> str:
+    """The name of a label; a number that is no name is that of a column.
+
+    Raises:
+        DataError: neither.
+    """
+    if str(label) in known:
+        return str(label)
+    if isinstance(label, int | np.integer) and 0 <= label < len(known):
+        return known[int(label)]
+    raise DataError(f"attack: text {index} (from 0) has the label {label!r}; the victim's labels are {', '.join(known)}")

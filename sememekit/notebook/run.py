@@ -1,0 +1,253 @@
+"""A trained run in a notebook: what the commands answer, as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from sememekit.analysis.score import ScoredToken, score
+from sememekit.attack import long_run
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure import Tally
+from sememekit.notebook.shown import Shown, Table
+from sememekit.reports import pages
+from sememekit.runs.classifier import load_classifier
+from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.run import Run as OpenRun
+from sememekit.tasks.base import Kind, Task
+
+_KINDS: Final[dict[Kind, str]] = {
+    "labels": "a classifier",
+    "texts": "a model of headlines or dialogue",
+    "lattices": "a lattice model",
+    "words": "a model that predicts words",
+}
+"""Kinds of runs that methods tell apart, in the order in which they are asked for."""
+
+Lines = str | Iterable[str]
+"""A text with a sentence or paragraph a line, or its lines."""
+
+
+class Run(OpenRun):
+    """A trained run, with what can be asked of it; ``load_run`` opens one.
+
+        run = load_run("runs/sdlm")
+        run.perplexity("去年 美国 贸易 逆差")        # a number
+        run.next_words("去年 美国", top=5)          # a table of words, probabilities and senses
+        run.explain("去年 美国")                    # the page of ``sememekit explain``
+
+    Every method says which kinds of runs it is of. Words are divided by blanks; Chinese without blanks is cut as the data of
+    the run were. Loading leaves torch's generators as they are; ``device`` sets threads and precision as the run asks.
+    """
+
+    @cached_property
+    def _loaded(self) -> tuple[Task, str]:
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            return super()._loaded
+
+    def __repr__(self) -> str:
+        kinds = " and ".join(name for kind, name in _KINDS.items() if kind in self.kinds)
+        return f"Run({str(self.path)!r}: {kinds or 'a model'}, {len(self.vocabulary):,} words)"
+
+    def perplexity(self, text: Lines) -> float:
+        """exp of the mean nats of the words of a text: of models that predict words, of lattice models, and, for lines ``source
+        TAB target``, of models of headlines or dialogue.
+
+        Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
+        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line.
+
+        Raises:
+            DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
+        """
+        if "lattices" in self.kinds:
+            readings = [reading for text in _lines(text) for reading in self._reader("perplexity").read([text])[0]]
+            total = Tally(sum(reading.nats for reading in readings), sum(len(reading.tokens) + 1 for reading in readings))
+        else:
+            self._kind("perplexity", "words", "texts")
+            nats = [row.nats for row in self._scored(text) if row.nats is not None]
+            total = Tally(sum(nats), len(nats))
+        if not total.count:
+            raise DataError("perplexity: the text has no word that could be predicted; give two words at least")
+        return total.perplexity
+
+    def score(self, text: Lines) -> Table:
+        """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
+        for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``."""
+        self._kind("score", "words", "texts")
+        rows = [(row.sentence, row.position, row.token, row.read_as, row.nats) for row in self._scored(text)]
+        return Table(("line", "position", "word", "read as", "nats"), rows)
+
+    def next_words(self, context: str, top: int = 10) -> Table:
+        """The most probable next words, and for models with senses the sense of the largest share: of models that predict
+        words. Errors as ``sememekit.analysis.explain.explain``."""
+        from sememekit.analysis.explain import explain
+
+        self._kind("next_words", "words")
+        found = explain(self, context, top=top, which=self._which, device=self.settings.device)
+        with_senses = any(word.senses for word in found.words)
+        rows = []
+        for word in found.words:
+            best = word.senses[0] if word.senses else None
+            sememes = "" if best is None else " ".join(item.name for item in best.sememes)
+            senses = (None, None, None) if best is None else (best.title, sememes, best.share)
+            rows.append((word.word, word.probability, *(senses if with_senses else ())))
+        columns = ("word", "probability", *(("sense", "sememes", "share") if with_senses else ()))
+        return Table(columns, rows, " ".join(word.read_as for word in found.context) + " …")
+
+    def explain(self, text: str, *others: str, **options: Any) -> Shown[Any]:
+        """Why the model answers as it does, as the page of ``sememekit explain``: of all four kinds.
+
+        Args:
+            text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are the further texts of
+                an example of a classifier.
+            options: of the function of the kind, such as ``top``, ``top_sememes``, ``label``; see ``sememekit.analysis``:
+                ``explain.explain``, ``explain_label.explain_label``, ``explain_writing.explain_writing``,
+                ``explain_lattice.explain_lattice``.
+        """
+        from sememekit.analysis.explain import explain
+        from sememekit.analysis.explain_label import explain_label
+        from sememekit.analysis.explain_lattice import explain_lattice
+        from sememekit.analysis.explain_writing import explain_writing
+        from sememekit.reports import explanation, label_explanation, written_explanation
+
+        given = {"which": self._which, "device": self.settings.device, **options}
+        kind = self._kind("explain", *_KINDS)
+        if kind == "labels":
+            return Shown(explain_label(self, [text, *others], **given), label_explanation.explanation_page)
+        if others:
+            raise ConfigError(f"explain: {self.path} takes one text, given {1 + len(others)}")
+        if kind == "texts":
+            return Shown(explain_writing(self, text, **given), written_explanation.explanation_page)
+        if kind == "lattices":
+            return Shown(explain_lattice(self, text, **given), _lattice_page)
+        return Shown(explain(self, text, **given), explanation.explanation_page)
+
+    def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
+        """The words of a raw text: of lattice models. A string gives a list of words, several lines a list for each.
+
+        ``run.segmenter().segment(text)`` cuts as the data of any run were cut.
+        """
+        from sememekit.runs.lattices import segment_lines
+
+        self._kind("segment", "lattices")
+        found = list(segment_lines(self._reader("segment"), [text] if isinstance(text, str) else text, decoding))
+        return found[0] if isinstance(text, str) else found
+
+    def generate(self, prompt: str = "", **options: Any) -> Generated:
+        """A text that continues the prompt, or the text that is written for it: of models that predict words, and of headlines
+        or dialogue.
+
+        Args:
+            prompt: words to begin with, or the source text.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
+                ``overrides``, such as ``["task.search.beam_size=10"]``.
+        """
+        from sememekit.runs.generation import generate
+        from sememekit.runs.writing import load_writer, search_of, write_texts
+
+        kind = self._kind("generate", "texts", "words")
+        if kind == "words":
+            report = generate(self, prompt, which=self._which, device=self.settings.device, **options)
+            return Generated(report.text, report)
+        writer = load_writer(self, which=self._which, device=self.settings.device)
+        search = search_of(writer.task, options.pop("overrides", []))
+        if options:
+            raise ConfigError(
+                f"generate: {self.path} searches for its text and takes overrides alone, given {', '.join(options)}"
+            )
+        written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
+        return Generated(written.best.text, written)
+
+    def predict(self, texts: Sequence[str | Sequence[str]]) -> Table:
+        """The most probable label of each example, and the probability of each label: of classifiers.
+
+        Args:
+            texts: a string for each example, or a tuple of strings where an example has several.
+        """
+        self._kind("predict", "labels")
+        classifier = load_classifier(self, which=self._which, device=self.settings.device)
+        rows = [
+            (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
+            for text, values in zip(texts, classifier.probabilities(texts), strict=True)
+        ]
+        return Table(("text", "label", *classifier.labels), rows)
+
+    def _kind(self, method: str, *allowed: Kind) -> Kind:
+        """The first kind of this run that a method is of.
+
+        Raises:
+            ConfigError: it has none.
+        """
+        found = next((kind for kind in _KINDS if kind in allowed and kind in self.kinds), None)
+        if found is None:
+            wanted = " or ".join(_KINDS[kind] for kind in _KINDS if kind in allowed)
+            own = " and ".join(_KINDS[kind] for kind in _KINDS if kind in self.kinds) or "of another kind"
+            can = ", ".join(sorted(name for name, kinds in METHODS.items() if kinds & self.kinds)) or "none"
+            raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
+        return found
+
+    def _scored(self, text: Lines) -> list[ScoredToken]:
+        """Rows of ``score``; raw Chinese is cut as the data were.
+
+        Raises:
+            DataError: raw Chinese, and the data were cut by hand.
+        """
+        lines = _lines(text)
+        raw = long_run(tuple(lines))
+        if raw and self.signature.options.get("segmenter") == "none":
+            raise DataError(
+                f"{raw[:12]!r} has no blanks between its words, and the data of {self.path} were given with blanks; give the "
+                "text with blanks between its words"
+            )
+        return list(score(self, lines, segment=bool(raw), which=self._which, device=self.settings.device))
+
+    def _reader(self, method: str) -> LatticeReader:
+        return open_reader(self, f"run.{method}", which=self._which, device=self.settings.device)
+
+
+METHODS: Final[Mapping[str, frozenset[Kind]]] = {
+    "perplexity": frozenset({"words", "texts", "lattices"}),
+    "score": frozenset({"words", "texts"}),
+    "next_words": frozenset({"words"}),
+    "explain": frozenset(_KINDS),
+    "segment": frozenset({"lattices"}),
+    "generate": frozenset({"words", "texts"}),
+    "predict": frozenset({"labels"}),
+}
+"""Method -> the kinds of runs that it is of."""
+
+
+class Generated(str):
+    """A text that a model wrote; ``report`` has its words and nats."""
+
+    report: Any
+
+    def __new__(cls, text: str, report: Any) -> Generated:
+        written = super().__new__(cls, text)
+        written.report = report
+        return written
+
+
+def load_run(path: Path | str, **options: Any) -> Run:
+    """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``."""
+    return Run.open(path, **options)
+
+
+def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) -> Shown[Any]:
+    """``run.explain`` of a run or of its folder."""
+    return (run if isinstance(run, Run) else Run.open(run)).explain(text, *others, **options)
+
+
+def _lines(text: Lines) -> list[str]:
+    return text.splitlines() if isinstance(text, str) else list(text)
+
+
+def _lattice_page(explanation: Any) -> str:
+    from sememekit.reports.lattice import picture_of
+
+    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
+    return pages.render("lattice", explanation=explanation, sentences=sentences)

@@ -1,0 +1,113 @@
+"""Attacks on functions and objects of a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sememekit import attack
+from sememekit.commands.attack import attack as attack_command
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from tests.attack.toys import LABELS, TEXTS, predict
+
+WORDS = [text for text, _ in TEXTS]
+GOLD = [label for _, label in TEXTS]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dict[str, Any]:
+    """The table of substitutes, as the settings of the candidates."""
+    from tests.attack.toys import TABLE
+
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(TABLE), encoding="utf-8")
+    return {"candidates": {"path": str(path)}}
+
+
+class Model:
+    """What scikit-learn's classifiers are to us."""
+
+    def __init__(self) -> None:
+        self.classes_ = np.array(LABELS)
+
+    def predict_proba(self, texts: list[str]) -> np.ndarray:
+        return predict(texts)
+
+
+def test_a_function_is_attacked_as_by_the_command(
+    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
+    data = tmp_path / "data.tsv"
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS), encoding="utf-8")
+    plan = {"search": {"name": "greedy"}, "candidates": {"name": "table", **table["candidates"]}}
+    report = attack_command("tests.attack.toys:predict", data, tmp_path / "theirs", table=plan, labels=LABELS)
+    assert (found.report.rates, found.report.coverage, found.report.queries) == (report.rates, report.coverage, report.queries)
+    lines = (tmp_path / "theirs" / "examples.jsonl").read_bytes()
+    assert (tmp_path / "mine" / "examples.jsonl").read_bytes() == lines
+    assert "success" in {row["outcome"] for row in found}
+    assert (tmp_path / "mine" / "report.html").read_text(encoding="utf-8") == found.html
+    with pytest.raises(CheckpointError, match="exists already"):
+        attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
+
+
+@pytest.mark.parametrize("victim", [Model(), Model().predict_proba], ids=["object", "method"])
+@pytest.mark.parametrize(
+    "labels",
+    [GOLD, [LABELS.index(label) for label in GOLD], np.array([LABELS.index(label) for label in GOLD])],
+    ids=["names", "numbers", "array"],
+)
+def test_objects_know_the_names_of_their_columns(table: dict[str, Any], victim: Any, labels: Any) -> None:
+    found = attack(victim, WORDS, labels, candidates="table", settings=table)
+    expected = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table)
+    assert found.results == expected.results
+    assert found.report.victim in ("Model", "Model.predict_proba")
+
+
+def test_results_show_themselves(table: dict[str, Any]) -> None:
+    found = attack(Model(), WORDS, GOLD, candidates="table", settings={**table, "attack": {"query_budget": 30}})
+    assert found.report.query_budget == 30
+    assert len(found) == len(WORDS)
+    row = next(row for row in found if row["outcome"] == "success")
+    assert " → " in row["changes"]
+    assert row["became"] != row["label"]
+    assert found._repr_html_().startswith("<iframe")
+    told = repr(found)
+    assert told.startswith("Attack on Model")
+    assert "success rate" in told
+    assert "note: constraints:" in told
+
+
+def test_wrong_calls_are_told(table: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"candidates": "table", "settings": table}
+    with pytest.raises(ConfigError, match=r"in the order of its columns, as in names=\[...\]"):
+        attack(predict, WORDS, GOLD, **given)
+    with pytest.raises(DataError, match="8 texts and 7 labels"):
+        attack(Model(), WORDS, GOLD[1:], **given)
+    with pytest.raises(DataError, match=r"text 0 \(from 0\) has the label 'maybe'; the victim's labels are no, yes"):
+        attack(Model(), WORDS, ["maybe", *GOLD[1:]], **given)
+    with pytest.raises(ConfigError, match="given int"):
+        attack(3, WORDS, GOLD, names=LABELS, **given)
+    with pytest.raises(DataError, match="taken for one word"):
+        attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, **given)
+    with pytest.raises(DataError, match="an error on every example"):
+        attack(lambda texts: np.zeros((len(texts), 2)), WORDS, GOLD, names=LABELS, **given)
+
+
+def test_the_function_and_the_package_of_one_name() -> None:
+    """Whatever is imported first, ``sememekit.attack`` is the function and the package can be imported from."""
+    for first in ("", "import sememekit.attack; ", "from sememekit.runs.victims import open_victim; "):
+        code = (
+            f"{first}from sememekit import attack; import sememekit; from sememekit.attack import Victim; "
+            "from sememekit.attack.engine import Attack; "
+            "print(attack is sememekit.attack, attack.__module__, Victim.__name__, Attack.__name__)"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+        assert found.stdout == "True sememekit.notebook.attacks Victim Attack\n"

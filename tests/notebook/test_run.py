@@ -1,0 +1,178 @@
+"""A run in a notebook answers what the commands answer, and says what it cannot be asked."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import sememekit
+from sememekit import Run, load_run
+from sememekit.analysis.explain import explain
+from sememekit.analysis.score import score
+from sememekit.commands.train import train
+from sememekit.errors import ConfigError, DataError
+from sememekit.notebook.run import METHODS
+from sememekit.notebook.shown import Shown, Table
+from sememekit.runs.classifier import load_classifier
+from sememekit.runs.generation import generate
+from sememekit.runs.lattices import open_reader, segment_lines
+from sememekit.training import RunFolder
+from tests.commands.test_lattices import trained
+from tests.small_examples import ExamplePlace
+from tests.small_pairs import PairPlace
+from tests.small_run import Place
+
+CONTEXT, TEXT = "我 吃", "我 吃 苹果 。\n人 买 电脑 。"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of each kind: words with senses and without, labels, texts, lattices."""
+    folder = tmp_path_factory.mktemp("notebook")
+    place = Place(folder / "words")
+    train(place.table("sdlm"), folder / "sdlm")
+    train(place.table(), folder / "softmax")
+    train(ExamplePlace(folder / "examples").table("classification", "lstm"), folder / "reviews")
+    train(PairPlace(folder / "pairs").table(), folder / "headlines")
+    characters = folder / "characters"
+    Place(characters, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
+    trained(characters, "lattice", longest_chunk=3)
+    return folder
+
+
+@pytest.fixture
+def run(folders: Path) -> Run:
+    return load_run(str(folders / "sdlm"), device="cpu")
+
+
+def test_the_perplexity_of_a_text_is_that_of_its_scored_words(run: Run, folders: Path) -> None:
+    nats = [row.nats for row in score(folders / "sdlm", TEXT.splitlines()) if row.nats is not None]
+    assert run.perplexity(TEXT) == pytest.approx(math.exp(sum(nats) / len(nats)))
+    assert run.perplexity(TEXT.splitlines()) == run.perplexity(TEXT)
+    table = run.score(TEXT)
+    assert [value for value in table.column("nats") if value is not None] == pytest.approx(nats)
+    assert table.column("word") == TEXT.split()
+    with pytest.raises(DataError, match="two words at least"):
+        run.perplexity("我")
+
+
+def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
+    with pytest.raises(DataError, match="'我吃苹果我吃苹果' has no blanks"):
+        run.perplexity("我吃苹果我吃苹果")
+
+
+def test_next_words_are_those_of_explain(run: Run, folders: Path) -> None:
+    table, found = run.next_words(CONTEXT, top=3), explain(folders / "sdlm", CONTEXT, top=3)
+    assert [(row["word"], row["probability"]) for row in table] == [(word.word, word.probability) for word in found.words]
+    assert table.columns == ("word", "probability", "sense", "sememes", "share")
+    assert table[0]["sememes"] == " ".join(item.name for item in found.words[0].senses[0].sememes)
+    assert load_run(folders / "softmax").next_words(CONTEXT).columns == ("word", "probability")
+
+
+def test_weights_are_read_once_and_generators_stay(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, load = [], RunFolder.load
+
+    def counted(self: RunFolder, *given: Any, **more: Any) -> Any:
+        read.append(self.path)
+        return load(self, *given, **more)
+
+    monkeypatch.setattr(RunFolder, "load", counted)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    run.next_words(CONTEXT)
+    run.explain(CONTEXT)
+    run.perplexity(TEXT)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert len(read) == 1
+    assert torch.initial_seed() == 5
+    assert Run.open(run, device="cpu") is run
+    assert Run.open(run, device="cpu", which="last") is not run
+
+
+def test_an_explanation_shows_itself(run: Run, tmp_path: Path, folders: Path) -> None:
+    shown = run.explain(CONTEXT, top=2)
+    assert isinstance(shown, Shown)
+    assert shown.words == shown.report.words
+    assert len(shown.words) == 2
+    assert "<!doctype html>" in shown.html.lower()
+    assert shown._repr_html_().startswith('<iframe srcdoc="&lt;!')
+    assert "<script" not in shown._repr_html_()
+    shown.save(tmp_path / "why.html")
+    assert (tmp_path / "why.html").read_text(encoding="utf-8") == shown.html
+    assert sememekit.explain(folders / "sdlm", CONTEXT, top=2).words == shown.words
+    with pytest.raises(ConfigError, match="takes one text, given 2"):
+        run.explain(CONTEXT, "我")
+
+
+def test_a_text_is_generated_as_by_the_command(run: Run, folders: Path) -> None:
+    found, expected = run.generate("我", num_tokens=5, seed=3), generate(folders / "sdlm", "我", num_tokens=5, seed=3)
+    assert (str(found), found.report) == (expected.text, expected)
+
+
+def test_a_classifier(folders: Path) -> None:
+    run = load_run(folders / "reviews", device="cpu")
+    texts = ["a fine film", "what a bore"]
+    expected = load_classifier(folders / "reviews").probabilities(texts)
+    table = run.predict(texts)
+    labels = run.labels
+    assert [[row[label] for label in labels] for row in table] == expected.tolist()
+    assert table.column("label") == [labels[int(values.argmax())] for values in expected]
+    assert run.explain(texts[0]).label == table[0]["label"]
+
+
+def test_a_writer(folders: Path) -> None:
+    run = load_run(folders / "headlines", device="cpu")
+    source = " ".join(run.vocabulary.tokens[-3:])
+    written = run.generate(source)
+    assert written == written.report.best.text
+    assert run.explain(source).source
+    assert run.perplexity(f"{source}\t{source}") > 1
+    with pytest.raises(ConfigError, match="takes overrides alone, given num_tokens"):
+        run.generate(source, num_tokens=3)
+
+
+def test_a_lattice(folders: Path) -> None:
+    path = folders / "characters" / "lattice"
+    run, reader = load_run(path, device="cpu"), open_reader(path, "test", device="cpu")
+    texts = ["我吃苹果。", "人买电脑。"]
+    assert run.segment(texts) == list(segment_lines(reader, texts))
+    assert run.segment(texts[0]) == run.segment(texts)[0]
+    assert run.segment(texts[0], "posterior") == next(segment_lines(reader, texts[:1], "posterior"))
+    nats = sum(reading.nats for readings in reader.read(texts) for reading in readings)
+    assert run.perplexity("\n".join(texts)) == pytest.approx(math.exp(nats / 12))  # 5 tokens and an end mark each
+    assert "<svg" in run.explain(texts[0]).html
+
+
+def test_what_a_run_cannot_be_asked_is_told_before_weights_are_read(folders: Path) -> None:
+    """Every method of every kind that it is not of, by the table that messages are made from."""
+    asked = {
+        "perplexity": ("我",),
+        "score": ("我",),
+        "next_words": ("我",),
+        "segment": ("我",),
+        "generate": (),
+        "predict": (["我"],),
+    }
+    for name in ("sdlm", "reviews", "headlines", "characters/lattice"):
+        run = load_run(folders / name, device="cpu")
+        for method, arguments in asked.items():
+            if not METHODS[method] & run.kinds:
+                with pytest.raises(ConfigError, match=f"run.{method} needs a .*{name} is a .*; what it can be asked: explain"):
+                    getattr(run, method)(*arguments)
+        assert "_loaded" not in vars(run)
+    assert repr(load_run(folders / "sdlm")).endswith("sdlm': a model that predicts words, 10 words)")
+
+
+def test_tables_are_sequences_that_show_themselves() -> None:
+    table = Table(("word", "p"), [("苹果", 0.5), ("a<b", None)], "next")
+    assert list(table) == table.to_dicts() == [{"word": "苹果", "p": 0.5}, {"word": "a<b", "p": None}]
+    assert (len(table), table[1]["word"], table[:1].to_dicts()) == (2, "a<b", [{"word": "苹果", "p": 0.5}])
+    assert repr(table) == "next\nword    p\n苹果  0.5\na<b"
+    assert '<td style="text-align:left">a&lt;b</td>' in table._repr_html_()
+    assert '<td style="text-align:right">0.5</td>' in table._repr_html_()
+    with pytest.raises(KeyError, match="no column 'q'; there are word, p"):
+        table.column("q")
