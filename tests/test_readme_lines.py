@@ -122,6 +122,10 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/python.md", "sememekit train --task nli"): Adapted(f"{LABELS} --set task.embedding_size=8"),
     ("docs/reproducing.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/training.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/training.md", "sememekit train --decoder sdlm --data data/own --graph own.graph --out runs/three"): Adapted(
+        f"{SMALL} {RATE}", put={"--seeds 1,2,3": "--seeds 1,2"}
+    ),
+    ("docs/training.md", "sememekit sweep"): Adapted(f"{SMALL} {RATE}", put={"--trials 8": "--trials 2"}),
     ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/training.md", "sememekit train --from runs/mos"): Adapted(SHORT),
     ("docs/training.md", "sememekit train --encoder lstm"): Adapted(f"{SMALL} {RATE}"),

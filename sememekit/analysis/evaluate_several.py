@@ -116,17 +116,52 @@ def compare_ppl(
     """
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
+    check_all_comparable(runs, split, data, batch_size, adaptation)
+    used = _common_graph(runs, graph) if by else None
+    reports, texts = score_all(runs, split, by, data, used, batch_size, adaptation, progress)
+    kinds = [kind for one in by if used is not None for kind in kinds_by(used, one)]
+    return comparison(reports, texts, kinds, used, seed)
+
+
+def check_all_comparable(
+    runs: Sequence[Run],
+    split: str,
+    data: Path | None = None,
+    batch_size: int | None = None,
+    adaptation: Adaptation | None = None,
+) -> None:
+    """Refuse, before a text is read, runs whose figures would not be of the same text by the same rule.
+
+    Raises:
+        ConfigError: signatures or dtypes that differ, or a run that gives words no probability.
+    """
     first, *others = (_signed(loaded, split, data, batch_size, adaptation) for loaded in runs)
     for other in others:
         _check_comparable(first, other)
-    used = _common_graph(runs, graph) if by else None
-    reports, texts = [], []
+
+
+def score_all(
+    runs: Sequence[Run],
+    split: str,
+    by: Sequence[Grouping] = (),
+    data: Path | None = None,
+    graph: SememeGraph | None = None,
+    batch_size: int | None = None,
+    adaptation: Adaptation | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[PerplexityReport], list[TextNats]]:
+    """What ``evaluate-ppl`` finds of each run, and its nats sentence by sentence; the sentences are the same for all.
+
+    Raises:
+        ConfigError: signatures that differ.
+    """
+    reports: list[PerplexityReport] = []
+    texts: list[TextNats] = []
     for loaded in runs:
         texts.append(TextNats(loaded.data(data), split))
-        reports.append(measure_ppl(loaded, split, by, data, used, batch_size, adaptation, progress, texts[-1]))
+        reports.append(measure_ppl(loaded, split, by, data, graph, batch_size, adaptation, progress, texts[-1]))
         _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
-    kinds = [kind for one in by if used is not None for kind in kinds_by(used, one)]
-    return comparison(reports, texts, kinds, used, seed)
+    return reports, texts
 
 
 def _signed(

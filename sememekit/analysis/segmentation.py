@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run, Which
+from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.reading import FaultCounter, read_stream
 from sememekit.text.segmenters import MaximumMatcher
 
 MODEL: Final = "model"
+Marks = Literal["found", "given"]
+"""Whether numbers, Latin letters and punctuation marks are words by rule; see ``text.marks``."""
 
 
 class SegmentationRow(SegmentationScores):
@@ -36,11 +39,13 @@ class SegmentationReport(OfRun):
     """The model, then the baselines, against a gold segmentation.
 
     Attributes:
+        marks: "found" by the model and the baselines like all words, or "given" to all of them.
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
     """
 
     gold: str
     decoding: Decoding
+    marks: Marks = "found"
     marginal: str
     rows: tuple[SegmentationRow, ...]
 
@@ -52,6 +57,7 @@ def evaluate_segmentation(
     words: Path | None = None,
     lexicon: str | None = None,
     decoding: Decoding = "viterbi",
+    marks: Marks = "found",
     device: str = "auto",
     which: Which = "best",
     seed: int = 0,
@@ -63,6 +69,9 @@ def evaluate_segmentation(
     The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
     the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the
     rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
+
+    With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
+    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018.
 
     Raises:
         CheckpointError: no run, or a torn one.
@@ -79,8 +88,9 @@ def evaluate_segmentation(
     gold_words = read_words(gold, errors)
     known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None
     raw = ["".join(sentence) for sentence in gold_words]
+    shown = raw if marks == "found" else [" ".join(stretch for stretch, _ in split_marks(text)) for text in raw]
     found: list[Words] = []
-    for sentence in segment_lines(reader, raw, decoding):
+    for sentence in segment_lines(reader, shown, decoding):
         found.append(sentence)
         if progress is not None:
             progress("sentences", len(found), len(raw))
@@ -98,11 +108,14 @@ def evaluate_segmentation(
     generator, rate = np.random.default_rng(seed), boundary_rate(gold_words)
     ways[f"random, a cut at {rate:.1%} of the places"] = [random_words(text, rate, generator) for text in raw]
     ways["every character a word"] = [list(text) for text in raw]
+    if marks == "given":
+        ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}
     return SegmentationReport(
         run=str(run),
         checkpoint=reader.run.snapshot,
         gold=str(gold),
         decoding=decoding,
+        marks=marks,
         marginal=reader.task.marginal,
         rows=tuple(_rows(gold_words, ways, known, seed)),
     )

@@ -51,9 +51,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Trial:
-    """One training of one arm with one seed, and where its parts lie below the folder of all results.
+    """One arm with one seed, and where its parts lie below the folder of all results.
 
-    ``shown`` are the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+    Attributes:
+        name: of the arm, the size and the seed, with a digest of what it is made of.
+        shown: the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+        run: the folder of its training; arms that differ only in how they are measured have one.
+        result: what it came to, a file for each arm.
     """
 
     name: str
@@ -84,29 +88,54 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
     """
     assert claim.small is not None
     count = 1 if tiny else (seeds or claim.seeds)
-    return [_trial(file, arm, seed, out, root, tiny) for seed in range(1, count + 1) for arm in claim.small]
+    arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
+    digests = {name: _digest_of(file, name, tiny) for pair in arms for name in pair}  # once: recipes are read for it
+    size = "tiny" if tiny else "small"
+    found = []
+    for seed in range(1, count + 1):
+        for arm, trained in arms:
+            names = tuple(f"{name}-{size}-{seed}-{digests[name]}" for name in (arm, trained))
+            found.append(_trial(file, arm, seed, names, out, root, tiny))
+    return found
 
 
-def _trial(file: ClaimFile, arm_name: str, seed: int, out: Path, root: Path, tiny: bool) -> Trial:
+def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, ...], out: Path, root: Path, tiny: bool) -> Trial:
+    """A trial; ``names`` are its own and that of its run, which another arm may have, too."""
+    steps, typed = (_steps(file, arm, seed, names, *places, tiny) for places in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
+    shown, (name, run) = tuple(step.shell() for step in typed), names
+    return Trial(name, arm, seed, tiny, steps, shown, out / "runs" / run, out / "results" / f"{name}.json")
+
+
+def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
     arm = file.arm[arm_name]
     made_of = (arm.model_dump_json(), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
-    name = f"{arm_name}-{'tiny' if tiny else 'small'}-{seed}-{_digest(*made_of, *(file.tiny if tiny else ()))}"
-    steps, typed = (_steps(file, arm, seed, name, *places, tiny) for places in ((out, root), (_SHOWN_OUT, _SHOWN_ROOT)))
-    shown = tuple(step.shell() for step in typed)
-    return Trial(name, arm_name, seed, tiny, steps, shown, out / "runs" / name, out / "results" / f"{name}.json")
+    return _digest(*made_of, *(file.tiny if tiny else ()))
 
 
-_SHOWN_OUT, _SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
+def _trained_as(file: ClaimFile, arm_name: str) -> str:
+    """The first arm of the file that is trained as this one is: on the same data, by the same recipe, settings and graph."""
+
+    def training(name: str) -> tuple[object, ...]:
+        arm = file.arm[name]
+        return arm.data, arm.recipe, arm.set, arm.graph
+
+    return next(name for name in file.arm if training(name) == training(arm_name))
+
+
+SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
 """Folders in the commands that a result keeps: no place of the machine that made it."""
 
 
-def _steps(file: ClaimFile, arm: Arm, seed: int, name: str, out: Path, root: Path, tiny: bool) -> tuple[Step, ...]:
+def _steps(
+    file: ClaimFile, arm_name: str, seed: int, names: Sequence[str], out: Path, root: Path, tiny: bool
+) -> tuple[Step, ...]:
+    arm = file.arm[arm_name]
     data = file.data[arm.data]
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{_digest(data.model_dump_json())}"
     places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
-    run = out / "runs" / name
+    name, run = (out / "runs" / each for each in names)
     steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
-    measured = run.with_suffix(".json")
+    measured = name.with_suffix(".json")
     return (*steps, Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
 
 

@@ -12,6 +12,7 @@ from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.sides import best_within, equal_budget
 
 Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
 
@@ -134,19 +135,12 @@ def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], higher: bool) -> Estimate | None:
     """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
-    sides = (baseline, other)
-    if any(not run.curve for side in sides for run in side):
+    if any(not run.curve for run in (*baseline, *other)):
         return None
-    budget = min(sum(run.curve[-1].cpu_seconds for run in side) / len(side) for side in sides)
-    best = max if higher else min
-    reached = [
-        [
-            best((point.valid for point in run.curve if point.cpu_seconds <= budget * 1.001), default=run.curve[0].valid)
-            for run in side
-        ]
-        for side in sides
-    ]
-    return _log_ratio(*reached)
+    curves = [[[(point.cpu_seconds, point.valid) for point in run.curve] for run in side] for side in (baseline, other)]
+    budget = equal_budget(curves)
+    first, second = ([best_within(curve, budget, higher) for curve in side] for side in curves)
+    return _log_ratio(first, second)
 
 
 def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:

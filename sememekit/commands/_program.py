@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 1000
 _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
-    "Train": "train recipes cluster-update",
+    "Train": "train sweep recipes cluster-update",
     "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
     "Use and look inside": "predict generate explain analyze clusters report",
     "Attack": "attack",
@@ -41,8 +41,8 @@ PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in nam
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
 TRUSTING: Final = frozenset(
-    {"preprocess", "segment", "train", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"explain", "analyze", "clusters", "evaluate-explanations"}
+    {"preprocess", "segment", "train", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
+    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -141,67 +141,6 @@ def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
             progress.update(stages[stage], completed=done, total=total)
 
         yield show
-
-
-@contextmanager
-def training_progress(quiet: bool) -> Iterator[Callable[[Any], None]]:
-    """A callback for the reports of a trainer: one bar an epoch, then one line; silent when stderr is no terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda report: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-    from sememekit.training import ChangeReport, EpochReport, StepReport
-
-    columns = (TextColumn("epoch {task.fields[epoch]}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True, highlight=False)) as progress:
-        bars: dict[int, TaskID] = {}
-
-        def show(report: Any) -> None:
-            match report:
-                case StepReport():
-                    if report.epoch not in bars:
-                        bars[report.epoch] = progress.add_task("", total=report.num_batches, epoch=report.epoch, state="")
-                    state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
-                    progress.update(bars[report.epoch], completed=report.batch, state=state)
-                case EpochReport():
-                    if report.epoch in bars:
-                        progress.remove_task(bars.pop(report.epoch))
-                    progress.console.print(epoch_line(report))
-                case ChangeReport():
-                    progress.console.print(change_line(report))
-                case _:
-                    pass  # the subcommand reports a stop, with what to type next
-
-        yield show
-
-
-def epoch_line(report: Any) -> str:
-    """One finished epoch in one line."""
-    # How many nats and tokens a split has in all is the same in every line, or follows from what is shown.
-    figures = {name: value for name, value in report.valid.items() if name not in ("nats", "tokens", "examples")}
-    valid = ", ".join(
-        f"{name} {per_cent(value)} %" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
-        for name, value in figures.items()
-    )
-    per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")
-    parts = [
-        f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}, valid {valid}",
-        f"{report.tokens_per_second:,.0f} {units} a second",
-        "of averaged weights" if report.averaged else "",
-        "best so far" if report.best else "",
-        "rate cut" if report.rate_cut else "",
-        "averaging begins" if report.averaging_begins else "",
-        report.finished,
-    ]
-    return "; ".join(filter(None, parts))
-
-
-def change_line(report: Any) -> str:
-    """What changed in the model by other means than gradients, in one line."""
-    values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
-    return f"step {report.step}: {values}"
 
 
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:

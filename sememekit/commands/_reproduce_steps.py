@@ -5,32 +5,105 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import resource
 import shutil
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable
+import tempfile
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 from sememekit import __version__
-from sememekit.claims.chain import Step, Trial, unpacked
+from sememekit.claims.chain import SHOWN_OUT, Step, Trial, unpacked
 from sememekit.claims.results import Point, RunResult
 from sememekit.commands._exit import STOPPED
 from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 
+_LOOK_EVERY: Final = 0.1
+"""Seconds between two looks at a command that runs."""
 
-def run_trial(trial: Trial, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> RunResult:
+
+def run_trials(
+    trials: Sequence[Trial], jobs: int, say: Callable[[Trial, str], None], asked_to_stop: Callable[[], bool]
+) -> None:
+    """Run every trial whose result is not there, ``jobs`` of them at a time.
+
+    Two that share a run are never run at once. The commands of the trials are processes; threads of this one wait for them.
+
+    Args:
+        trials: the first ones begin, and each of the others when one is done.
+        jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
+        say: told each trial with "" when it begins, and with each of its commands.
+        asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
+
+    Raises:
+        DataError, TrainingError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
+    """
+    pending = [trial for trial in trials if not trial.result.is_file()]
+    busy, failed = set[Path](), list[BaseException]()
+    turn = threading.Condition()
+    held: dict[Path, threading.Lock] = defaultdict(threading.Lock)
+    environment = {"OMP_NUM_THREADS": "1", **os.environ} if jobs > 1 else dict(os.environ)
+
+    def stopping() -> bool:
+        return bool(failed) or asked_to_stop()
+
+    def take() -> Trial | None:
+        with turn:
+            while pending and not stopping():
+                free = next((trial for trial in pending if trial.run not in busy), None)
+                if free is not None:
+                    pending.remove(free)
+                    busy.add(free.run)
+                    return free
+                turn.wait(0.2)
+        return None
+
+    def work() -> None:
+        while (trial := take()) is not None:
+            try:
+                say(trial, "")
+                run_trial(trial, partial(say, trial), stopping, held, environment)
+            except BaseException as error:
+                failed.append(error)
+            with turn:
+                busy.discard(trial.run)
+                turn.notify_all()
+
+    threads = [threading.Thread(target=work) for _ in range(min(jobs, len(pending)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():  # signals reach a main thread that waits in short turns
+            thread.join(0.2)
+    if failed:
+        raise next((error for error in failed if not isinstance(error, Stopped)), failed[0])
+    if pending:
+        raise Stopped
+
+
+def run_trial(
+    trial: Trial,
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+    held: Mapping[Path, threading.Lock],
+    environment: Mapping[str, str],
+) -> RunResult:
     """Every step of a trial that is not done, then its result as a file.
 
     Args:
         trial: what to run.
         say: told each command before it begins.
         asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
+        held: a lock for what each step makes, as other trials may make the same.
+        environment: of the commands.
 
     Raises:
         DataError: a text is missing.
@@ -39,23 +112,32 @@ def run_trial(trial: Trial, say: Callable[[str], None], asked_to_stop: Callable[
     """
     times = trial.run.with_suffix(".cpu.json")
     for step in trial.steps:
-        if step.kind == "train":
-            _train(step, times, say, asked_to_stop)
-        elif not step.made.exists():
-            say(step.shell().splitlines()[-1])
-            if step.kind == "copy":
-                _copy(step)
-            else:
-                printed = _call(step, asked_to_stop)
-                if step.kind == "evaluate":
-                    replace_file(step.made, printed.encode())
+        with held[step.made]:
+            if asked_to_stop():
+                raise Stopped
+            if step.kind == "train":
+                _train(step, times, say, asked_to_stop, environment)
+            elif not step.made.exists():
+                say(step.shell().splitlines()[-1])
+                if step.kind == "copy":
+                    _copy(step)
+                else:
+                    printed = _call(step, asked_to_stop, environment, [])
+                    if step.kind == "evaluate":
+                        replace_file(step.made, printed.encode())
     result = _result(trial, times)
     trial.result.parent.mkdir(parents=True, exist_ok=True)
     replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
     return result
 
 
-def _train(step: Step, times: Path, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
+def _train(
+    step: Step,
+    times: Path,
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+    environment: Mapping[str, str],
+) -> None:
     """Train or go on training, unless that is done; the CPU seconds of all calls are added up in ``times``."""
     before = read_object(times, DataError) if times.is_file() else {"cpu_seconds": 0.0, "done": False}
     if before["done"]:
@@ -65,15 +147,13 @@ def _train(step: Step, times: Path, say: Callable[[str], None], asked_to_stop: C
         step = Step(step.kind, (*step.words, "--resume"), step.made)
     say(step.shell())
     step.made.parent.mkdir(parents=True, exist_ok=True)
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent: list[float] = []
     done = False
     try:
-        _call(step, asked_to_stop)
+        _call(step, asked_to_stop, environment, spent)
         done = True
     finally:
-        now = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = before["cpu_seconds"] + now.ru_utime + now.ru_stime - spent.ru_utime - spent.ru_stime
-        write_bytes(times, json.dumps({"cpu_seconds": seconds, "done": done}).encode() + b"\n")
+        write_bytes(times, json.dumps({"cpu_seconds": before["cpu_seconds"] + sum(spent), "done": done}).encode() + b"\n")
 
 
 def _taken(text: Iterable[bytes], count: int) -> Iterable[bytes]:
@@ -98,33 +178,41 @@ def _copy(step: Step) -> None:
     torn.replace(step.made)
 
 
-def _call(step: Step, asked_to_stop: Callable[[], bool]) -> str:
-    """What a subcommand of this sememekit prints on stdout.
+def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[str, str], spent: list[float]) -> str:
+    """What a subcommand of this sememekit prints on stdout; its CPU seconds are appended to ``spent``.
 
     The subcommand has a session of its own: a terminal's Ctrl-C reaches this process alone, which tells it once.
     """
     command = [sys.executable, "-m", "sememekit", *step.words]
-    pipe = subprocess.PIPE
-    child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", start_new_session=True)
-    told = False
-    try:
-        while True:
-            try:
-                printed, said = child.communicate(timeout=0.2)
-                break
-            except subprocess.TimeoutExpired:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, stdout=printed, stderr=said, env=environment, start_new_session=True)
+        told = False
+        try:
+            while True:
+                pid, status, usage = os.wait4(child.pid, os.WNOHANG)  # of this child alone, whatever runs beside it
+                if pid:
+                    break
                 if asked_to_stop() and not told:
                     child.terminate()
                     told = True
-    finally:
-        if child.poll() is None:
+                time.sleep(_LOOK_EVERY)
+        except BaseException:
             child.terminate()
-    if child.returncode == STOPPED or told:
-        raise Stopped
-    if child.returncode != 0:
-        last = said.strip().splitlines()
-        raise TrainingError(f"exit code {child.returncode} of: {step.shell()}: {last[-1] if last else 'it said nothing'}")
-    return printed
+            child.wait()
+            raise
+        child.returncode = os.waitstatus_to_exitcode(status)
+        spent.append(usage.ru_utime + usage.ru_stime)
+        if child.returncode == STOPPED or told:
+            raise Stopped
+        if child.returncode != 0:
+            last = _text(said).strip().splitlines()
+            raise TrainingError(f"exit code {child.returncode} of: {step.shell()}: {last[-1] if last else 'it said nothing'}")
+        return _text(printed)
+
+
+def _text(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode("utf-8", "replace")
 
 
 def _result(trial: Trial, times: Path) -> RunResult:
@@ -140,13 +228,25 @@ def _result(trial: Trial, times: Path) -> RunResult:
         seed=trial.seed,
         tiny=trial.tiny,
         commands=trial.shown,
-        plan=read_object(trial.run / "plan.json", DataError),
+        plan=_shown(read_object(trial.run / "plan.json", DataError), trial.run.parents[1]),
         signature=_comparable(measured),
-        measured=measured,
+        measured=_shown(measured, trial.run.parents[1]),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
         versions={**read_object(trial.run / "versions.json", DataError), "commit": _commit()},
     )
+
+
+def _shown(value: Any, out: Path) -> Any:
+    """The value with the folder ``out`` called ``reproduced``, as in the commands that are kept: no place of this machine."""
+    if isinstance(value, str):
+        for prefix in (str(out.absolute()), str(out)):
+            if value == prefix or value.startswith(prefix + os.sep):
+                return str(SHOWN_OUT) + value[len(prefix) :]
+        return value
+    if isinstance(value, dict):
+        return {key: _shown(one, out) for key, one in value.items()}
+    return [_shown(one, out) for one in value] if isinstance(value, list) else value
 
 
 def _comparable(measured: dict[str, Any]) -> str:

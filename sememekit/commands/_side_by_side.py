@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from sememekit.commands.train import train
+from sememekit.commands._training import train
+from sememekit.commands._training_progress import Position
+from sememekit.config import trusted_code, trusting_code
 from sememekit.errors import SememekitError, TrainingError
 from sememekit.progress import Progress
 from sememekit.runs.train_report import TrainReport
 from sememekit.signals import held_signals, release_signals, stop_signals
-from sememekit.training import Report, StepReport
+from sememekit.training import Report
 
 _PATIENCE: Final = 30.0
 """Seconds that a model being trained has for its checkpoint after it was asked to stop."""
+
+_TELL_EVERY: Final = 0.5
+"""Seconds between two messages of where a training is."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,78 @@ class Trained:
     cpu_seconds: float
 
 
+Message = Report | Position | str | Trained | SememekitError
+"""What a training sends home: its reports, where it is, remarks, and at its end what it came to."""
+
+
+class Trainings:
+    """Trainings in processes of their own, which end when this one does.
+
+        with Trainings() as trainings:
+            trainings.begin("one", table, Path("runs/one"))
+            name, message = trainings.receive()
+
+    The processes are begun with signals held, and take any number of them for one: however often and at whatever moment a
+    terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
+        with held_signals():
+            self._queue = self._context.Queue()  # begins the process that keeps count of what is shared, which knows no SIGHUP
+        self._workers: dict[str, Any] = {}
+        self._ended: set[str] = set()
+        self._over: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop what is still trained, and wait for the checkpoints."""
+        self.stop()
+        for worker in self._workers.values():
+            worker.join(_PATIENCE)
+
+    def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
+        """Train, or go on training where the run has begun."""
+        arguments = (name, table, run, self._queue, trusted_code())
+        worker = self._context.Process(target=_train_one, args=arguments, daemon=True)
+        with held_signals():
+            worker.start()
+            self._workers[name] = worker
+        self._ended.discard(name)
+
+    @property
+    def running(self) -> list[str]:
+        """The names of those that have not ended."""
+        return [name for name in self._workers if name not in self._ended]
+
+    def receive(self) -> tuple[str, Message] | None:
+        """The next message of any of them; None where there is none for a moment."""
+        try:
+            name, message = self._queue.get(timeout=0.2)
+        except Empty:
+            return None
+        if isinstance(message, Trained | SememekitError):
+            self._ended.add(name)
+        return name, message
+
+    def dead(self) -> dict[str, int]:
+        """The names of those that ended without a last message, with their exit codes; each is told of once."""
+        over = {name: self._workers[name].exitcode for name in self.running if self._workers[name].exitcode is not None}
+        found = {name: code for name, code in over.items() if name in self._over}  # its last message may come after a look
+        self._over = set(over)
+        self._ended |= set(found)
+        return found
+
+    def stop(self, *names: str) -> None:
+        """Ask these, or all, to stop with a checkpoint."""
+        for name in names or self._workers:
+            worker = self._workers[name]
+            if worker.is_alive():
+                worker.terminate()
+
+
 def train_all(
     out: Path,
     tables: Mapping[str, Mapping[str, Any]],
@@ -42,60 +120,68 @@ def train_all(
     progress: Progress,
     on_report: Callable[[str, Report], None],
     asked_to_stop: Callable[[], bool],
+    *,
+    at_once: int = 0,
+    in_words: Callable[[str, SememekitError], SememekitError] = lambda name, error: error,
+    on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
     """Train every model in a process of its own; a signal stops them all with checkpoints.
 
-    As many are trained at a time as there are cores, two at least: the first ones of ``tables`` begin, and each of the others
-    when one is done. The processes are begun with signals held, and take any number of them for one: however often and at
-    whatever moment a terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
+    Args:
+        out: the folder of the runs.
+        tables: name of a run -> what to train; the first ones begin, and each of the others when one is done.
+        command: what to type to go on, for messages.
+        progress: told of each run as "train NAME", in batches of all epochs.
+        on_report: told each report.
+        asked_to_stop: whether a signal came.
+        at_once: how many are trained at a time; 0: as many as there are cores, two at least.
+        in_words: the error to raise for one of the run NAME.
+        on_remark: told what is to be known before a training begins, once.
 
     Raises:
         SememekitError: what went wrong in one of them; the others were stopped.
     """
-    context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
-    with held_signals():
-        queue = context.Queue()  # begins the process that keeps count of what is shared, which knows no SIGHUP
-    waiting = {
-        name: context.Process(target=_train_one, args=(name, table, out / name, queue), daemon=True)
-        for name, table in tables.items()
-    }
-    workers: dict[str, Any] = {}
-    done: dict[str, Trained] = {}
-    told = False
-    try:
+    waiting, done, told = dict(tables), dict[str, Trained](), False
+    remarks: set[str] = set()
+    with Trainings() as trainings:
         while len(done) < len(tables):
             if asked_to_stop() and not told:
                 told = True
                 done |= {name: _stopped_before_it_began(out / name) for name in waiting}
-                _tell_to_stop(workers)
-            while waiting and not told and len(workers) - len(done) < _at_once():
+                trainings.stop()
+            while waiting and not told and len(trainings.running) < (at_once or _at_once()):
                 name = next(iter(waiting))
-                with held_signals():
-                    waiting[name].start()
-                    workers[name] = waiting.pop(name)
-            try:
-                name, message = queue.get(timeout=0.2)
-            except Empty:
-                dead = [name for name in workers if name not in done and workers[name].exitcode is not None]
+                trainings.begin(name, waiting.pop(name), out / name)
+            if (received := trainings.receive()) is None:
+                dead = trainings.dead()
                 if dead and not told:
-                    raise _death(out / dead[0], workers[dead[0]].exitcode, command) from None
+                    name = next(iter(dead))
+                    raise _death(out / name, dead[name], command)
                 done |= {name: _stopped_before_it_began(out / name) for name in dead}
                 continue
+            name, message = received
             match message:
                 case Trained():
                     done[name] = message
                     if not message.report.stopped:
                         progress(f"train {name}", 1, 1)
                 case SememekitError():
-                    raise _in_words_of_quickstart(message, command)
+                    raise in_words(name, message)
+                case Position():
+                    show_position(progress, name, message)
+                case str():
+                    if message not in remarks:
+                        on_remark(message)
+                    remarks.add(message)
                 case _:
-                    _show(tables[name], name, message, progress)
                     on_report(name, message)
-    finally:
-        _tell_to_stop(workers)
-        for worker in workers.values():
-            worker.join(_PATIENCE)
     return {name: done[name] for name in tables}
+
+
+def show_position(progress: Progress, name: str, place: Position) -> None:
+    """Report where a training is in batches of all epochs."""
+    if place.num_batches:
+        progress(f"train {name}", (place.epoch - 1) * place.num_batches + place.batch, place.epochs * place.num_batches)
 
 
 def _at_once() -> int:
@@ -104,41 +190,41 @@ def _at_once() -> int:
     return max(2, cores)
 
 
-def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any) -> None:
+def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any, trust: Collection[str] | None) -> None:
     """In a process of its own: train or go on training, and send every report home. Without a parent, stop."""
     parent = multiprocessing.parent_process()
+    told = -math.inf
 
-    def send(report: Report) -> None:
+    def send(message: Message) -> None:
         if parent is not None and not parent.is_alive():
             raise SystemExit(1)
-        queue.put((name, report))
+        queue.put((name, message))
 
-    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+    def tell(place: Position) -> None:
+        nonlocal told
+        if time.monotonic() - told > _TELL_EVERY:
+            told = time.monotonic() if place.num_batches else told  # what comes before the first step is told as well
+            send(place)
+
+    with stop_signals(patient=True, lasting=True) as asked_to_stop, trusting_code(True if trust is None else trust):
         release_signals()
         try:
             begun = (run / "plan.json").is_file()
-            report = (
-                _stopped_before_it_began(run)
-                if asked_to_stop()
-                else Trained(train(table, run, resume=begun, on_report=send, should_stop=asked_to_stop), time.process_time())
-            )
-            queue.put((name, report))
+            if asked_to_stop():
+                queue.put((name, _stopped_before_it_began(run)))
+                return
+            report = train(table, run, resume=begun, on_report=send, on_remark=send, on_step=tell, should_stop=asked_to_stop)
+            queue.put((name, Trained(report, time.process_time())))
         except SememekitError as error:
             queue.put((name, error))
 
 
-def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
+def in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
     """The error with the options of quickstart, which resumes by itself and starts again with ``--fresh``."""
     told = str(error).replace("--resume --set ", f"{command} --set ")
     for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
         told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
     return type(error)(told)
-
-
-def _tell_to_stop(workers: Mapping[str, Any]) -> None:
-    for worker in workers.values():
-        if worker.is_alive():
-            worker.terminate()
 
 
 def _death(run: Path, code: int | None, command: str) -> TrainingError:
@@ -153,10 +239,3 @@ def _stopped_before_it_began(run: Path) -> Trained:
     figures = {"best_valid": None, "epochs": 0, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
     told = {"run": str(run), "metric": "perplexity", "finished": "", "stopped": True, **figures}
     return Trained(TrainReport.model_validate(told), 0.0)
-
-
-def _show(table: Mapping[str, Any], name: str, report: Report, progress: Progress) -> None:
-    """Report progress in batches of all epochs."""
-    if isinstance(report, StepReport):
-        epochs = table["schedule"]["epochs"]
-        progress(f"train {name}", (report.epoch - 1) * report.num_batches + report.batch, epochs * report.num_batches)

@@ -1,4 +1,4 @@
-"""``sememekit compare``: two systems that wrote texts for the same sources, with paired intervals."""
+"""``sememekit compare``: trained language models, or the texts of two systems for the same sources, with paired intervals."""
 
 from __future__ import annotations
 
@@ -7,24 +7,113 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Seed, option
-from sememekit.commands._render import per_cent, print_json, print_table, say
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._options import Device, Dtype, EvaluationData, Figure, Json, Quiet, Seed, Split, Which, option
+from sememekit.commands._render import per_cent, print_json, print_table, progress_bars, remark, say
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
+    from sememekit.analysis.compare_runs import RunsComparison
     from sememekit.analysis.written_texts import ComparisonReport
 
-EXAMPLES = ("sememekit compare one.jsonl other.jsonl --by gigaword",)
+EXAMPLES = (
+    "sememekit compare runs/softmax runs/sdlm --csv table.csv --figure curves.svg",
+    "sememekit compare a1,a2,a3 b1,b2,b3 --latex table.tex",
+    "sememekit compare one.jsonl other.jsonl --by gigaword",
+)
+
+_SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs with commas between), or a file of texts."
 
 
 def command(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="File that eval --texts wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The same file of another system.")],
-    by: Annotated[str, option("--by", "gigaword, duc, lcsts-characters, lcsts-words or bleu.")],
+    first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
+    others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="What is compared with it, of the same kind.")],
+    by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
+    split: Split = "test",
+    data: EvaluationData = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Batch size: columns the text is read in; 1 is the exact stream.")
+    ] = None,
+    which: Which = "best",
+    csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
+    latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,
+    figure: Figure = None,
     seed: Seed = 0,
+    device: Device = "auto",
+    dtype: Dtype = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Compare the texts of two systems for the same sources: differences with paired 95 % intervals."""
+    """Compare language models, or the texts of two systems, with paired 95 % intervals.
+
+    Language models: perplexity of the best checkpoints on one text, then the best validation at equal updates and at equal
+    training time (that of the side that spent less). A difference has an interval over the sentences, which are drawn in pairs,
+    one over the seeds, and one over both. Runs whose signatures differ are refused.
+    """
+    from sememekit.files import check_output
+    from sememekit.reports import runs_table
+    from sememekit.reports.charts import check_figure, write_figure
+
+    if Path(first).is_file():
+        if len(others) != 1 or by is None:
+            fail_usage(
+                "files of texts are compared two at a time, with --by gigaword, duc, lcsts-characters, lcsts-words or bleu"
+            )
+        if csv or latex or figure:
+            fail_usage("--csv, --latex and --figure are for runs; leave them out")
+        _print_texts(Path(first), Path(others[0]), by, seed, json)
+        return
+    if by is not None:
+        raise ConfigError(f"--by: compare takes it with two files of 'eval --texts', and {first} is none; leave it out")
+    for path, kind in ((csv, runs_table.CSV), (latex, runs_table.LATEX)):
+        if path is not None:
+            check_output(path, kind)
+    if figure is not None:
+        check_figure(figure)
+    from sememekit.analysis.compare_runs import compare_runs
+    from sememekit.files import write_output
+
+    with progress_bars(quiet) as show:
+        report = compare_runs(
+            [first, *others],
+            split=split,
+            data=data,
+            batch_size=batch_size,
+            device=device,
+            dtype=dtype,
+            which=which,
+            seed=seed,
+            progress=show,
+        )
+    if csv is not None:
+        write_output(csv, runs_table.csv_text(report).encode(), runs_table.CSV)
+    if latex is not None:
+        write_output(latex, runs_table.latex_text(report).encode(), runs_table.LATEX)
+    if figure is not None:
+        write_figure(runs_table.curves(report), figure)
+    if json:
+        print_json(report)
+    else:
+        _print_runs(report)
+    for text in report.remarks:
+        remark(text, quiet)
+
+
+def _print_runs(report: RunsComparison) -> None:
+    from sememekit.reports.runs_table import COLUMNS, rows
+
+    for number, side in enumerate(report.sides, start=1):
+        say(f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)")
+    print_table("", COLUMNS, rows(report), numeric=2)
+    drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
+    say(f"changes are from 1; intervals: 95 %, {drawn}")
+    say("over seeds: Student's distribution; over both: sentences and seeds are drawn, which is narrow for few seeds")
+    if report.time != "CPU":
+        say("training time is wall time: a run of an earlier version kept no CPU time")
+    say(f"signature: {report.signature}")
+
+
+def _print_texts(first: Path, second: Path, by: str, seed: int, json: bool) -> None:
     report = compare(first, second, by, seed=seed)
     if json:
         print_json(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
     from sememekit.analysis.segmentation import SegmentationReport
     from sememekit.runs.run import Run as LoadedRun
+
+MarksName = Literal["found", "given"]
 
 EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
 
@@ -37,6 +39,10 @@ def command(
     ] = None,
     lexicon: Annotated[
         str | None, option("--lexicon", "With --segmentation: lexicon of the maximum-matching baseline.", metavar="FORMAT:PATH")
+    ] = None,
+    marks: Annotated[
+        MarksName | None,
+        option("--marks", "With --segmentation: numbers, Latin words and punctuation are found (default), or given."),
     ] = None,
     decode: shared.Decode = None,
     which: shared.Which = "best",
@@ -67,17 +73,18 @@ def _lattice(
     segmentation: Path | None = None,
     words: Path | None = None,
     lexicon: str | None = None,
+    marks: str | None = None,
     decode: str | None = None,
     **options: Any,
 ) -> tuple[Any, Callable[[Any], None]]:
     if segmentation is None:
-        refuse({"words": words, "lexicon": lexicon, "decode": decode}, "only together with --segmentation GOLD")
+        refuse({"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}, "only together with --segmentation GOLD")
         return _metrics(run, **options)
     from sememekit.analysis.segmentation import evaluate_segmentation
 
     others = {name: options.get(name) for name in ("split", "data", "dtype")}
     refuse(others, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
-    chosen = given(words=words, lexicon=lexicon, decoding=decode)
+    chosen = given(words=words, lexicon=lexicon, marks=marks, decoding=decode)
     return evaluate_segmentation(run, segmentation, **chosen, **options), _print_segmentation
 
 
@@ -126,14 +133,15 @@ def _print_segmentation(report: SegmentationReport) -> None:
             cells += [f"{row.difference:+.4f}", f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"]
         rows.append([*cells, row.new_recall] if with_new else cells)
     first = report.rows[0]
-    title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal})"
+    known = "" if report.marks == "found" else ", marks given"
+    title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal}{known})"
     print_table(title, [*columns, "recall of new words"] if with_new else columns, rows)
     say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; intervals: bootstrap over sentences")
 
 
 WAYS = (
     Way("texts", "a model of headlines or dialogue", frozenset({"overrides", "texts"}), _metrics),
-    Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "decode"}), _lattice),
+    Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "marks", "decode"}), _lattice),
     Way("labels", "a classifier", frozenset(), _metrics),
     Way("words", "a model that writes no texts", frozenset(), _metrics),
 )

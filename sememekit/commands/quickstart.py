@@ -203,7 +203,7 @@ def _quickstart(
     from sememekit.commands import _quickstart_folder as folder
     from sememekit.commands import _quickstart_steps as steps
     from sememekit.commands import _quickstart_text as texts
-    from sememekit.commands._side_by_side import train_all
+    from sememekit.commands._side_by_side import in_words_of_quickstart, train_all
     from sememekit.reports.quickstart import QuickstartReport, report_page
     from sememekit.runs.plan import read_plan
     from sememekit.signals import Stopped
@@ -238,7 +238,15 @@ def _quickstart(
         tables[folder.LATTICE] = _table(out, folder.LATTICE, settings, device)
     cpu_seconds = {"text and graph": time.process_time() - spent}
     with asked_to_stop.patiently():
-        trained = train_all(out, tables, again, progress, on_report, asked_to_stop)
+        trained = train_all(
+            out,
+            tables,
+            again,
+            progress,
+            on_report,
+            asked_to_stop,
+            in_words=lambda name, error: in_words_of_quickstart(error, again),
+        )
     if any(one.report.stopped for one in trained.values()):
         raise Stopped
     cpu_seconds |= {name: one.cpu_seconds for name, one in trained.items()}

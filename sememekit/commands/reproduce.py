@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,23 +79,29 @@ def run(
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
+    jobs: Annotated[int, option("--jobs", "Trials at a time; more than one compute with one thread each.", min=1)] = 1,
     tiny: Tiny = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
-    from sememekit.commands._reproduce_steps import run_trial
+    from sememekit.commands._reproduce_steps import run_trials
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals
 
     names = claims or [name for name, (_, claim) in _claims().items() if claim.small]
     trials = _trials(names, out, root, seeds, tiny)
+    numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
+
+    def show(trial: Trial, line: str) -> None:
+        if line:
+            remark(f"  {trial.name}: {line}" if jobs > 1 else f"  {line}", quiet)
+        else:
+            remark(f"trial {numbers[trial.name]} of {len(trials)}: {trial.name}", quiet)
+
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:
-            for number, trial in enumerate(trials, start=1):
-                if not trial.result.is_file():
-                    remark(f"trial {number} of {len(trials)}: {trial.name}", quiet)
-                    run_trial(trial, lambda line: remark(f"  {line}", quiet), asked_to_stop)
+            run_trials(trials, jobs, show, asked_to_stop)
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)
             raise typer.Exit(STOPPED) from None
@@ -106,27 +112,48 @@ def run(
         _print(found)
 
 
-@command.command("report", epilog=example("sememekit reproduce report --html ledger.html"))
+@command.command(
+    "report",
+    epilog=example("sememekit reproduce report --html ledger.html", "sememekit reproduce report --from docs/results/claims"),
+)
 def report(
     out: Out = DEFAULT_OUT,
+    results: Annotated[
+        Path | None, option("--from", "Folder of results, JSON files as in OUT/results; nothing else is read.")
+    ] = None,
     html: Html = None,
     markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
+    into: Annotated[
+        Path | None, option("--into", "Also write it into this page of Markdown, between the marks that the page has.")
+    ] = None,
     tiny: Tiny = False,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Every claim with its verdict, from the results that are there."""
-    from sememekit.files import PAGE, check_output, replace_file
+    from sememekit.files import PAGE, check_output, read_text, replace_file
     from sememekit.reports import ledger as reports
     from sememekit.reports.pages import write_page
 
     if html is not None:
         check_output(html, PAGE)
-    found = reports.ledger(judged(out, list(_claims()), tiny))
+    if results is not None and not results.is_dir():
+        raise DataError(f"no folder {str(results)!r} of results; 'sememekit reproduce run --out DIR' writes DIR/results")
+    folder = results or out / "results"
+    found = reports.ledger(judged(out, list(_claims()), tiny, folder))
+    if others := _of_no_claim(folder):
+        remark(
+            f"{len(others)} results in {folder} are of other settings than the claims have now and are not counted: "
+            f"{', '.join(others[:5])}{' and more' if len(others) > 5 else ''}",
+            quiet,
+        )
     if html is not None:
         write_page(html, reports.ledger_page(found))
     if markdown is not None:
         _check_markdown(markdown)
         replace_file(markdown, reports.markdown(found).encode())
+    if into is not None:
+        replace_file(into, reports.into_page(read_text(into, DataError), found, str(into)).encode())
     if json:
         print_json(found)
         return
@@ -134,26 +161,44 @@ def report(
     say(", ".join(f"{verdict}: {count}" for verdict, count in found.counts.items()))
 
 
-def judged(out: Path, names: Sequence[str], tiny: bool = False) -> list[ClaimResult]:
-    """The verdicts on claims by the results below ``out``.
+def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
+    """The verdicts on claims by the results below ``out``, or in the folder ``results``.
 
     Raises:
         ConfigError: an unknown claim.
         DataError: a result that cannot be read, or results of unlike data.
     """
-    from sememekit.claims import judge, read_results, steps_of
+    from sememekit.claims import judge, read_results
 
-    found = []
+    found, claims = [], _claims()
     for name in names:
-        file, claim = _claim(name)
+        file, claim = _claim(name, claims)
         if claim.small is None:
             found.append(judge(name, claim, [], []))
             continue
-        trials = steps_of(file, claim, out, Path("ROOT"), seeds=_MOST_SEEDS, tiny=tiny)
-        results = read_results(trial.result for trial in trials)
-        baseline, other = ([run for run in results.values() if run.arm == arm] for arm in claim.small)
+        files = _result_files(file, claim, results or out / "results", tiny)
+        runs = read_results(files).values()
+        baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
         found.append(judge(name, claim, baseline, other, higher=file.arm[claim.small[0]].higher))
     return found
+
+
+def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
+    """The files that the results of a claim are in, whether they are there or not."""
+    from sememekit.claims import steps_of
+
+    trials = steps_of(file, claim, Path("OUT"), Path("ROOT"), seeds=_MOST_SEEDS, tiny=tiny)
+    return [folder / trial.result.name for trial in trials]
+
+
+def _of_no_claim(folder: Path) -> list[str]:
+    """The names of results that belong to no claim, as where a recipe was changed since."""
+    there = {file.name for file in folder.glob("*.json")} if folder.is_dir() else set()
+    for file, claim in _claims().values():
+        for tiny in (False, True):
+            if there and claim.small:
+                there -= {path.name for path in _result_files(file, claim, folder, tiny)}
+    return sorted(name.removesuffix(".json") for name in there)
 
 
 _MOST_SEEDS = 20
@@ -167,7 +212,8 @@ def _trials(
     from sememekit.claims import steps_of
 
     folder = root or Path(os.environ.get("SEMEMEKIT_DATA", "") or "CORPORA")
-    chosen = [(name, *_claim(name)) for name in names]
+    claims = _claims()
+    chosen = [(name, *_claim(name, claims)) for name in names]
     for name, _, claim in chosen:
         if claim.small is None:
             raise ConfigError(f"claim {name} has no small protocol: {claim.why_not}")
@@ -187,8 +233,7 @@ def _claims() -> dict[str, tuple[ClaimFile, PaperClaim]]:
     return load_claims()
 
 
-def _claim(name: str) -> tuple[ClaimFile, PaperClaim]:
-    claims = _claims()
+def _claim(name: str, claims: Mapping[str, tuple[ClaimFile, PaperClaim]]) -> tuple[ClaimFile, PaperClaim]:
     if name not in claims:
         raise ConfigError(f"unknown claim {name!r}{nearest(name, claims)}; 'sememekit reproduce list' shows all {len(claims)}")
     return claims[name]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json as json_module
-import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, option
-from sememekit.commands._render import hint, print_fields, print_json, remark, say, training_progress
+from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
+from sememekit.commands._training import train
+from sememekit.commands._training_progress import epoch_line, training_progress
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
-    from sememekit.runs.train_report import TrainReport
     from sememekit.training import Report
+
+__all__ = ["command", "train"]
 
 EXAMPLES = (
     "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
@@ -29,6 +30,7 @@ EXAMPLES = (
     "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
     "sememekit train --task headline --data data/headlines --out runs/headlines",
     "sememekit train --out runs/sdlm --resume",
+    "sememekit train --data data/pd --out runs/three --seeds 1,2,3",
     "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
 )
 
@@ -45,9 +47,6 @@ PLACES = {
 }
 """Where the value of an option goes in the table of a run."""
 VARIANTS = ("task", "encoder", "decoder")
-
-PAGE_EVERY: Final = 10.0
-"""Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
 
 
 def _any_of(names: Mapping[str, str]) -> str:
@@ -72,6 +71,8 @@ def command(
     resume: Annotated[bool, option("--resume", "Continue the run in --out where it stopped.")] = False,
     print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
     seed: SeedIfGiven = None,
+    seeds: Annotated[str | None, option("--seeds", "Train with several seeds, OUT/seed-N each.", metavar="N,N,...")] = None,
+    jobs: Annotated[int | None, option("--jobs", "With --seeds: processes at a time (2), with one thread each.", min=1)] = None,
     device: DeviceIfGiven = None,
     dtype: Dtype = None,
     json: Json = False,
@@ -79,10 +80,15 @@ def command(
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
 
-    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there.
+    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there. With --seeds
+    the same holds for all of them; the end is a table with mean and standard deviation, also in OUT/seeds.json.
     --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
     worse than the start is kept.
     """
+    if seeds is None and jobs is not None:
+        fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
+    if seeds is not None and seed is not None:
+        fail_usage("--seed and --seeds exclude each other")
     below = None
     if start_from is not None:
         from sememekit.runs.training import table_of_run
@@ -96,9 +102,13 @@ def command(
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
+    if seeds is not None:
+        _command_seeds(table, out, seeds, jobs, resume=resume, json=json, quiet=quiet)
+        return
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
-        report = train(table, out, resume=resume, on_report=show, on_remark=lambda text: remark(text, quiet))
+        told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
+        report = train(table, out, resume=resume, **told)
     if json:
         print_json(report)
     else:
@@ -114,76 +124,24 @@ def command(
     hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
 
 
-def train(
-    table: Mapping[str, Any],
-    out: Path,
-    *,
-    resume: bool = False,
-    on_report: Callable[[Report], None] = lambda report: None,
-    on_remark: Callable[[str], None] = lambda text: None,
-    should_stop: Callable[[], bool] | None = None,
-) -> TrainReport:
-    """Train a model.
+def _command_seeds(
+    table: Mapping[str, Any], out: Path, typed: str, jobs: int | None, *, resume: bool, json: bool, quiet: bool
+) -> None:
+    from sememekit.commands._seeds import JOBS, print_seeds, read_seeds, train_seeds
+    from sememekit.training import EpochReport
 
-    Args:
-        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
-        out: the run folder: absent or empty, or a run to go on with.
-        resume: continue the run in ``out`` from its last checkpoint.
-        on_report: called with each report of the trainer.
-        on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
-            and what the task has to say about the data (``Task.remarks``).
-        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
+    def show(run: str, report: Report) -> None:
+        if isinstance(report, EpochReport):
+            hint(f"{run}: {epoch_line(report)}", quiet)
 
-    Raises:
-        ConfigError: a bad table, or parts that do not fit.
-        CheckpointError: ``out`` is taken, or there is nothing to resume.
-        TrainingError: the loss is not finite or does not fall.
-    """
-    from sememekit.reports.run import report as write_report
-    from sememekit.runs.train_report import TrainReport
-    from sememekit.runs.training import open_training
-    from sememekit.signals import stop_signals
-    from sememekit.training import EpochReport, StopReport
-    from sememekit.training.progress import ending_text
-    from sememekit.training.tensorboard import TensorBoardLog
-
-    out = Path(out)
-    with ExitStack() as held:
-        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
-        training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark))
-        board = held.enter_context(TensorBoardLog(out / "tensorboard"))
-        folder, trainer = training.folder, training.trainer
-        if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
-            write_report(out)  # no epoch follows that would
-        seconds, tokens, stopped = 0.0, 0.0, False
-        drawn, behind = time.monotonic(), False
-        try:
-            for report in trainer.run(asked_to_stop):
-                folder.append_metrics({"kind": type(report).__name__, **vars(report)})
-                board.add(report)
-                if isinstance(report, EpochReport):
-                    seconds += report.seconds
-                    tokens += report.seconds * report.tokens_per_second
-                    behind = time.monotonic() - drawn < PAGE_EVERY
-                    if not behind:
-                        write_report(out)
-                        drawn = time.monotonic()
-                stopped = isinstance(report, StopReport)
-                on_report(report)
-        finally:
-            if behind:
-                write_report(out)
-    progress = trainer.progress
-    return TrainReport(
-        run=str(out),
-        epochs=progress.epoch if progress.finished else progress.epoch - 1,
-        metric=training.task.metric.name,
-        best_valid=progress.best,
-        best_epoch=progress.best_epoch,
-        tokens_per_second=tokens / seconds if seconds else 0.0,
-        parameters=training.parameters,
-        vectors=training.vectors,
-        remarks=training.remarks,
-        finished=ending_text(progress, training.plan.schedule),
-        stopped=stopped,
-    )
+    with progress_bars(quiet) as progress:
+        told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
+        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, resume=resume, **told)
+    if json:
+        print_json(report, without={"table"})
+    else:
+        print_seeds(report)
+    if report.stopped:
+        again = f"sememekit train --out {out} --seeds {typed} --resume"
+        remark(f"stopped by a signal; go on with: {again}", quiet=False)
+        raise typer.Exit(STOPPED)

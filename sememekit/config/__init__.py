@@ -10,7 +10,7 @@ from sememekit.config.tables import (
     named_variants,
     read_overrides,
 )
-from sememekit.config.variants import check_code, load_variant, trusting_code
+from sememekit.config.variants import check_code, load_variant, trusted_code, trusting_code
 
 __all__ = [
     "USUAL_VARIANTS",
@@ -34,6 +34,7 @@ __all__ = [
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "trusted_code",
     "trusting_code",
     "unread",
 ]

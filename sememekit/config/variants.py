@@ -100,6 +100,11 @@ def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
         _trusted.reset(before)
 
 
+def trusted_code() -> frozenset[str] | None:
+    """The names of code that is trusted here, None for all: what ``trusting_code`` takes in another process."""
+    return _trusted.get()
+
+
 def check_code(names: Mapping[str, object], where: str) -> None:
     """Refuse code that the file ``where`` names, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
     Raises ConfigError for code that is trusted neither by :func:`trusting_code` nor by being typed on the command line."""

@@ -128,28 +128,29 @@ class SDLM(NormalisedScores):
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
         """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
         settings = self.settings
-        contexts = torch.einsum("...h,rhe->...re", hidden, self.bases)
+        flat_NH = hidden.reshape(-1, hidden.shape[-1])
+        contexts = torch.bmm(flat_NH.expand(settings.num_bases, -1, -1), self.bases).view(settings.num_bases, *hidden.shape)
         if settings.context_tanh:
             contexts = contexts.tanh()
-        shared = (0, 2) if hidden.ndim == 3 else (hidden.ndim - 1,)
-        contexts = shared_dropout(contexts, settings.context_dropout, self.training, shared)
+        contexts = shared_dropout(contexts, settings.context_dropout, self.training, (0, 1) if hidden.ndim == 3 else (0,))
         contexts = shared_dropout(contexts, settings.vector_dropout, self.training, tuple(range(contexts.ndim - 1)))
         structure, words_VE, bias_S = self._part(words)
-        gates_KN, mixing_RK = self._gates(hidden), self.mixing.softmax(dim=-1).T
+        gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
         if self.edge_weights is not None:
             gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
         return SenseInputs(
             structure=structure,
-            contexts_REN=contexts.reshape(-1, *contexts.shape[-2:]).permute(1, 2, 0),
+            contexts_RNE=contexts.view(len(contexts), *flat_NH.shape),
             words_VE=words_VE,
             gates_KN=gates_KN,
             mixing_RK=mixing_RK,
             bias_S=bias_S,
         )
 
-    def _gates(self, hidden: Tensor) -> Tensor:
+    def _gates(self, hidden_NH: Tensor) -> Tensor:
         """(K, N) the gates of all sememes."""
-        return self.gate(hidden).sigmoid().reshape(-1, self.gate.out_features).T
+        scores_KN = self.gate.weight @ hidden_NH.T
+        return (scores_KN if self.gate.bias is None else scores_KN + self.gate.bias[:, None]).sigmoid()
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         inputs = self._inputs(hidden, words)

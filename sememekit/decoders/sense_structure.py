@@ -1,8 +1,7 @@
-"""Words, senses and sememes as index arrays, in blocks of words whose senses stay in the cache."""
+"""Words, senses and sememes as index arrays."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple, final
 
 import numpy as np
@@ -10,72 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import Incidence
+from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.structure import EdgeKind
 
-WORDS_PER_BLOCK = 4096
-"""On CPU: the senses of so many words times 64 tokens are an array of some 1.5 MB."""
-
 SLOWER = 3.0
 """Learned numbers of edge classes are divided by it; see ``EdgeWeights``."""
-
-
-@final
-class SenseBlock(NamedTuple):
-    """The senses of some consecutive words: first the first sense of each word, then all further ones.
-
-    Most words have one sense. In this order the products of these words are used where they lie, and only ``word_of_further``
-    is gathered. s is the number of senses, v that of words.
-
-    Attributes:
-        words: which words, as a slice.
-        places: which senses, as a slice of the order of all blocks.
-        word_of_further: (s - v,) the word, counted in the block, of each sense that is not the first of its word.
-        senses_of_word: Incidence (v x s).
-        sememes_of_sense: Incidence (s x K).
-        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in that of ``back``.
-    """
-
-    words: slice
-    places: slice
-    word_of_further: Tensor
-    senses_of_word: Incidence
-    sememes_of_sense: Incidence
-    constant: Tensor
-    back_constant: Tensor
-
-    @property
-    def num_words(self) -> int:
-        return self.words.stop - self.words.start
-
-    def add_products(self, logits_sn: Tensor, scores_vn: Tensor, strength_sn: Tensor) -> None:
-        """``logits_sn`` += the score of the word of each sense times ``strength_sn``."""
-        first = self.num_words
-        logits_sn[:first].addcmul_(scores_vn, strength_sn[:first])
-        logits_sn[first:].addcmul_(scores_vn.index_select(0, self.word_of_further), strength_sn[first:])
-
-    def products(self, scores_vn: Tensor, factor_sn: Tensor, out: Tensor) -> Tensor:
-        """The score of the word of each sense times ``factor_sn``, written to ``out`` (s, n)."""
-        first = self.num_words
-        torch.mul(scores_vn, factor_sn[:first], out=out[:first])
-        torch.mul(scores_vn.index_select(0, self.word_of_further), factor_sn[first:], out=out[first:])
-        return out
-
-
-@final
-class SenseBlocks(NamedTuple):
-    """All senses in blocks.
-
-    Attributes:
-        blocks: one after the other.
-        sense_at: (S,) the sense at each place of the order of the blocks.
-        place_of: (S,) the place of each sense.
-    """
-
-    blocks: tuple[SenseBlock, ...]
-    sense_at: Tensor
-    place_of: Tensor
 
 
 @final
@@ -126,8 +65,7 @@ class EdgeWeights(nn.Module):
     def forward(self, gates_KN: Tensor, mixing_RK: Tensor) -> tuple[Tensor, Tensor]:
         """Gates (J, N) and weighted mixing (R, J) of the pairs, out of those of sememes."""
         weights_RJ = self.weights_CR().T.index_select(1, self.edge_class)
-        gates_JN = gates_KN.T.index_select(1, self.sememe).T  # strides as those of gates_KN: kernels round by them
-        return gates_JN, mixing_RK.index_select(1, self.sememe) * weights_RJ
+        return gates_KN.index_select(0, self.sememe), mixing_RK.index_select(1, self.sememe) * weights_RJ
 
 
 @final
@@ -204,7 +142,7 @@ class SenseStructure(nn.Module):
         """
         classes = graph.edge_classes(kind)
         plain = cls.from_graph(graph, symmetric=symmetric)
-        offsets, edges = _ranges(plain.set_offsets, plain.set_of_sense)
+        offsets, edges = ranges(plain.set_offsets, plain.set_of_sense)
         key = plain.set_sememes[edges] * len(classes.names) + torch.from_numpy(classes.class_of_edge)
         pairs, pair_of_edge = key.unique(return_inverse=True)
         whole = (plain.sense_offsets, torch.arange(plain.num_senses), offsets, pair_of_edge, plain.squared_degree[edges])
@@ -217,7 +155,7 @@ class SenseStructure(nn.Module):
         Words and senses are numbered anew in it, sets and sememes keep their numbers, and so does C[k, s], which counts the
         senses of the whole graph.
         """
-        sense_offsets, senses = _ranges(self.sense_offsets, words)
+        sense_offsets, senses = ranges(self.sense_offsets, words)
         sets = (self.set_of_sense[senses], self.set_offsets, self.set_sememes, self.squared_degree)
         return SenseStructure(sense_offsets, *sets, self.num_sememes, self.most_senses), senses
 
@@ -233,59 +171,18 @@ class SenseStructure(nn.Module):
 
     def onto_sememes(self, of_sense_SN: Tensor) -> Tensor:
         """(S, N) -> (K, N): for each sememe the sum over the senses that hold it."""
-        blocks, sense_at, _ = self.blocks(of_sense_SN.dtype)
-        of_sense_SN = of_sense_SN.index_select(0, sense_at)
-        parts = [block.sememes_of_sense.back(of_sense_SN[block.places]) for block in blocks]
+        blocks = self.blocks(of_sense_SN.dtype)
+        of_sense_SN = of_sense_SN.index_select(0, blocks.sense_at)
+        parts = [block.sememes_of_sense.back(of_sense_SN[block.places]) for block in blocks.blocks]
         return torch.stack(parts).sum(dim=0)
 
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
-        """The senses in blocks, with C[k, s] in ``dtype``: of some four thousand words on CPU, elsewhere in one.
+        """The senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one.
 
         Made when they are first asked for on a device.
         """
         key = (self.sense_offsets.device, dtype)
         if key not in self._blocks:
-            self._blocks = {key: self._make_blocks(dtype)}
+            arrays = (self.sense_offsets, self.set_of_sense, self.set_offsets, self.set_sememes, self.squared_degree)
+            self._blocks = {key: make_blocks(SenseArrays(*arrays, self.num_sememes), dtype)}
         return self._blocks[key]
-
-    def _make_blocks(self, dtype: torch.dtype) -> SenseBlocks:
-        device = self.sense_offsets.device
-        number = max(1, round(self.num_words / WORDS_PER_BLOCK)) if device.type == "cpu" else 1
-        bounds = [self.num_words * i // number for i in range(number + 1)]
-        is_first = torch.zeros(self.num_senses, dtype=torch.bool, device=device)
-        is_first[self.sense_offsets[:-1]] = True
-        blocks, order = [], []
-        for begin, end in pairwise(bounds):
-            first_sense, last_sense = int(self.sense_offsets[begin]), int(self.sense_offsets[end])
-            senses = torch.arange(first_sense, last_sense, device=device)
-            local = torch.cat([senses[is_first[senses]], senses[~is_first[senses]]])
-            word = self.word_of_sense[local] - begin
-            offsets, edges = _ranges(self.set_offsets, self.set_of_sense[local])
-            sememes_of_sense = Incidence(offsets, self.set_sememes[edges], self.num_sememes)
-            constant = self.squared_degree[edges].to(dtype).rsqrt()
-            blocks.append(
-                SenseBlock(
-                    words=slice(begin, end),
-                    places=slice(first_sense, last_sense),
-                    word_of_further=word[end - begin :],
-                    senses_of_word=Incidence(
-                        self.sense_offsets[begin : end + 1] - first_sense, word.argsort(stable=True), len(local)
-                    ),
-                    sememes_of_sense=sememes_of_sense,
-                    constant=constant,
-                    back_constant=constant[sememes_of_sense.back_edges],
-                )
-            )
-            order.append(local)
-        sense_at = torch.cat(order)
-        place_of = torch.empty_like(sense_at)
-        place_of[sense_at] = torch.arange(self.num_senses, device=device)
-        return SenseBlocks(tuple(blocks), sense_at, place_of)
-
-
-def _ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The members offsets[r] to offsets[r + 1] of some rows (n,), one after the other: new offsets (n + 1,), and members."""
-    first, count = offsets[rows], offsets[rows + 1] - offsets[rows]
-    new = functional.pad(count.cumsum(0), (1, 0))
-    members = torch.arange(int(new[-1]), device=offsets.device)
-    return new, members + (first - new[:-1]).repeat_interleave(count)

@@ -8,6 +8,7 @@ from typing import Final
 
 from sememekit.claims import VERDICTS, ClaimResult
 from sememekit.config import Record
+from sememekit.errors import DataError
 from sememekit.reports import pages
 
 Row = tuple[str, ...]
@@ -80,11 +81,32 @@ def _percent(share: float | None) -> str:
 
 def markdown(found: Ledger) -> str:
     """The ledger as a page of docs; rendered from results alone."""
-    lines = ["# Claims", "", _SUMMARY, ""]
+    return "# Claims\n\n" + _body(found, "##")
+
+
+def into_page(page: str, found: Ledger, where: str) -> str:
+    """A page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
+
+    Raises:
+        DataError: the page, ``where`` in the message, has not each mark once, in this order.
+    """
+    before, begin, rest = page.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(f"{END}\n")
+    if not begin or not end or BEGIN in rest or END in after:
+        raise DataError(f"{where} has no place for the ledger; put these two lines into it: {BEGIN} and {END}")
+    return f"{before}{begin}\n{_body(found, '###')}\n{end}{after}"
+
+
+BEGIN: Final = "<!-- ledger: written by 'sememekit reproduce report --into', from the results of trials -->"
+END: Final = "<!-- end of the ledger -->"
+
+
+def _body(found: Ledger, heading: str) -> str:
+    lines = [_SUMMARY, ""]
     lines += [f"- **{verdict}** ({found.counts[verdict]}): {VERDICTS[verdict]}." for verdict in VERDICTS]
     lines += ["", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows(found.claims)]
-    lines += ["", "## What each claim says", ""]
+    lines += ["", f"{heading} What each claim says", ""]
     lines += [f"- `{claim.name}`: {claim.statement} ({claim.source}; {claim.metric})" for claim in found.claims]
     return "\n".join(lines) + "\n"
 

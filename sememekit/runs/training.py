@@ -88,7 +88,7 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with what somebody should read before training begins; see ``commands.train.train``.
+        on_remark: called with what somebody should read before training begins; see ``commands._training.train``.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -60,12 +61,18 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
     (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))
     """
-    if not definition:
-        return ()
+    found = _places(definition) if definition else {}
+    places = tuple(found.get(name) for name in sememes)
+    return places if any(places) else ()
+
+
+@lru_cache(maxsize=1 << 16)
+def _places(definition: str) -> Mapping[str, Place]:
+    """The place of every name in a definition; many words share one."""
     try:
         trees = parse_definition(definition)
     except DataError:
-        return ()  # counted by the statistics of a graph as edges without structure; lookup says what is wrong with it
+        return {}  # counted by the statistics of a graph as edges without structure; lookup says what is wrong with it
     found: dict[str, Place] = {}
     for node, place in _placed(trees):
         names = [
@@ -78,8 +85,7 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
         for name in names:
             if name and (name not in found or place.depth < found[name].depth):
                 found[name] = place
-    places = tuple(found.get(name) for name in sememes)
-    return places if any(places) else ()
+    return found
 
 
 def _placed(trees: Sequence[DefinitionNode]) -> Iterator[tuple[DefinitionNode, Place]]:

@@ -19,6 +19,8 @@ class Ending(StrEnum):
     """``schedule.stop_after`` epochs without a better validation."""
     RATE = "rate"
     """The learning rate fell below ``schedule.minimum_rate``."""
+    NO_RATE = "no_rate"
+    """The schedule cut the learning rate until nothing is learned any more."""
     NON_MONOTONE = "non_monotone"
     """Validation is worse than the best of all but the last ``schedule.stop_non_monotone`` epochs."""
     OVER_FITS = "over_fits"
@@ -28,6 +30,7 @@ class Ending(StrEnum):
 _SENTENCES: Final = (
     (Ending.PATIENCE, "no better validation for "),
     (Ending.RATE, "the rate fell below "),
+    (Ending.NO_RATE, "the rate was cut to nothing"),
     (Ending.NON_MONOTONE, "validation is worse than "),
     (Ending.OVER_FITS, "the model over-fits"),
 )
@@ -46,11 +49,12 @@ class TrainingState:
         best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count, seconds: training loss and training time of the epoch so far.
+        nats, count, seconds, cpu_seconds: training loss, and wall and CPU time of training, of the epoch so far.
         finished: why the run is over; None while it is not.
         averaging: whether steps go into the mean of the weights.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
+        start_nats: that of the first batch of the run; 0 in runs of earlier versions.
     """
 
     epoch: int = 1
@@ -68,6 +72,8 @@ class TrainingState:
     averaging: bool = False
     history: list[float] = field(default_factory=list)
     first_nats: float = 0.0
+    start_nats: float = 0.0
+    cpu_seconds: float = 0.0
 
     def stored(self) -> dict[str, Any]:
         return {**vars(self), "finished": self.finished.value if self.finished else ""}
@@ -98,6 +104,10 @@ def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
             return f"no better validation for {progress.since_best} epochs"
         case Ending.RATE:
             return f"the rate fell below {rate:g}"
+        case Ending.NO_RATE:
+            return (
+                f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are those of epoch {progress.best_epoch}"
+            )
         case Ending.NON_MONOTONE:
             return f"validation is worse than the best of all but the last {window} epochs before"
         case Ending.OVER_FITS:

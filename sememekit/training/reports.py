@@ -39,6 +39,7 @@ class EpochReport:
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.
         seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second.
+        cpu_seconds: CPU time of that part, of all threads; 0 in files of earlier versions.
         averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
     """
@@ -55,6 +56,7 @@ class EpochReport:
     tokens_per_second: float
     averaged: bool = False
     averaging_begins: bool = False
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

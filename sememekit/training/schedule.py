@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
+from sememekit.training.divergence import rate_is_nothing
 from sememekit.training.progress import Ending, TrainingState
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 
@@ -52,6 +53,9 @@ class Schedule:
         progress.history.append(value)
         stuck = self._stall(progress, value)
         over_fits = bool(stuck) and self._over_fits(progress)
+        no_rate = rate_is_nothing(progress, self.optimizer, schedule.decay)
+        if no_rate and not stuck and (progress.best is None or not metric.improves(progress.best, self.baseline)):
+            stuck = self._no_rate(progress)
         if progress.epoch >= schedule.epochs:
             progress.finished = Ending.EPOCHS
         elif schedule.stop_after and progress.since_best >= schedule.stop_after:
@@ -62,6 +66,8 @@ class Schedule:
             progress.finished = Ending.NON_MONOTONE
         elif over_fits:
             progress.finished = Ending.OVER_FITS
+        elif no_rate and not stuck:
+            progress.finished = Ending.NO_RATE
         return Verdict(best, cut, begins, "" if over_fits else stuck)
 
     def _over_fits(self, progress: TrainingState) -> bool:
@@ -69,6 +75,16 @@ class Schedule:
         nats = progress.nats / progress.count
         goal = math.log(self.baseline) if self.metric.name == "perplexity" else progress.first_nats
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
+
+    def _no_rate(self, progress: TrainingState) -> str:
+        """Why a run has to end whose rate was cut to nothing before it learned anything."""
+        began, best = self.optimizer.learning_rate, "none" if progress.best is None else f"{progress.best:.4g}"
+        return (
+            f"the rate was cut from {began:g} to nothing ({progress.rate * self.schedule.decay:.1g}) in {progress.epoch} "
+            f"epochs, and the best validation {self.metric.name} is {best}, where a model that knows word frequencies only has "
+            f"{self.baseline:.4g}; the best checkpoint is that of epoch {progress.best_epoch}; start again, and hold the rate "
+            f"at first (--set schedule.grace={progress.epoch}) or cut it less (--set schedule.factor=0.5)"
+        )
 
     def _stall(self, progress: TrainingState, value: float) -> str:
         """Why a run has to end whose validation never got better than the unigram baseline; or nothing."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -18,16 +18,13 @@ from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
 from sememekit.training.diagnosis import first_bad_module, first_bad_weight
+from sememekit.training.divergence import how_to_go_on, worse_than_guessing
 from sememekit.training.optimizers import make_optimizer
 from sememekit.training.progress import TrainingState, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot
-
-_ABOVE_UNIFORM: Final = 1.5
-"""A perplexity above this multiple of that of the uniform distribution is divergence. An untrained model lies near the uniform
-one, and a model that stays there is stuck."""
 
 
 @dataclass
@@ -37,7 +34,9 @@ class _Window:
     nats: list[Tensor] = field(default_factory=list)
     norms: list[Tensor] = field(default_factory=list)
     count: int = 0
+    first_count: int = 0
     began: float = field(default_factory=time.perf_counter)
+    cpu_began: float = field(default_factory=time.process_time)
 
 
 @final
@@ -51,7 +50,7 @@ class Trainer:
     The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
     whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged, the means are validated and
     stored as the weights of a snapshot; training goes on from the weights of the last step. A trainer never prints: it yields
-    reports.
+    reports. ``num_batches`` is how many the current epoch has, 0 before the first.
     """
 
     def __init__(
@@ -71,6 +70,7 @@ class Trainer:
         self.average = Average(self.parameters)
         self.device = self.parameters[0].device
         self.carry: Carry = ()
+        self.num_batches = 0
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
@@ -81,7 +81,7 @@ class Trainer:
 
         Raises:
             TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
-                distribution; or validation does not get better than the unigram baseline.
+                distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before.
         """
         progress = self.progress
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
@@ -89,11 +89,11 @@ class Trainer:
         while not progress.finished:
             if progress.batch == 0:
                 self.carry = self.task.start(self.data)
-                progress.nats, progress.count, progress.seconds = 0.0, 0, 0.0
+                progress.nats, progress.count, progress.seconds, progress.cpu_seconds = 0.0, 0, 0.0, 0.0
             self.task.train()
             window = _Window()
             seed = epoch_seed(self.run_settings.seed, progress.epoch)
-            num_batches = self.task.num_batches(self.data, seed)
+            num_batches = self.num_batches = self.task.num_batches(self.data, seed)
             self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, seed, progress.batch):
                 self._step(batch, window)
@@ -145,7 +145,9 @@ class Trainer:
         self.carry = last.carry
         window.nats.append(nats)
         window.norms.append(norm.detach())
-        window.count += sum(loss.count for loss in done)
+        count = sum(loss.count for loss in done)
+        window.first_count = window.first_count or count
+        window.count += count
         self.progress.batch += 1
         self.progress.step += 1
 
@@ -162,16 +164,7 @@ class Trainer:
 
     def _diverged(self, what: str) -> TrainingError:
         """The error of a diverged run: what was seen, how to start again, what is left."""
-        settings, pointer = self.optimizer_settings, self.folder.pointer()
-        if "best" in pointer:
-            best = f"epoch {self.progress.best_epoch}" if self.progress.best_epoch else "the weights that the run began with"
-            left = f"checkpoints written so far are whole, and the best is that of {best}"
-        else:
-            left = "checkpoints written so far are whole" if pointer else "no checkpoint was written"
-        return TrainingError(
-            f"{what}; start again with a lower rate (--set optimizer.learning_rate={settings.learning_rate / 4:g}) or a "
-            f"tighter clip (--set optimizer.clip={settings.clip / 2:g}) and another --out; {left}"
-        )
+        return TrainingError(f"{what}; {how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}")
 
     def _check_weights(self) -> None:
         """Fail where a weight is not finite, which otherwise only the loss of the next step would show."""
@@ -182,20 +175,13 @@ class Trainer:
             )
 
     def _check_validation(self, valid: Mapping[str, float]) -> None:
-        """Fail where a metric is not finite, or worse than that of the uniform distribution.
-
-        A model that only over-fits can be worse than that, too: it was better before, or is on the training text.
-        """
-        progress = self.progress
-        after = f"after epoch {progress.epoch}"
+        """Fail where a metric is not finite, or worse than that of the uniform distribution."""
+        after = f"after epoch {self.progress.epoch}"
         for name, value in valid.items():
             if not math.isfinite(value):
                 raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
         uniform, value = self.task.uniform(), valid[self.task.metric.name]
-        if uniform is None or value <= _ABOVE_UNIFORM * uniform:
-            return
-        learnt = progress.best is not None and progress.best <= uniform
-        if not learnt or progress.nats / progress.count > math.log(uniform):
+        if uniform is not None and worse_than_guessing(self.progress, value, uniform):
             raise self._diverged(
                 f"training diverged: validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each "
                 f"of the {uniform:,.0f} words the same probability has {uniform:,.0f}"
@@ -209,10 +195,13 @@ class Trainer:
         values = torch.stack(window.nats).double().tolist()
         seconds = time.perf_counter() - window.began
         nats = sum(values)
+        if not progress.start_nats:
+            progress.start_nats = values[0] / window.first_count
         for value in values:  # one by one, so that the sum does not depend on when reports were due
             progress.nats += value
         progress.count += window.count
         progress.seconds += seconds
+        progress.cpu_seconds += time.process_time() - window.cpu_began
         where = progress.epoch, progress.batch, num_batches, progress.step
         return StepReport(*where, nats / window.count, progress.rate, window.count / seconds)
 
@@ -250,6 +239,7 @@ class Trainer:
             rate_cut=verdict.rate_cut,
             finished=ended,
             seconds=seconds,
+            cpu_seconds=progress.cpu_seconds,
             tokens_per_second=speed,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,

@@ -95,6 +95,34 @@ def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
     assert "cat /corpora/corpus/test.txt > " in script
 
 
+def test_arms_that_differ_in_how_they_are_measured_are_trained_once(tmp_path: Path) -> None:
+    further = """
+[arm.again]
+data = "text"
+recipe = "ours/ptb-lstm"
+set = ["encoder.injection=cell"]
+graph = true
+evaluate = "evaluate-ppl {run} --cache"
+[claim.again-better]
+statement = "again is better"
+source = "Table 2"
+small = ["two", "again"]
+"""
+    write(tmp_path, FILE + further)
+    claims = load_claims(tmp_path)
+    trials = steps_of(*claims["again-better"], Path("out"), Path("/c"), seeds=1)
+    two, again = trials
+    assert two.run == again.run
+    assert two.run.name == two.name, "the run is called after the first arm, as where there is one arm alone"
+    assert two.steps[:-1] == again.steps[:-1]
+    assert two.steps[-1].made != again.steps[-1].made
+    assert two.result != again.result
+    assert again.result.stem == again.name != two.name
+    assert shell_script(trials).count("sememekit train") == 1
+    one = steps_of(*claims["better"], Path("out"), Path("/c"), seeds=1)[0]
+    assert one.run != two.run, "another graph is another training"
+
+
 def test_tiny_trials_have_places_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, FILE)
     file, claim = load_claims(tmp_path)["better"]

@@ -16,13 +16,14 @@ CALLED = {
     "build_sememe_graph": "commands.build_sememe_graph:build_sememe_graph",
     "cluster_update": "commands.cluster_update:cluster_update",
     "clusters": "analysis.clusters:clusters",
-    "compare": "commands.compare:compare",
+    "compare": "analysis.compare_runs:compare_runs",
     "evaluate_explanations": "analysis.evaluate_explanations:evaluate_explanations",
     "evaluate_ppl": "analysis.evaluate:evaluate_ppl",
     "lookup": "sememes.lookup:lookup",
     "predict": "analysis.predict:predict",
     "quickstart": "commands.quickstart:quickstart",
     "score": "analysis.score:score",
+    "sweep": "commands.sweep:sweep",
 }
 
 
@@ -55,7 +56,7 @@ print(sorted(name for name in PANELS if f"sememekit.commands.{name.replace('-', 
     assert done.stdout == "['score']\n"
 
 
-@pytest.mark.parametrize("name", ["attack", "explain", "preprocess", "quickstart", "segment", "train"])
+@pytest.mark.parametrize("name", ["attack", "compare", "explain", "preprocess", "quickstart", "segment", "sweep", "train"])
 def test_the_help_of_a_command_imports_neither_torch_nor_numpy(name: str) -> None:
     script = f"import sys, sememekit.commands.{name}; print(sorted({{'torch', 'numpy', 'jieba'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

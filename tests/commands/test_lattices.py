@@ -147,6 +147,18 @@ def test_evaluation_has_the_baselines_and_never_reads_the_blanks(run: Path, char
     assert again.rows[0].gold_words == len(read_words(gold))
 
 
+def test_marks_that_are_given_are_words_of_every_segmentation(run: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.txt"
+    gold.write_text("我 吃 １９９８ 。 ——\n买 ＷＴＯ 苹果 。\n", encoding="utf-8")
+    found, given = (evaluate_segmentation(run, gold, marks=name) for name in ("found", "given"))
+    assert (found.marks, given.marks) == ("found", "given")
+    assert found.rows[-1].words == 16, "every character"
+    assert given.rows[-1].words == 10, "１９９８, ＷＴＯ and —— are one word each"
+    assert given.rows[-1].right == 8
+    assert all(row.right >= 5 for row in given.rows), "the marks at least"
+    assert given.rows[0].f1 >= found.rows[0].f1
+
+
 def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n", encoding="utf-8")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.commands._quickstart_folder import MODELS, QuickstartSettings, begin, command_of
 from sememekit.commands._quickstart_steps import CONTEXTS
-from sememekit.commands._side_by_side import Trained, _in_words_of_quickstart, _stopped_before_it_began
+from sememekit.commands._side_by_side import Trained, _stopped_before_it_began, in_words_of_quickstart
 from sememekit.commands.quickstart import quickstart
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
@@ -122,7 +122,7 @@ def test_its_files_are_written_whole_or_not_at_all(
         real(source, target)
 
     trained: dict[str, Trained] = {}
-    monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest: trained)
+    monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest, **more: trained)
     monkeypatch.setattr("sememekit.commands._quickstart_steps.CONTEXTS", ())
     monkeypatch.setattr("sememekit.commands._quickstart_steps.explanation_scores", lambda *rest: None)
     monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
@@ -194,7 +194,7 @@ def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> Non
     command = command_of(Path("tour"), settings, 0.34)
     assert command == "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
     told = "stuck; change the rate (--set optimizer.learning_rate=5, or 80), or wait longer (--resume --set run.stall_epochs=8)"
-    error = _in_words_of_quickstart(TrainingError(told), command)
+    error = in_words_of_quickstart(TrainingError(told), command)
     assert isinstance(error, TrainingError)
     assert "(--fresh --set optimizer.learning_rate=5, or 80)" in str(error)
     assert f"({command} --set run.stall_epochs=8)" in str(error)

@@ -195,7 +195,7 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
     released = threading.Event()
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
 
-    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]]) -> None:
+    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]], trust: Any) -> None:
         begun.append(name)
         if name != "first":
             released.wait(60)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from sememekit.commands._program import app
 from sememekit.commands._render import (
-    epoch_line,
     format_value,
     hint,
     print_table,
@@ -23,8 +22,8 @@ from sememekit.commands._render import (
     remark,
     result_console,
     say,
-    training_progress,
 )
+from sememekit.commands._training_progress import Position, TimeLeft, clock, epoch_line, training_progress
 from sememekit.commands.recipes import toml_text
 from sememekit.config import load_recipe, recipe_names
 from sememekit.training import EpochReport, StepReport, StopReport
@@ -76,6 +75,9 @@ def show_everything(quiet: bool) -> None:
         show("reading", 2, 10)
         show("reading", 10, 10)
     with training_progress(quiet) as report:
+        report.at(Position(1, 0, 0, 3))
+        report.at(Position(1, 1, 4, 3))
+        report.at(Position(1, 2, 4, 3))
         report(STEP)
         report(EPOCH)
         report(StopReport(epoch=2, step=11, checkpoint="last"))
@@ -92,7 +94,9 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     for text in (
         "reading",
         "100%",
-        "epoch 1",
+        "getting ready",
+        "epoch 1 of 3",
+        "left",
         "valid perplexity 345.68",
         "4,321 tokens a second",
         "best so far",
@@ -187,3 +191,35 @@ def test_an_epoch_is_told_without_sums_and_with_shares_of_rouge_in_per_cent() ->
     assert "training loss 6.250 nats/token, valid perplexity 2.3e+123, rouge1 0.88 %;" in line
     assert "42,900" not in line
     assert "6,655" not in line
+
+
+def test_the_time_left_is_that_of_all_epochs_and_their_validations() -> None:
+    now = [0.0]
+    left = TimeLeft(lambda: now[0])
+
+    def at(seconds: float, *place: int) -> float | None:
+        now[0] = seconds
+        return left.at(Position(*place, 3))
+
+    assert at(5.0, 1, 0, 0) is None, "what came before the first step is no training"
+    assert at(6.0, 1, 1, 10) == pytest.approx(29 * 1.0)
+    assert at(9.0, 1, 2, 10) == pytest.approx(28 * 2.0)
+    assert at(25.0, 1, 10, 10) == pytest.approx(20 * 2.0)
+    assert at(32.0, 2, 0, 10) == pytest.approx(20 * 2.0 + 2 * 7.0), "the first validation took seven seconds"
+    assert at(34.0, 2, 1, 10) == pytest.approx(19 * 2.0 + 2 * 7.0)
+    assert at(52.0, 2, 10, 10) == pytest.approx(10 * 2.0 + 2 * 7.0)
+    assert at(55.0, 3, 0, 10) == pytest.approx(10 * 2.0 + 1 * 5.0)
+    assert at(75.0, 3, 10, 10) == pytest.approx(5.0)
+
+
+def test_a_resumed_run_counts_what_it_does_itself() -> None:
+    now = [0.0]
+    left = TimeLeft(lambda: now[0])
+    left.at(Position(2, 600, 0, 2))
+    now[0] = 3.0
+    assert left.at(Position(2, 601, 611, 2)) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0:00:00"), (59.6, "0:01:00"), (3723.0, "1:02:03"), (3.6e5, "100:00:00")])
+def test_a_clock(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown

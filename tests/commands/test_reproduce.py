@@ -128,6 +128,24 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
 
 
 @pytest.mark.slow
+def test_two_ways_of_measuring_share_a_training_side_by_side(corpus: Path) -> None:
+    arm = FILE[FILE.index("[arm.wide]") : FILE.index("[claim.wide-below-narrow]")].replace("[arm.wide]", "[arm.cached]")
+    arm += 'evaluate = "evaluate-ppl {run} --cache"\n'
+    claim = '[claim.cached]\nstatement = "s"\nsource = "t"\nsmall = ["wide", "cached"]\nseeds = 1\n'
+    Path("claims/p.toml").write_text(FILE + arm + claim, encoding="utf-8")
+    code, out, err = reproduce("run", "wide-below-narrow", "cached", "--root", ".", "--seeds", "1", "--jobs", "2", "--json")
+    assert code == 0, err
+    assert [claim["seeds"] for claim in json.loads(out)["claims"]] == [[1, 1], [1, 1]]
+    assert err.count("sememekit train") == 2
+    assert len(list(Path("reproduced/runs").glob("*/plan.json"))) == 2
+    results = {path.name.split("-")[0]: json.loads(path.read_text()) for path in Path("reproduced/results").iterdir()}
+    assert set(results) == {"narrow", "wide", "cached"}
+    assert results["wide"]["curve"] == results["cached"]["curve"]
+    assert results["wide"]["measured"]["perplexity"] != results["cached"]["measured"]["perplexity"]
+    assert str(corpus) not in json.dumps(results)
+
+
+@pytest.mark.slow
 def test_a_signal_stops_it_and_the_same_command_goes_on(corpus: Path) -> None:
     script = (
         "from pathlib import Path; from sememekit.claims import claims; claims.claims_folder = lambda: Path('claims');"

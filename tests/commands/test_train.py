@@ -67,7 +67,7 @@ def wait_for_metrics(process: subprocess.Popen[str], out: Path) -> None:
 
 def epoch_lines(run: Path) -> list[dict[str, Any]]:
     records = [record for record in RunFolder.open(run).metrics() if record["kind"] == "EpochReport"]
-    return [{**record, "seconds": 0, "tokens_per_second": 0} for record in records]
+    return [{**record, "seconds": 0, "cpu_seconds": 0, "tokens_per_second": 0} for record in records]
 
 
 def assert_goes_on_as_if_nothing_had_happened(place: Place, out: Path, fresh: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sememekit.decoders import sense_structure
+from sememekit.decoders import sense_blocks
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import SDLM
 from sememekit.errors import GraphError
@@ -40,11 +40,11 @@ def make(graph: SememeGraph | None = None, moved: float = 0.3, **settings: objec
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalisation", ["left", "symmetric"])
-@pytest.mark.parametrize(("block", "words_per_block"), [(3, 2), (100, 2048)])
+@pytest.mark.parametrize(("block", "senses_per_block"), [(3, 3), (100, 4096)])
 def test_values_and_gradients_equal_the_dense_twin(
-    kind: str, normalisation: str, block: int, words_per_block: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, normalisation: str, block: int, senses_per_block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sense_structure, "WORDS_PER_BLOCK", words_per_block)
+    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", senses_per_block)
     decoder = make(edge_weights=kind, normalisation=normalisation, tokens_per_block=block)
     assert decoder.edge_weights is not None
     assert decoder.edge_weights.names == NAMES[kind]

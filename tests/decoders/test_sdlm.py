@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
-from sememekit.decoders import sense_structure
+from sememekit.decoders import sense_blocks, sense_logits
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import PRESETS, SDLM
 from tests.decoders.sdlm_twin import dense_log_probs
@@ -37,11 +38,21 @@ def test_the_graph_has_every_kind_of_word() -> None:
 
 
 @pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
-@pytest.mark.parametrize(("block", "words_per_block"), [(1, 5), (3, 1), (100, 2048)])
+@pytest.mark.parametrize(
+    ("block", "senses_per_block", "ranks", "kept_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
+)
 def test_values_and_gradients_equal_the_dense_twin(
-    preset: str, normalisation: str, block: int, words_per_block: int, monkeypatch: pytest.MonkeyPatch
+    preset: str,
+    normalisation: str,
+    block: int,
+    senses_per_block: int,
+    ranks: int,
+    kept_from: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sense_structure, "WORDS_PER_BLOCK", words_per_block)
+    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", senses_per_block)
+    monkeypatch.setattr(sense_blocks, "RANKS", ranks)
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", kept_from)
     decoder = make(preset=preset, normalisation=normalisation, num_bases=3, tokens_per_block=block)
     graph = small_graph()
     size = graph.num_words
@@ -61,19 +72,28 @@ def test_values_and_gradients_equal_the_dense_twin(
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
-def test_blocks_hold_every_sense_once_and_first_senses_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sense_structure, "WORDS_PER_BLOCK", 4)
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", 6)
+    monkeypatch.setattr(sense_blocks, "RANKS", ranks)
     graph, structure = small_graph(), make(num_bases=2).structure
-    blocks, sense_at, place_of = structure.blocks(torch.float64)
-    assert len(blocks) > 1
-    assert sorted(sense_at.tolist()) == list(range(graph.num_senses))
-    assert torch.equal(sense_at[place_of], torch.arange(graph.num_senses))
-    assert [word for block in blocks for word in range(block.words.start, block.words.stop)] == list(range(graph.num_words))
-    for block in blocks:
-        senses = sense_at[block.places]
-        assert senses[: block.num_words].tolist() == graph.sense_offsets[:-1][block.words].tolist()
-        further = graph.word_of_sense[senses[block.num_words :].numpy()] - block.words.start
-        assert block.word_of_further.tolist() == further.tolist()
+    order = structure.blocks(torch.float64)
+    assert len(order.blocks) > 1
+    assert sorted(order.sense_at.tolist()) == list(range(graph.num_senses))
+    assert torch.equal(order.sense_at[order.place_of], torch.arange(graph.num_senses))
+    assert torch.equal(order.word_at[order.word_place], torch.arange(graph.num_words))
+    for size, parts in ((graph.num_words, "words"), (graph.num_senses, "places")):
+        slices = [getattr(block, parts) for block in order.blocks]
+        assert [place for part in slices for place in range(part.start, part.stop)] == list(range(size))
+    assert any(len(block.word_of_tail) for block in order.blocks) == (ranks < np.diff(graph.sense_offsets).max())
+    for block in order.blocks:
+        words, senses = order.word_at[block.words], order.sense_at[block.places]
+        first = torch.from_numpy(graph.sense_offsets.copy())[words]
+        *having, tail = block.by_rank(senses) if len(block.word_of_tail) else (*block.by_rank(senses), senses[:0])
+        for number, (size, having_number) in enumerate(zip(block.ranks, having, strict=True)):
+            assert having_number.tolist() == (first[:size] + number).tolist()
+        assert graph.word_of_sense[tail.numpy()].tolist() == words[block.word_of_tail].tolist()
+        assert graph.word_of_sense[senses.numpy()].tolist() == block.of_senses(words[:, None])[:, 0].tolist()
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -104,6 +105,8 @@ def test_statistics_count_edges_by_class() -> None:
     assert statistics.edges_by_depth == {"no structure": 9, "root": 5, "depth 1": 4, "depth 2": 1}
     assert next(iter(statistics.edges_by_role.items())) == ("no structure", 9)
     assert statistics.edges_by_role["plain"] == 2
+    whole = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x",), "x", (ROOT,)),))], "0")
+    assert graph_statistics(whole, [1]).edges_by_depth == {"root": 1}
     bare = graph_statistics(without_structure(small_graph()), small_vocabulary().counts)
     assert (bare.edges_with_structure, bare.edges_by_depth, bare.edges_by_role) == (0, {}, {})
 
@@ -157,6 +160,18 @@ def test_a_file_with_another_structure_is_refused(tmp_path: Path, old: str, new:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     json.loads(path.read_text(encoding="utf-8"))
     with pytest.raises(GraphError, match=said):
+        SememeGraph.load(path)
+
+
+def test_places_that_do_not_fit_their_sememes_are_refused_whatever_the_fingerprint_says(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    small_graph().save(path)
+    text = path.read_text(encoding="utf-8")
+    structure = render_structure(small_graph().entries())
+    shorter = structure.replace('[1, "%"], ', "", 1)
+    forged = hashlib.sha256(shorter.encode()).hexdigest()
+    path.write_text(text.replace(structure, shorter).replace(small_graph().structure_fingerprint, forged), encoding="utf-8")
+    with pytest.raises(GraphError, match="was changed after it was written"):
         SememeGraph.load(path)
 
 

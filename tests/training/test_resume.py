@@ -54,7 +54,7 @@ def assert_same_bits(one: Any, other: Any, where: str = "state") -> None:
 def numbers(reports: list[Report], kind: type) -> list[dict[str, Any]]:
     """Reports of a kind without what depends on the clock."""
     return [
-        {key: value for key, value in vars(report).items() if key not in {"seconds", "tokens_per_second"}}
+        {key: value for key, value in vars(report).items() if key not in {"seconds", "cpu_seconds", "tokens_per_second"}}
         for report in reports
         if isinstance(report, kind)
     ]

@@ -199,3 +199,40 @@ def test_a_finished_run_goes_on_where_the_schedule_allows_more(
     schedule, progress = rules(**changes), state(finished=finished, since_best=2, stalled=4)
     reopen(progress, schedule.schedule, schedule.run)
     assert (progress.finished, progress.epoch) == ((None, 4) if goes_on else (finished, 3))
+
+
+@pytest.mark.parametrize(
+    ("rate", "decay", "nothing"), [(1.7e-7, 1.0, False), (1.5e-7, 1.0, True), (1.7e-7, 0.9, True), (1e-9, 1.0, True)]
+)
+def test_a_rate_below_a_hundred_millionth_of_the_first_ends_the_run(rate: float, decay: float, nothing: bool) -> None:
+    """The next cut halves it: 8e-8 is the limit."""
+    progress = state(rate=rate)
+    verdict = rules(schedule__decay=decay).decide(progress, 60.0)
+    assert (verdict.rate_cut, verdict.stuck) == (True, "")
+    assert progress.finished == (Ending.NO_RATE if nothing else None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "best", "learned"),
+    [
+        (PERPLEXITY, 99.0, True),
+        (PERPLEXITY, 100.0, False),
+        (PERPLEXITY, None, False),
+        (ACCURACY, 101.0, True),
+        (ACCURACY, 0.0, False),
+    ],
+)
+def test_a_rate_cut_to_nothing_before_anything_was_learned_is_an_error(
+    metric: PrimaryMetric, best: float | None, learned: bool
+) -> None:
+    value = 150.0 if metric.lower_is_better else -1.0
+    for epoch in (3, 9):
+        progress = state(epoch, rate=1e-9, best=best)
+        stuck = rules(metric).decide(progress, value).stuck
+        assert (stuck == "") == learned
+        if not learned:
+            assert stuck.startswith("the rate was cut from 8 to nothing (")
+            assert f") in {epoch} epochs, and the best validation {metric.name} is " in stuck
+            assert f"(--set schedule.grace={epoch})" in stuck
+            assert "learning_rate" not in stuck, "a lower rate is no remedy"
+    assert rules(metric).decide(state(rate=8.0, best=best), value).stuck == ""

@@ -1,0 +1,288 @@
+"""``sememekit compare RUN RUN2``: language models that were each trained with one or several seeds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sememekit.analysis.evaluate_several import check_all_comparable, score_all
+from sememekit.config import Record
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.measure.attack_rates import Interval, interval
+from sememekit.measure.intervals import RESAMPLES, Estimate, resampled_ratios
+from sememekit.measure.intervals import interval as with_draws
+from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.sides import Curve, best_within, equal_budget, mean_over_drawn_seeds
+from sememekit.progress import Progress
+from sememekit.runs.run import Run, Which
+from sememekit.training import RunFolder
+
+TEST: Final = "at the best checkpoint"
+UPDATES: Final = "validation, equal updates"
+TIME: Final = "validation, equal CPU time"
+WALL_TIME: Final = "validation, equal wall time"
+
+
+class SideDifference(Record):
+    """A side against the first one, as a change of the perplexity: -0.05 is 5 % less.
+
+    The value is exp(difference of the mean nats) - 1, which is the ratio of geometric means over seeds; intervals are 95 %.
+
+    Attributes:
+        sentences: over the sentences of the text, drawn in pairs; the trained models are as they are.
+        seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
+        both: sentences and seeds are drawn.
+    """
+
+    sentences: Interval | None
+    seeds: Interval
+    both: Interval | None
+
+
+class SideMeasure(Record):
+    """One measure of one side.
+
+    Attributes:
+        measure: what was measured, one of the constants of this module; the perplexity of ``split`` for the first.
+        budget: the updates, or the seconds, of the equal budget; None for the first.
+        values: the perplexity of each run.
+        mean: their geometric mean.
+        sd: their standard deviation (with n - 1); None of one run.
+        difference: against the first side; None for the first.
+    """
+
+    measure: str
+    budget: float | None
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None
+    difference: SideDifference | None
+
+
+class Side(Record):
+    """A model with one or several seeds.
+
+    Attributes:
+        name: as it was typed.
+        runs: the folders.
+        seeds: of these runs.
+        measures: in the order of the table.
+        curves: validation perplexity of each run by epoch, as (updates, seconds, perplexity).
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    measures: tuple[SideMeasure, ...]
+    curves: tuple[tuple[tuple[float, float, float], ...], ...]
+
+
+class RunsComparison(Record):
+    """What ``compare`` found of language models.
+
+    Attributes:
+        sides: in the order given; differences are from the first.
+        split, signature: of what was measured; all runs have this signature.
+        unit, units, resamples: what was drawn, how many there are, and how often.
+        time: "CPU" where every run has CPU seconds of its epochs, otherwise "wall".
+        remarks: what a reader should know of the runs.
+    """
+
+    sides: tuple[Side, ...]
+    split: str
+    signature: str
+    unit: str
+    units: int
+    resamples: int
+    time: str
+    remarks: tuple[str, ...] = ()
+
+
+def runs_of(side: str) -> list[Path]:
+    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote.
+
+    Raises:
+        CheckpointError: neither.
+    """
+    path = Path(side)
+    if "," in side and not path.exists():
+        return [run for part in side.split(",") for run in runs_of(part)]
+    if (path / "plan.json").is_file():
+        return [path]
+    numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
+    if not numbered:
+        what = "does not exist" if not path.exists() else "is no run folder, and no folder of runs seed-1, seed-2, ..."
+        raise CheckpointError(f"{side} {what}; give runs of 'sememekit train', several of one model with commas between")
+    return [numbered[seed] for seed in sorted(numbered)]
+
+
+def compare_runs(
+    sides: Sequence[str],
+    *,
+    split: str = "test",
+    data: Path | None = None,
+    batch_size: int | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    which: Which = "best",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> RunsComparison:
+    """Perplexities of models on one text, with differences from the first, over sentences and over seeds.
+
+    Args:
+        sides: two or more, each as ``runs_of`` takes it.
+        seed: of the draws.
+        split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them.
+
+    Raises:
+        ConfigError: one side, a run in two places, or runs whose signatures differ.
+        CheckpointError, DataError: as ``evaluate_ppl``.
+    """
+    paths = [runs_of(side) for side in sides]
+    flat = [path.resolve() for side in paths for path in side]
+    if len(sides) < 2:
+        raise ConfigError("a comparison takes two models or more: sememekit compare RUN RUN2")
+    if len(set(flat)) < len(flat):
+        raise ConfigError(f"a run is given twice: {next(str(path) for path in flat if flat.count(path) > 1)}; name each once")
+    opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
+    check_all_comparable(opened, split, data, batch_size)
+    reports, texts = score_all(opened, split, data=data, batch_size=batch_size, progress=progress)
+    columns = _columns([len(side) for side in paths])
+    every_word = np.ones(len(texts[0].nats), dtype=np.bool_)
+    sums = [text.sums(every_word) for text in texts]
+    nats, draws = resampled_ratios(*(np.stack(part, axis=1) for part in zip(*sums, strict=True)), seed=seed)
+    curves, time = _curves([loaded.folder for loaded in opened])
+    measures = [_tested(nats, draws, columns, seed)]
+    for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
+        measures.append(_at_equal_budget(name, curves, columns, place))
+    return RunsComparison(
+        sides=tuple(
+            Side(
+                name=name,
+                runs=tuple(str(path) for path in own),
+                seeds=tuple(int(opened[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices),
+                measures=tuple(measure[number] for measure in measures),
+                curves=tuple(tuple(curves[index]) for index in indices),
+            )
+            for number, (name, own, indices) in enumerate(zip(sides, paths, columns, strict=True))
+        ),
+        split=split,
+        signature=reports[0].signature,
+        unit=texts[0].unit,
+        units=len(sums[0][0]),
+        resamples=RESAMPLES,
+        time=time,
+        remarks=tuple(_remarks(sides, columns, [loaded.folder.plan for loaded in opened])),
+    )
+
+
+def _columns(sizes: Sequence[int]) -> list[list[int]]:
+    """The places of each side's runs in the list of all."""
+    ends = np.cumsum(sizes)
+    return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _tested(
+    nats: npt.NDArray[np.float64], draws: npt.NDArray[np.float64], columns: Sequence[Sequence[int]], seed: int
+) -> list[SideMeasure]:
+    fixed = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
+    drawn = mean_over_drawn_seeds(draws, columns, seed)
+    values = [[float(nats[index]) for index in side] for side in columns]
+    found = []
+    for number, own in enumerate(values):
+        difference = None
+        if number:
+            value = statistics.fmean(own) - statistics.fmean(values[0])
+            sentences, both = (with_draws(value, part[:, number] - part[:, 0]) for part in (fixed, drawn))
+            difference = SideDifference(
+                sentences=_relative(sentences), seeds=_relative(seed_difference(values[0], own)), both=_relative(both)
+            )
+        found.append(_measure(TEST, None, own, difference))
+    return found
+
+
+def _at_equal_budget(
+    name: str, curves: Sequence[Sequence[tuple[float, float, float]]], columns: Sequence[Sequence[int]], place: int
+) -> list[SideMeasure]:
+    sides: list[list[Curve]] = [
+        [[(point[place], math.log(point[2])) for point in curves[index]] for index in side] for side in columns
+    ]
+    budget = equal_budget(sides)
+    values = [[best_within(curve, budget) for curve in side] for side in sides]
+    found = []
+    for number, own in enumerate(values):
+        seeds = _relative(seed_difference(values[0], own))
+        difference = SideDifference(sentences=None, seeds=seeds, both=None) if number else None
+        found.append(_measure(name, budget, own, difference))
+    return found
+
+
+def _measure(name: str, budget: float | None, nats: Sequence[float], difference: SideDifference | None) -> SideMeasure:
+    values = tuple(math.exp(value) for value in nats)
+    return SideMeasure(
+        measure=name,
+        budget=budget,
+        values=values,
+        mean=math.exp(statistics.fmean(nats)),
+        sd=statistics.stdev(values) if len(values) > 1 else None,
+        difference=difference,
+    )
+
+
+def _relative(estimate: Estimate) -> Interval:
+    """A difference of nats as a change of the perplexity."""
+    return interval(Estimate(*(math.expm1(value) for value in (estimate.value, estimate.low, estimate.high))))
+
+
+def _curves(folders: Sequence[RunFolder]) -> tuple[list[list[tuple[float, float, float]]], str]:
+    """The curve of each run, and whether its seconds are "CPU" or "wall": wall for all where one run has no other.
+
+    Raises:
+        CheckpointError: a run without a finished epoch.
+    """
+    epochs = [[record for record in folder.metrics() if record["kind"] == "EpochReport"] for folder in folders]
+    for folder, own in zip(folders, epochs, strict=True):
+        if not own:
+            raise CheckpointError(
+                f"{folder.path} has no finished epoch in its metrics.jsonl; let 'sememekit train --out {folder.path} --resume' "
+                "finish one"
+            )
+    has_cpu = all(record.get("cpu_seconds") for own in epochs for record in own)
+    seconds = "cpu_seconds" if has_cpu else "seconds"
+    found = []
+    for own in epochs:
+        spent = np.cumsum([record[seconds] for record in own])
+        found.append(
+            [
+                (float(record["step"]), float(passed), float(record["valid"]["perplexity"]))
+                for record, passed in zip(own, spent, strict=True)
+            ]
+        )
+    return found, "CPU" if has_cpu else "wall"
+
+
+def _remarks(sides: Sequence[str], columns: Sequence[Sequence[int]], plans: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each side whose runs differ in more than the seed."""
+    found = []
+    for name, indices in zip(sides, columns, strict=True):
+        flat = [_flat(plans[index]) for index in indices]
+        keys = sorted({key for plan in flat for key in plan if any(other.get(key) != plan[key] for other in flat)})
+        if keys:
+            found.append(f"the runs of {name} differ in more than the seed: {', '.join(keys[:5])}")
+    return found
+
+
+_OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")
+
+
+def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """ "slot.key" -> value, but for what is other in each training, and where files lie."""
+    found = {f"{slot}.{key}": value for slot, keys in plan.items() if isinstance(keys, Mapping) for key, value in keys.items()}
+    return {key: value for key, value in found.items() if key not in _OF_NO_MODEL and not key.endswith(".path")}

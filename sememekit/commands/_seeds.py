@@ -1,0 +1,144 @@
+"""``sememekit train --seeds``: one plan with several seeds, a run folder each, some processes at a time."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._render import print_table
+from sememekit.errors import CheckpointError, SememekitError
+from sememekit.progress import Progress
+
+if TYPE_CHECKING:
+    from sememekit.runs.train_report import SeedsReport, TrainReport
+    from sememekit.training import Report
+
+SEEDS: Final = "seeds.json"
+JOBS: Final = 2
+"""Processes at a time unless told otherwise; each computes with one thread."""
+
+
+def read_seeds(text: str) -> tuple[int, ...]:
+    """The seeds of ``--seeds 1,2,3``; a wrong one is a usage error."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        fail_usage(f"--seeds {text!r}: expected numbers with commas between, such as 1,2,3")
+    seeds = tuple(int(part) for part in parts)
+    if len(set(seeds)) < len(seeds):
+        fail_usage(f"--seeds {text}: a seed is given twice")
+    return seeds
+
+
+def train_seeds(
+    table: Mapping[str, Any],
+    out: Path,
+    seeds: Sequence[int],
+    *,
+    jobs: int = JOBS,
+    resume: bool = False,
+    progress: Progress = lambda stage, done, total: None,
+    on_report: Callable[[str, Report], None] = lambda run, report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
+    should_stop: Callable[[], bool] | None = None,
+) -> SeedsReport:
+    """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
+
+    Args:
+        table: slot -> keys, as ``train`` takes it. With ``resume``, what it says must agree with the runs.
+        out: the folder of the runs.
+        seeds: what ``run.seed`` is, one after the other.
+        jobs: processes at a time.
+        resume: go on with the runs that have begun, and begin those that have not as the others were.
+        progress: told of each run as "train seed-N".
+        on_report: told the name of a run and each report of its trainer.
+        on_remark: as ``train`` tells it.
+        should_stop: as ``train`` reads it.
+
+    Raises:
+        ConfigError: a bad table.
+        CheckpointError: a run is there already, or there is none to resume.
+        TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
+            checkpoints.
+    """
+    from sememekit.commands._side_by_side import train_all
+    from sememekit.config import merge_tables
+    from sememekit.files import read_object, replace_file
+    from sememekit.runs.plan import read_plan
+    from sememekit.signals import stop_signals
+
+    names = {f"seed-{seed}": seed for seed in seeds}
+    begun = [name for name in names if (out / name / "plan.json").is_file()]
+    if begun and not resume:
+        raise CheckpointError(
+            f"{out / begun[0]} exists already; continue with --resume, choose another --out, or delete {out} first"
+        )
+    kept = out / SEEDS
+    if resume and not kept.is_file():
+        raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
+    stored = read_object(kept, CheckpointError)["table"] if resume else {}
+    whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
+    whole["run"] = {"threads": 1, **whole.get("run", {})}
+    read_plan(whole, "the plan")
+    tables = {name: _with_seed(table if name in begun else whole, seed) for name, seed in names.items()}
+    with ExitStack() as held:
+        asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+        if not resume:
+            out.mkdir(parents=True, exist_ok=True)
+            replace_file(kept, _file(_report(out, whole, (), ())))
+        trained = train_all(
+            out,
+            tables,
+            f"sememekit train --seeds {','.join(map(str, seeds))} --out {out} --resume",
+            progress,
+            on_report,
+            asked_to_stop,
+            at_once=jobs,
+            in_words=lambda name, error: _of_run(out / name, error),
+            on_remark=on_remark,
+        )
+    report = _report(out, whole, tuple(seeds), tuple(one.report for one in trained.values()))
+    replace_file(kept, _file(report))
+    return report
+
+
+def print_seeds(report: SeedsReport) -> None:
+    """A row for each seed, then mean and standard deviation."""
+    metric = f"best validation {report.metric.replace('_', ' ')}"
+    rows: list[tuple[object, ...]] = [
+        (str(seed), run.best_valid, run.best_epoch, run.epochs, run.finished or "stopped")
+        for seed, run in zip(report.seeds, report.runs, strict=True)
+    ]
+    rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
+    print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)
+
+
+def _with_seed(table: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return {**table, "run": {**table.get("run", {}), "seed": seed}}
+
+
+def _of_run(run: Path, error: SememekitError) -> SememekitError:
+    return type(error)(f"{run}: {error}")
+
+
+def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: tuple[TrainReport, ...]) -> SeedsReport:
+    from sememekit.runs.train_report import SeedsReport
+
+    values = [run.best_valid for run in runs if run.best_valid is not None]
+    return SeedsReport(
+        out=str(out),
+        metric=runs[0].metric if runs else "",
+        mean=statistics.fmean(values) if values else None,
+        sd=statistics.stdev(values) if len(values) > 1 else None,
+        seeds=seeds,
+        runs=runs,
+        stopped=any(run.stopped for run in runs),
+        table=dict(table),
+    )
+
+
+def _file(report: SeedsReport) -> bytes:
+    return report.model_dump_json(indent=1).encode() + b"\n"

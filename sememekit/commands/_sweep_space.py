@@ -1,0 +1,108 @@
+"""What ``sweep --over`` says: a setting, and the values that are tried of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from sememekit.config import apply_overrides
+from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+Value = float | int | bool | str
+_RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
+_SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH for one whose logarithm is drawn"
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values of one setting, or of several that have the same value.
+
+    Attributes:
+        key: "slot.key", or "slot.key,slot.key2".
+        values: to choose from; of a range its ends.
+        is_range: whether all between the two ``values`` are meant, whole numbers where both are whole.
+        log: whether logarithms are drawn.
+    """
+
+    key: str
+    values: tuple[Value, ...]
+    is_range: bool
+    log: bool = False
+
+    def suggest(self, trial: Trial) -> Value:
+        """The value that the sampler draws."""
+        if not self.is_range:
+            return cast(Value, trial.suggest_categorical(self.key, list(self.values)))
+        low, high = self.values
+        if isinstance(low, int) and isinstance(high, int):
+            return trial.suggest_int(self.key, low, high, log=self.log)
+        return trial.suggest_float(self.key, float(low), float(high), log=self.log)
+
+    def has(self, value: object) -> bool:
+        """Whether a value lies in it."""
+        if not self.is_range:
+            return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in self.values)
+        low, high = self.values
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and low <= value <= high  # type: ignore[operator]
+
+
+def read_spaces(given: Sequence[str]) -> list[Space]:
+    """The spaces of several ``--over``.
+
+    Raises:
+        ConfigError: one that is no such thing, or two of one setting.
+    """
+    spaces = [_read_space(text) for text in given]
+    keys = [key for space in spaces for key in space.key.split(",")]
+    twice = [key for key in keys if keys.count(key) > 1]
+    if twice:
+        raise ConfigError(f"--over {twice[0]} is given twice; put all its values into one")
+    return spaces
+
+
+def _read_space(text: str) -> Space:
+    key, equals, said = text.partition("=")
+    parts = [part.strip() for part in key.split(",")]
+    key, said = ",".join(parts), said.strip()
+    if not equals or not said or not all("." in part for part in parts):
+        raise ConfigError(f"--over {text!r}: expected {_SYNTAX}, such as optimizer.learning_rate=log:0.5..40")
+    if (found := _RANGE.fullmatch(said)) is not None:
+        low, high = (_value(key, part) for part in found.groups()[1:])
+        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
+        if not numbers or low >= high or (found[1] and low <= 0):  # type: ignore[operator]
+            raise ConfigError(
+                f"--over {text!r}: a range has two numbers, the smaller one first, and above 0 where logarithms are drawn"
+            )
+        return Space(key, (low, high), True, bool(found[1]))
+    if said.startswith("log:"):
+        raise ConfigError(f"--over {text!r}: log: is for ranges; expected {_SYNTAX}")
+    values = tuple(_value(key, part) for part in said.split(","))
+    if len({(type(value), value) for value in values}) < max(2, len(values)):
+        raise ConfigError(f"--over {text!r}: two different values at least, each once; to set one value use --set {key}=VALUE")
+    return Space(key, values, False)
+
+
+def _value(key: str, text: str) -> Value:
+    """A value as ``--set`` reads it. Raises ConfigError: it is no plain value, or the key is none that may be set."""
+    value: Any = apply_overrides({}, overrides_of({key: text.strip()}))
+    for part in key.split(",")[0].split("."):
+        value = value[part]
+    if not isinstance(value, int | float | bool | str):
+        raise ConfigError(f"--over {key}: {text!r} is no number, truth value or text")
+    return value
+
+
+def overrides_of(settings: Mapping[str, Value]) -> list[str]:
+    """``--set`` arguments, with numbers as exact as they were drawn."""
+    said = {True: "true", False: "false"}
+    return [
+        f"{part}={said[value] if isinstance(value, bool) else value}"
+        for key, value in settings.items()
+        for part in key.split(",")
+    ]

@@ -1,0 +1,324 @@
+"""The trials of ``sweep``: what Optuna proposes, trained side by side, pruned, and kept in one file."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sememekit.commands._side_by_side import Message, Trained, Trainings, show_position
+from sememekit.commands._sweep_space import Space, overrides_of
+from sememekit.commands._training_progress import Position
+from sememekit.config import apply_overrides
+from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
+from sememekit.progress import Progress
+from sememekit.runs.train_report import TrialReport
+from sememekit.training import EpochReport, RunFolder
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial, Trial
+
+    from sememekit.tasks.base import PrimaryMetric
+
+STUDY: Final = "study.db"
+_STARTUP: Final = 4
+"""Trials that are drawn at random, and never pruned, before the others."""
+_WARM_UP: Final = 1
+"""Epochs of a trial in which it is not pruned."""
+
+
+class Study:
+    """The trials of one sweep, in ``OUT/study.db``; every figure in it is to be low, a score with its sign turned.
+
+    Args:
+        out: the folder of the sweep.
+        table: what is trained, without what is swept.
+        spaces: what is swept.
+        seed: of the proposals.
+        trials: how many in all; None where CPU time is the budget.
+        cpu_seconds: of all trials; None where their number is the budget.
+        pruning: whether a trial ends that is worse than the median of the others at its epoch.
+
+    Raises:
+        ConfigError: Optuna is not installed.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        table: Mapping[str, Any],
+        spaces: Sequence[Space],
+        *,
+        seed: int,
+        trials: int | None,
+        cpu_seconds: float | None,
+        pruning: bool,
+    ) -> None:
+        self.optuna = import_optuna()
+        self.out, self.table, self.spaces, self.seed = out, table, spaces, seed
+        self.trials, self.cpu_seconds, self.pruning = trials, cpu_seconds, pruning
+        self.metric: PrimaryMetric | None = None
+        self.running: dict[str, Trial] = {}
+        self._spent: dict[str, float] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pruner = self.optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=_WARM_UP)
+            self.study = self.optuna.create_study(
+                storage=f"sqlite:///{(out / STUDY).absolute()}", study_name="sweep", pruner=pruner, load_if_exists=True
+            )
+        if not self.study.trials:
+            self._enqueue_own_settings()
+
+    def _enqueue_own_settings(self) -> None:
+        """The first trial is what the recipe says, where that lies within what is swept."""
+        from sememekit.runs.plan import read_plan
+
+        plan = read_plan(self.table, "the plan").table()
+        own: dict[str, Any] = {}
+        for space in self.spaces:
+            values = [_value_of(plan, key) for key in space.key.split(",")]
+            if not space.has(values[0]) or any(value != values[0] for value in values):
+                return
+            own[space.key] = values[0]
+        self.study.enqueue_trial(own)
+
+    def run(
+        self,
+        jobs: int,
+        progress: Progress,
+        asked_to_stop: Callable[[], bool],
+        on_trial: Callable[[TrialReport], None],
+    ) -> bool:
+        """Train until the budget is spent, ``jobs`` trials at a time; whether a signal ended it.
+
+        Raises:
+            DataError, CheckpointError: of a trial; the others were stopped with checkpoints.
+            TrainingError: a process died.
+        """
+        told = False
+        unfinished = self._unfinished()
+        with Trainings() as trainings:
+            while True:
+                if asked_to_stop() and not told:
+                    told = True
+                    trainings.stop()
+                while not told and len(trainings.running) < jobs and (unfinished or not self.is_spent()):
+                    trial = unfinished.pop(0) if unfinished else self._ask()
+                    name = run_name(trial.number)
+                    self.running[name] = trial
+                    trainings.begin(name, self._table_of(trial), self.out / name)
+                if not trainings.running:
+                    return told
+                if (received := trainings.receive()) is None:
+                    if (dead := trainings.dead()) and not told:
+                        name, code = next(iter(dead.items()))
+                        raise TrainingError(
+                            f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
+                            "the same command goes on"
+                        )
+                    continue
+                name, message = received
+                if isinstance(message, Position):
+                    show_position(progress, name, message)
+                if self._take(name, message):
+                    trainings.stop(name)
+                if name not in self.running:
+                    progress(f"train {name}", 1, 1)
+                    on_trial(self.report_of(self.study.trials[number_of(name)]))
+
+    def _take(self, name: str, message: Message) -> bool:
+        """Take in what a trial says; whether it shall stop."""
+        trial = self.running[name]
+        match message:
+            case Position(metric=metric) if metric is not None and name not in self._spent:
+                self.metric = metric
+                self._spent[name] = 0.0
+                self._catch_up(trial)
+            case EpochReport():
+                self._report(trial, vars(message))
+                self._spent[name] += message.cpu_seconds
+                if self.cpu_seconds is not None and self.spent() >= self.cpu_seconds:
+                    trial.set_user_attr("ends", "stopped")
+                    return True
+                if self.pruning and not message.finished and trial.should_prune():
+                    trial.set_user_attr("ends", "pruned")
+                    return True
+            case Trained():
+                self._end(name, message)
+            case TrainingError() | ConfigError():
+                self._count_time(trial, self._spent.pop(name, 0.0))
+                trial.set_user_attr("why", str(message))
+                self._tell(trial, self.optuna.trial.TrialState.FAIL)
+                del self.running[name]
+            case SememekitError():
+                raise type(message)(f"{self.out / name}: {message}")
+        return False
+
+    def _end(self, name: str, trained: Trained) -> None:
+        trial = self.running.pop(name)
+        self._spent.pop(name, None)
+        self._count_time(trial, trained.cpu_seconds)
+        states = self.optuna.trial.TrialState
+        ends = self._stored(trial).user_attrs.get("ends")
+        if trained.report.stopped and ends is None:
+            return  # by a signal: the same command goes on with it
+        trial.set_user_attr("metric", trained.report.metric)
+        self._tell(trial, states.PRUNED if trained.report.stopped else states.COMPLETE)
+
+    def _tell(self, trial: Trial, state: Any) -> None:
+        values = self._stored(trial).intermediate_values.values()
+        best = min(values) if values else None
+        if state == self.optuna.trial.TrialState.COMPLETE and best is None:
+            state = self.optuna.trial.TrialState.FAIL
+        self.study.tell(trial, best if state == self.optuna.trial.TrialState.COMPLETE else None, state=state)
+
+    def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
+        assert self.metric is not None
+        value = float(epoch["valid"][self.metric.name])
+        trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
+        trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)
+        trial.set_user_attr("metric", self.metric.name)
+
+    def _catch_up(self, trial: Trial) -> None:
+        """Epochs that the run has and a killed sweep did not hear of."""
+        known = self._stored(trial).intermediate_values
+        with suppress(SememekitError):
+            for record in RunFolder.open(self.out / run_name(trial.number)).metrics():
+                if record["kind"] == "EpochReport" and record["epoch"] not in known:
+                    self._report(trial, record)
+
+    def _count_time(self, trial: Trial, cpu_seconds: float) -> None:
+        before = self._stored(trial).user_attrs.get("cpu_seconds", 0.0)
+        trial.set_user_attr("cpu_seconds", before + cpu_seconds)
+
+    def _ask(self) -> Trial:
+        """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same."""
+        number = len(self.study.trials)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.study.sampler = self.optuna.samplers.TPESampler(
+                n_startup_trials=_STARTUP, seed=(self.seed * 100_003 + number) % 2**32
+            )
+        trial = self.study.ask()
+        for space in self.spaces:
+            space.suggest(trial)
+        return trial
+
+    def _table_of(self, trial: Trial) -> dict[str, Any]:
+        return apply_overrides(self.table, overrides_of(trial.params))
+
+    def _unfinished(self) -> list[Trial]:
+        """Trials that an earlier call began and did not end; one that has no settings yet is given up."""
+        states, found = self.optuna.trial.TrialState, []
+        for stored in self.study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+            if set(stored.params) == {space.key for space in self.spaces}:
+                found.append(self.optuna.trial.Trial(self.study, stored._trial_id))
+            else:
+                self.study.tell(stored.number, state=states.FAIL)
+        return found
+
+    def _stored(self, trial: Trial) -> FrozenTrial:
+        return self.study.trials[trial.number]
+
+    def spent(self) -> float:
+        """CPU seconds of all trials; of those at hand as far as their epochs told."""
+        return sum(trial.user_attrs.get("cpu_seconds", 0.0) for trial in self.study.trials) + sum(self._spent.values())
+
+    def is_spent(self) -> bool:
+        """Whether the budget allows no further trial."""
+        states = self.optuna.trial.TrialState
+        if self.trials is not None:
+            return sum(trial.state != states.WAITING for trial in self.study.trials) >= self.trials
+        assert self.cpu_seconds is not None
+        return self.spent() >= self.cpu_seconds
+
+    def reports(self) -> list[TrialReport]:
+        """All trials, the best first, those without a figure last."""
+        states = self.optuna.trial.TrialState
+        begun = [trial for trial in self.study.trials if trial.state != states.WAITING]
+        return [self.report_of(trial) for trial in sorted(begun, key=_best)]
+
+    def report_of(self, trial: FrozenTrial) -> TrialReport:
+        """What is stored of a trial."""
+        best = _best(trial)
+        ends = trial.user_attrs.get("ends", "pruned")
+        state = {"COMPLETE": "done", "FAIL": "failed", "RUNNING": "unfinished", "PRUNED": ends}[trial.state.name]
+        return TrialReport(
+            number=trial.number + 1,
+            run=str(self.out / run_name(trial.number)),
+            settings=trial.params,
+            state=state,
+            valid=None if math.isinf(best) else best * trial.user_attrs["sign"],
+            epochs=len(trial.intermediate_values),
+            cpu_seconds=trial.user_attrs.get("cpu_seconds", 0.0),
+            why=trial.user_attrs.get("why", ""),
+        )
+
+    def metric_name(self) -> str:
+        """The figure that is compared; "validation" before there is one."""
+        return next((one.user_attrs["metric"] for one in self.study.trials if "metric" in one.user_attrs), "validation")
+
+
+def _value_of(plan: Mapping[str, Any], key: str) -> Any:
+    value: Any = plan
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _best(trial: FrozenTrial) -> float:
+    """The lowest figure; one of a trial that failed counts for nothing."""
+    values = trial.intermediate_values.values()
+    return min(values) if values and trial.state.name != "FAIL" else math.inf
+
+
+def run_name(number: int) -> str:
+    """The folder of Optuna's trial ``number``, which counts from 0."""
+    return f"trial-{number + 1:04d}"
+
+
+def number_of(name: str) -> int:
+    """The inverse of ``run_name``."""
+    return int(name.removeprefix("trial-")) - 1
+
+
+def import_optuna() -> Any:
+    """Optuna, which says nothing by itself. Raises ConfigError: it is not installed."""
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "sweep proposes settings by Optuna, which is not installed; run: pip install 'sememekit[sweep]' (in a source tree: "
+            "pip install -c constraints.txt -e '.[sweep]')"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
+    """Refuse to go on with a sweep of other settings; the budget may be another one.
+
+    Raises:
+        ConfigError: what differs, with both values.
+        DataError: the folder has a study without its settings.
+    """
+    path = out / file
+    if not path.is_file():
+        if (out / STUDY).exists():
+            raise DataError(f"{path} is missing beside {STUDY}; choose another --out, or delete {out} first")
+        return
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        differing = [key for key in said if key != "budget" and stored[key] != said[key]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} cannot be read ({error!r:.100}); choose another --out, or delete {out} first") from None
+    if differing:
+        key = differing[0]
+        raise ConfigError(
+            f"{out} is a sweep with other settings: its {key} is {stored[key]!s:.200}, given {said[key]!s:.200}; choose "
+            "another --out, or type the command as before (only the budget may change)"
+        )

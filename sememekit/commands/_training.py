@@ -1,0 +1,101 @@
+"""Training as a plain function: from the table of a run to its folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sememekit.commands._training_progress import Position
+
+if TYPE_CHECKING:
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.training import Report
+
+PAGE_EVERY: Final = 10.0
+"""Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
+
+
+def train(
+    table: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
+    on_step: Callable[[Position], None] = lambda place: None,
+    should_stop: Callable[[], bool] | None = None,
+) -> TrainReport:
+    """Train a model.
+
+    Args:
+        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
+        out: the run folder: absent or empty, or a run to go on with.
+        resume: continue the run in ``out`` from its last checkpoint.
+        on_report: called with each report of the trainer.
+        on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
+            and what the task has to say about the data (``Task.remarks``).
+        on_step: called when the model is there, after each step, and once the next epoch begins.
+        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
+
+    Raises:
+        ConfigError: a bad table, or parts that do not fit.
+        CheckpointError: ``out`` is taken, or there is nothing to resume.
+        TrainingError: the loss is not finite or does not fall.
+    """
+    from sememekit.reports.run import report as write_report
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.runs.training import open_training
+    from sememekit.signals import stop_signals
+    from sememekit.training import EpochReport, StopReport
+    from sememekit.training.progress import ending_text
+    from sememekit.training.tensorboard import TensorBoardLog
+
+    out = Path(out)
+    with ExitStack() as held:
+        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
+        training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark))
+        board = held.enter_context(TensorBoardLog(out / "tensorboard"))
+        folder, trainer = training.folder, training.trainer
+        if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
+            write_report(out)  # no epoch follows that would
+        epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric
+
+        def stepped() -> bool:
+            on_step(Position(progress.epoch, progress.batch, trainer.num_batches, epochs, metric))
+            return asked_to_stop()
+
+        stepped()
+        seconds, tokens, stopped = 0.0, 0.0, False
+        drawn, behind = time.monotonic(), False
+        try:
+            for report in trainer.run(stepped):
+                folder.append_metrics({"kind": type(report).__name__, **vars(report)})
+                board.add(report)
+                if isinstance(report, EpochReport):
+                    seconds += report.seconds
+                    tokens += report.seconds * report.tokens_per_second
+                    behind = time.monotonic() - drawn < PAGE_EVERY
+                    if not behind:
+                        write_report(out)
+                        drawn = time.monotonic()
+                stopped = isinstance(report, StopReport)
+                on_report(report)
+        finally:
+            if behind:
+                write_report(out)
+    return TrainReport(
+        run=str(out),
+        epochs=progress.epoch if progress.finished else progress.epoch - 1,
+        metric=training.task.metric.name,
+        best_valid=progress.best,
+        best_epoch=progress.best_epoch,
+        tokens_per_second=tokens / seconds if seconds else 0.0,
+        parameters=training.parameters,
+        vectors=training.vectors,
+        remarks=training.remarks,
+        finished=ending_text(progress, training.plan.schedule),
+        stopped=stopped,
+    )

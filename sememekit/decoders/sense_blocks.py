@@ -1,0 +1,192 @@
+"""Senses in blocks that stay in the cache, in an order in which the senses of many words are ranges and need no index."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sememekit.layers import Incidence
+
+SENSES_PER_BLOCK = 2560
+"""On CPU: so many senses times 64 tokens are an array of 0.7 MB."""
+
+RANKS = 4
+"""Senses of a word that are ranges; the few that are left have an index."""
+
+Views = tuple[Tensor, ...]
+"""Parts of an array, one for each rank of the senses in a block."""
+
+
+@final
+class SenseBlock(NamedTuple):
+    """The senses of some words, which are sorted by falling number of senses.
+
+    First the first sense of each word, then the second sense of each word that has one, and so on: the words that have a j-th
+    sense are the first ones of the block, so that their scores are used where they lie. What is left after ``RANKS`` senses is
+    a tail in the order of words. s is the number of senses, v that of words.
+
+    Attributes:
+        words: which words, as a slice of the order of all blocks.
+        places: which senses, as a slice of the order of all blocks.
+        ranks: how many words have a first, a second ... sense.
+        sizes: ``ranks`` and, where there is one, the length of the tail.
+        word_of_tail: the words of the tail, counted in the block.
+        tail_of_word: Incidence (words that have such senses x tail).
+        sememes_of_sense: Incidence (s x K).
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in that of ``back``.
+    """
+
+    words: slice
+    places: slice
+    ranks: tuple[int, ...]
+    sizes: tuple[int, ...]
+    word_of_tail: Tensor
+    tail_of_word: Incidence
+    sememes_of_sense: Incidence
+    constant: Tensor
+    back_constant: Tensor
+
+    @property
+    def num_words(self) -> int:
+        return self.words.stop - self.words.start
+
+    @property
+    def num_senses(self) -> int:
+        return self.places.stop - self.places.start
+
+    def by_basis(self, of_words_vRn: Tensor) -> list[tuple[Tensor, ...]]:
+        """For each basis the parts of (v, R, n) that belong to each rank. Made at once, for each view costs a microsecond."""
+        return list(zip(*(of_words_vRn[:size].unbind(1) for size in self.ranks), strict=True))
+
+    def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:
+        """The parts of (s, n) that belong to each rank, and the tail."""
+        return of_senses_sn.split(self.sizes)
+
+    def of_senses(self, of_words_vn: Tensor) -> Tensor:
+        """(v, n) -> (s, n): that of the word of each sense."""
+        return torch.cat([*(of_words_vn[:size] for size in self.ranks), of_words_vn.index_select(0, self.word_of_tail)])
+
+    def add_products(self, totals: Views, scores: Views, factors: Views) -> None:
+        """``totals`` += ``scores``, those of the word of each sense, times ``factors``."""
+        for total, score, factor in zip(totals, self._with_tail(scores), factors, strict=True):
+            total.addcmul_(score, factor)
+
+    def products(self, scores: Views, factors: Views, out: Views) -> None:
+        """``out`` = ``scores``, those of the word of each sense, times ``factors``."""
+        for score, factor, product in zip(self._with_tail(scores), factors, out, strict=True):
+            torch.mul(score, factor, out=product)
+
+    def sum_products(self, left: Views, right: Views, out: Views) -> None:
+        """``out`` = the sum of ``left * right`` over the senses of each word."""
+        torch.mul(left[0], right[0], out=out[0])
+        for total, one, other in zip(out[1:], left[1:], right[1:], strict=False):  # the tail has no place of its own
+            total.addcmul_(one, other)
+        if len(self.word_of_tail):
+            out[0][: self.tail_of_word.num_rows] += self.tail_of_word(left[-1] * right[-1])
+
+    def _with_tail(self, scores: Views) -> Views:
+        return (*scores, scores[0].index_select(0, self.word_of_tail)) if len(self.word_of_tail) else scores
+
+
+@final
+class SenseBlocks(NamedTuple):
+    """All senses in blocks.
+
+    Attributes:
+        blocks: one after the other.
+        word_at: (V,) the word at each place of the order of the blocks.
+        word_place: (V,) the place of each word.
+        sense_at: (S,) the sense at each place.
+        place_of: (S,) the place of each sense.
+    """
+
+    blocks: tuple[SenseBlock, ...]
+    word_at: Tensor
+    word_place: Tensor
+    sense_at: Tensor
+    place_of: Tensor
+
+    @property
+    def most_words(self) -> int:
+        """Words of the block that has most."""
+        return max(block.num_words for block in self.blocks)
+
+    @property
+    def most_senses(self) -> int:
+        """Senses of the block that has most."""
+        return max(block.num_senses for block in self.blocks)
+
+
+@final
+class SenseArrays(NamedTuple):
+    """What blocks are made of; ``SenseStructure`` says what each array is."""
+
+    sense_offsets: Tensor
+    set_of_sense: Tensor
+    set_offsets: Tensor
+    set_sememes: Tensor
+    squared_degree: Tensor
+    num_sememes: int
+
+
+def make_blocks(arrays: SenseArrays, dtype: torch.dtype) -> SenseBlocks:
+    """All senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one."""
+    num_senses, device = len(arrays.set_of_sense), arrays.set_of_sense.device
+    count_V, word_at = arrays.sense_offsets.diff().sort(descending=True, stable=True)
+    number = max(1, round(num_senses / SENSES_PER_BLOCK)) if device.type == "cpu" else 1
+    cuts = torch.arange(1, number, device=device) * num_senses // number
+    bounds = sorted({0, *torch.searchsorted(count_V.cumsum(0), cuts).tolist(), len(word_at)})
+    blocks, order, done = [], [], 0
+    for begin, end in pairwise(bounds):
+        block, sense_s = _make_block(arrays, dtype, slice(begin, end), word_at[begin:end], done)
+        blocks.append(block)
+        order.append(sense_s)
+        done += len(sense_s)
+    sense_at = torch.cat(order)
+    return SenseBlocks(tuple(blocks), word_at, _inverse(word_at), sense_at, _inverse(sense_at))
+
+
+def _inverse(order: Tensor) -> Tensor:
+    """Where each number of a permutation stands in it."""
+    return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
+
+
+def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: Tensor, place: int) -> tuple[SenseBlock, Tensor]:
+    """The block of the words ``word_v`` (v,), whose senses begin at ``place`` of the order, and these senses (s,)."""
+    first_v = arrays.sense_offsets[word_v]
+    count_v = arrays.sense_offsets[word_v + 1] - first_v
+    words_of_count = count_v.bincount().tolist()
+    having = [size for rank in range(RANKS) if (size := sum(words_of_count[rank + 1 :]))]
+    left = (count_v - RANKS).clamp(min=0)[: sum(words_of_count[RANKS + 1 :])]
+    tail_offsets = functional.pad(left.cumsum(0), (1, 0))
+    word_of_tail = torch.arange(len(left), device=left.device).repeat_interleave(left)
+    tail = torch.arange(len(word_of_tail), device=left.device)
+    last = first_v[word_of_tail] + RANKS + tail - tail_offsets[word_of_tail]
+    sense_s = torch.cat([*(first_v[:size] + rank for rank, size in enumerate(having)), last])
+    offsets, edges = ranges(arrays.set_offsets, arrays.set_of_sense[sense_s])
+    sememes_of_sense = Incidence(offsets, arrays.set_sememes[edges], arrays.num_sememes)
+    constant = arrays.squared_degree[edges].to(dtype).rsqrt()
+    block = SenseBlock(
+        words=words,
+        places=slice(place, place + len(sense_s)),
+        ranks=tuple(having),
+        sizes=(*having, len(tail)) if len(tail) else tuple(having),
+        word_of_tail=word_of_tail,
+        tail_of_word=Incidence(tail_offsets, tail, len(tail)),
+        sememes_of_sense=sememes_of_sense,
+        constant=constant,
+        back_constant=constant[sememes_of_sense.back_edges],
+    )
+    return block, sense_s
+
+
+def ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The members offsets[r] to offsets[r + 1] of some rows (n,), one after the other: new offsets (n + 1,), and members."""
+    first, count = offsets[rows], offsets[rows + 1] - offsets[rows]
+    new = functional.pad(count.cumsum(0), (1, 0))
+    members = torch.arange(int(new[-1]), device=offsets.device)
+    return new, members + (first - new[:-1]).repeat_interleave(count)

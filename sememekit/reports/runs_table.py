@@ -1,0 +1,165 @@
+"""The comparison of language models as rows for a terminal, as CSV, as a LaTeX table, and as learning curves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
+from sememekit.errors import ConfigError
+from sememekit.files import Kind
+from sememekit.measure.attack_rates import Interval
+from sememekit.reports.charts import Curves, Line
+
+CSV_COLUMNS: Final = (
+    *("measure", "budget", "side", "seeds", "perplexities", "mean", "sd", "difference"),
+    *("sentences_low", "sentences_high", "seeds_low", "seeds_high", "both_low", "both_high"),
+)
+CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
+LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
+
+COLUMNS: Final = ("", "model", "seeds", "perplexity", "sd", "change in %", "over sentences", "over seeds", "over both")
+MOST_LINES: Final = 4
+"""Sides that a chart can tell apart."""
+
+
+def rows(report: RunsComparison) -> list[tuple[str, ...]]:
+    """A row for each measure of each side, as a person reads it."""
+    found = []
+    for number in range(len(report.sides[0].measures)):
+        for place, side in enumerate(report.sides, start=1):
+            measure = side.measures[number]
+            difference = measure.difference
+            intervals = [] if difference is None else [difference.sentences, difference.seeds, difference.both]
+            found.append(
+                (
+                    title_of(report, number) if side is report.sides[0] else "",
+                    f"{place}: {_short(side.name)}",
+                    str(len(side.runs)),
+                    _figure(measure.mean),
+                    "" if measure.sd is None else f"{measure.sd:.2f}",
+                    "" if difference is None else _percent(difference.seeds.value),
+                    *([_limits(one) for one in intervals] or ["", "", ""]),
+                )
+            )
+    return found
+
+
+def title_of(report: RunsComparison, number: int) -> str:
+    """What a measure is, with its budget."""
+    measure = report.sides[0].measures[number]
+    if measure.budget is None:
+        return f"{report.split} {TEST}"
+    unit = "updates" if number == 1 else "s"
+    return f"{measure.measure} ({measure.budget:,.0f} {unit})"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:+.2f}"
+
+
+def _limits(found: Interval | None) -> str:
+    return "–" if found is None or found.low is None else f"{_percent(found.low)} to {_percent(found.high)}"
+
+
+def csv_text(report: RunsComparison) -> str:
+    """One line for each measure of each side, with all digits; shares, not per cent."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for number in range(len(report.sides[0].measures)):
+        for side in report.sides:
+            one = side.measures[number]
+            name = f"{report.split} {TEST}" if one.budget is None else one.measure
+            found = one.difference
+            parts = (None, None, None) if found is None else (found.sentences, found.seeds, found.both)
+            limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]
+            writer.writerow(
+                [
+                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
+                    *(one.mean, one.sd, None if found is None else found.seeds.value, *limits),
+                ]
+            )
+    return stream.getvalue()
+
+
+def latex_text(report: RunsComparison) -> str:
+    """A table for the package booktabs; the interval is over sentences and seeds where both were drawn, else over seeds."""
+    lines = [
+        f"% sememekit compare {' '.join(side.name for side in report.sides)}",
+        f"% signature: {report.signature}",
+        *(f"% {remark}" for remark in report.remarks),
+        r"\begin{tabular}{lrrrr}",
+        r"\toprule",
+        r"model & seeds & perplexity & change in \% & 95\,\% interval \\",
+    ]
+    for number in range(len(report.sides[0].measures)):
+        title = _escaped(title_of(report, number))
+        lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{title}}}}} \\"]
+        lines += [_latex_row(side, number) for side in report.sides]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _latex_row(side: Side, number: int) -> str:
+    measure = side.measures[number]
+    value = f"{measure.mean:.2f}" + ("" if measure.sd is None else rf" $\pm$ {measure.sd:.2f}")
+    cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
+    if (found := measure.difference) is not None:
+        limits = found.seeds if found.both is None else found.both
+        cells[3] = f"${_percent(found.seeds.value)}$"
+        cells[4] = "--" if limits.low is None else f"$[{_percent(limits.low)}, {_percent(limits.high)}]$"
+    return " & ".join(cells) + r" \\"
+
+
+_ESCAPES: Final = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(letter, letter) for letter in text)
+
+
+def curves(report: RunsComparison) -> list[Curves]:
+    """Validation by updates and by time, a line for each side: the geometric mean over its seeds, as far as all of them went.
+
+    Raises:
+        ConfigError: more sides than a chart can tell apart.
+    """
+    if len(report.sides) > MOST_LINES:
+        raise ConfigError(
+            f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"
+        )
+    seconds = f"seconds of training, {'CPU' if report.time == 'CPU' else 'wall'}"
+    charts = []
+    for place, axis, title in ((0, "training step", "Validation by updates"), (1, seconds, "Validation by time")):
+        lines = tuple(Line(_short(side.name), _mean_line(side.curves, place)) for side in report.sides)
+        told = "; ".join(f"{line.name} ends at {line.points[-1][1]:,.1f}" for line in lines)
+        charts.append(Curves(f"{title}: {told}", axis, "perplexity (log scale)", lines))
+    return charts
+
+
+def _mean_line(runs: Sequence[Sequence[tuple[float, float, float]]], place: int) -> tuple[tuple[float, float], ...]:
+    points = []
+    for epoch in range(min(len(run) for run in runs)):
+        across = sum(run[epoch][place] for run in runs) / len(runs)
+        points.append((across, math.exp(sum(math.log(run[epoch][2]) for run in runs) / len(runs))))
+    return tuple(points)
+
+
+def _short(name: str) -> str:
+    """The last part of a path, the first of several, which has to fit into a table or beside a chart."""
+    first, comma, _ = name.partition(",")
+    last = first.rstrip("/").rpartition("/")[2] or name
+    last += ", ..." if comma else ""
+    return last if len(last) <= 20 else f"{last[:19]}…"

@@ -1,0 +1,111 @@
+"""reproduce run --jobs: which trials run at once, what a failure and a signal do to others, whose CPU time is counted."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit.claims.chain import Step, Trial
+from sememekit.commands import _reproduce_steps as steps
+from sememekit.errors import TrainingError
+from sememekit.signals import Stopped
+
+
+def trial(tmp_path: Path, name: str, run: str = "") -> Trial:
+    return Trial(name, name, 1, False, (), (), tmp_path / (run or name), tmp_path / f"{name}.json")
+
+
+def played(monkeypatch: pytest.MonkeyPatch, body: Callable[[Trial, Callable[[], bool]], None]) -> list[tuple[str, str]]:
+    """Trials that do ``body``; what is returned grows by ("begins" or "ends", name)."""
+    seen: list[tuple[str, str]] = []
+
+    def run_trial(one: Trial, say: Any, asked_to_stop: Callable[[], bool], *rest: Any) -> None:
+        seen.append(("begins", one.name))
+        body(one, asked_to_stop)
+        one.result.write_text("{}")
+        seen.append(("ends", one.name))
+
+    monkeypatch.setattr(steps, "run_trial", run_trial)
+    return seen
+
+
+def test_trials_of_one_run_are_never_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_began = threading.Event()
+
+    def body(one: Trial, asked_to_stop: Any) -> None:
+        if one.name == "third":
+            other_began.set()
+        if one.name == "first":
+            assert other_began.wait(20)
+
+    seen = played(monkeypatch, body)
+    trials = [trial(tmp_path, "first", "shared"), trial(tmp_path, "second", "shared"), trial(tmp_path, "third")]
+    said: list[tuple[str, str]] = []
+    steps.run_trials(trials, 2, lambda one, line: said.append((one.name, line)), lambda: False)
+    assert seen.index(("begins", "second")) > seen.index(("ends", "first"))
+    assert seen.index(("begins", "third")) < seen.index(("ends", "first"))
+    assert sorted(said) == [("first", ""), ("second", ""), ("third", "")]
+    seen.clear()
+    steps.run_trials(trials, 2, lambda one, line: None, lambda: False)
+    assert seen == [], "what is done is not done again"
+
+
+def test_one_job_is_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = played(monkeypatch, lambda one, asked: None)
+    steps.run_trials([trial(tmp_path, name) for name in "abc"], 1, lambda one, line: None, lambda: False)
+    assert seen == [(what, name) for name in "abc" for what in ("begins", "ends")]
+
+
+def test_a_failure_stops_the_others_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(one: Trial, asked_to_stop: Callable[[], bool]) -> None:
+        if one.name == "bad":
+            raise TrainingError("exit code 1 of: bad")
+        while not asked_to_stop():
+            time.sleep(0.01)
+        raise Stopped
+
+    seen = played(monkeypatch, body)
+    with pytest.raises(TrainingError, match="of: bad"):
+        steps.run_trials([trial(tmp_path, name) for name in ("long", "bad", "later")], 2, lambda *told: None, lambda: False)
+    assert {name for _, name in seen} == {"long", "bad"}
+
+
+def test_a_signal_begins_no_further_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = played(monkeypatch, lambda one, asked: None)
+    with pytest.raises(Stopped):
+        steps.run_trials([trial(tmp_path, "a")], 2, lambda *told: None, lambda: True)
+    assert seen == []
+
+
+def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
+    """While another one works beside it, whose time is not added."""
+    busy: list[float] = []
+    quiet: list[float] = []
+    long = Step("prepare", ("recipes", "validate"), tmp_path / "long")
+    short = Step("prepare", ("--version",), tmp_path / "short")
+    beside = threading.Thread(target=steps._call, args=(long, lambda: False, dict(os.environ), busy))
+    beside.start()
+    assert steps._call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
+    beside.join()
+    assert 0 < 2 * quiet[0] < busy[0]
+
+
+def test_a_command_that_fails_is_told_with_its_last_line(tmp_path: Path) -> None:
+    step = Step("prepare", ("recipes", "show", "nothing"), tmp_path / "x")
+    with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show nothing: sememekit: error: .*nothing"):
+        steps._call(step, lambda: False, dict(os.environ), [])
+
+
+def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:
+    kept = {"path": str(tmp_path / "data"), "list": [str(tmp_path), 3, "/elsewhere"], "other": f"{tmp_path}x"}
+    assert steps._shown(kept, tmp_path) == {
+        "path": "reproduced/data",
+        "list": ["reproduced", 3, "/elsewhere"],
+        "other": f"{tmp_path}x",
+    }

@@ -1,0 +1,132 @@
+"""train --seeds: a folder each, mean and spread, resumed with more seeds, stopped, and what fails."""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands._program import app
+from sememekit.commands._seeds import train_seeds
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError, TrainingError
+from sememekit.training import RunFolder
+from tests.commands.processes import play_processes
+from tests.small_run import Place
+
+runner = CliRunner()
+
+
+def seeded(place: Place, seed: int, **changes: object) -> dict[str, object]:
+    return place.table(run__seed=seed, **changes)
+
+
+def test_each_seed_is_the_run_that_train_makes_of_it(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    table, out = place.table(), tmp_path / "three"
+    seen: list[tuple[str, int, int | None]] = []
+    report = train_seeds(table, out, (1, 7), jobs=1, progress=lambda *told: seen.append(told))
+    alone = [train(seeded(place, seed), tmp_path / str(seed)).best_valid for seed in (1, 7)]
+    assert [run.best_valid for run in report.runs] == alone
+    assert [run.run for run in report.runs] == [str(out / "seed-1"), str(out / "seed-7")]
+    assert report.mean == statistics.fmean(alone)
+    assert report.sd == statistics.stdev(alone)
+    assert alone[0] != alone[1]
+    assert seen[-1] == ("train seed-7", 1, 1)
+    assert seen[0] == ("train seed-1", 1, 60), "30 batches in each of two epochs"
+    assert json.loads((out / "seeds.json").read_text(encoding="utf-8")) == report.model_dump(mode="json")
+
+    further = train_seeds({}, out, (1, 7, 9), jobs=1, resume=True)
+    assert [run.best_valid for run in further.runs][:2] == alone
+    plans = [RunFolder.open(out / f"seed-{seed}").plan for seed in (1, 9)]
+    assert [plan["run"].pop("seed") for plan in plans] == [1, 9]
+    assert plans[0] == plans[1]
+    assert plans[0]["encoder"]["hidden_size"] == 6
+
+
+def test_what_is_there_is_not_trained_over_and_other_settings_are_refused(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play_processes(monkeypatch)
+    out = tmp_path / "runs"
+    with pytest.raises(CheckpointError, match=r"seeds\.json is missing, so there is nothing to resume"):
+        train_seeds(place.table(), out, (1,), resume=True)
+    train_seeds(place.table(schedule__epochs=1), out, (1,), jobs=1)
+    kept = (out / "seeds.json").read_bytes()
+    with pytest.raises(CheckpointError, match=r"seed-1 exists already; continue with --resume"):
+        train_seeds(place.table(), out, (1, 2))
+    with pytest.raises(ConfigError, match=r"seed-1: --resume: .* has encoder\.hidden_size=6, given 99"):
+        train_seeds({"encoder": {"hidden_size": 99}}, out, (1,), jobs=1, resume=True)
+    assert (out / "seeds.json").read_bytes() == kept
+    assert train_seeds({"schedule": {"epochs": 3}}, out, (1,), jobs=1, resume=True).runs[0].epochs == 3
+
+
+def test_a_seed_that_fails_is_named_with_its_folder(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    table = place.table(optimizer__learning_rate=1e30, optimizer__clip=1e30)
+    with pytest.raises(TrainingError, match=r"runs/seed-4: .*start again with a lower rate"):
+        train_seeds(table, tmp_path / "runs", (4, 5), jobs=1)
+    assert not (tmp_path / "runs" / "seed-5" / "plan.json").exists()
+
+
+def test_a_stop_keeps_what_has_begun(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    report = train_seeds(place.table(), tmp_path / "runs", (1, 2), jobs=1, should_stop=lambda: True)
+    assert report.stopped
+    assert (report.mean, report.sd) == (None, None)
+    assert train_seeds({}, tmp_path / "runs", (1, 2), jobs=1, resume=True).mean is not None
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (("--seeds", "1,x"), "--seeds '1,x': expected numbers with commas between, such as 1,2,3"),
+        (("--seeds", "1,2,1"), "--seeds 1,2,1: a seed is given twice"),
+        (("--jobs", "2"), "add --seeds 1,2,3"),
+        (("--seeds", "1", "--seed", "1"), "--seed and --seeds exclude each other"),
+    ],
+)
+def test_wrong_seeds_are_usage_errors(place: Place, tmp_path: Path, typed: tuple[str, ...], message: str) -> None:
+    done = runner.invoke(app, ["train", "--data", str(place.data.folder), "--out", str(tmp_path / "out"), *typed])
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_signal_stops_all_with_one_line_and_the_same_command_goes_on(place: Place, tmp_path: Path) -> None:
+    settings = [
+        "task.embedding_size=4",
+        "encoder.hidden_size=4",
+        "schedule.epochs=400",
+        "run.stall_epochs=0",
+        "optimizer.learning_rate=1",
+    ]
+    sets = [part for setting in settings for part in ("--set", setting)]
+    command = [sys.executable, "-m", "sememekit", "train", "--data", str(place.data.folder), "--seeds", "1,2,3", *sets]
+    command += ["--out", str(tmp_path / "runs")]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 200
+    while not all((tmp_path / f"runs/seed-{seed}/metrics.jsonl").is_file() for seed in (1, 2)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=200)
+    assert child.returncode == 75, err
+    assert err.splitlines() == [
+        f"stopped by a signal; go on with: sememekit train --out {tmp_path / 'runs'} --seeds 1,2,3 --resume"
+    ]
+    assert "stopped" in out
+    assert not (tmp_path / "runs" / "seed-3" / "plan.json").exists(), "two at a time"
+    done = subprocess.run(
+        [*command, "--resume", "--set", "schedule.epochs=4", "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [run["run"][-1] for run in json.loads(done.stdout)["runs"]] == ["1", "2", "3"]

@@ -1,0 +1,250 @@
+"""sweep: what is tried, the budget, pruning, going on, and the recipe of the best; processes are threads here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.commands import _sweep_study
+from sememekit.commands._program import app
+from sememekit.commands._sweep_space import Space, overrides_of, read_spaces
+from sememekit.commands.sweep import sweep
+from sememekit.commands.train import train
+from sememekit.config import load_recipe
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import sole_writer
+from sememekit.runs.train_report import SweepReport
+from sememekit.training import RunFolder
+from tests.commands.processes import play_processes
+from tests.small_run import Place
+
+pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+runner = CliRunner()
+RATES = "optimizer.learning_rate=log:0.2..4.0"
+WIDTH = "encoder.hidden_size,task.embedding_size"
+"""One value for both, which a tied output layer wants."""
+
+
+@pytest.fixture(autouse=True)
+def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+
+
+def swept(place: Place, out: Path, *over: str, **more: Any) -> SweepReport:
+    more = {"trials": 3, "jobs": 1, "seed": 1, **more}
+    return sweep(place.table(**more.pop("plan", {})), out, over or (RATES,), **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "space"),
+    [
+        ("a.b=1,2,3", Space("a.b", (1, 2, 3), False)),
+        ("a.b=x, y", Space("a.b", ("x", "y"), False)),
+        ("a.b=true,false", Space("a.b", (True, False), False)),
+        ("a.b=0.1,0.3", Space("a.b", (0.1, 0.3), False)),
+        ("a.b=2..6", Space("a.b", (2, 6), True)),
+        ("a.b=0.5..40", Space("a.b", (0.5, 40), True)),
+        ("a.b.c=log:1e-4..0.1", Space("a.b.c", (1e-4, 0.1), True, True)),
+        ("a.b=log:64..512", Space("a.b", (64, 512), True, True)),
+        ("a.b=-1.5..2", Space("a.b", (-1.5, 2), True)),
+    ],
+)
+def test_what_over_says(text: str, space: Space) -> None:
+    text = text.replace("a.b", "encoder.b")
+    assert read_spaces([text]) == [Space(space.key.replace("a.b", "encoder.b"), space.values, space.is_range, space.log)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("encoder.b", "expected KEY=a,b,c for values"),
+        ("dropout=1,2", "expected KEY=a,b,c for values"),
+        ("encoder.b=3", r"two different values at least, each once; to set one value use --set encoder\.b=VALUE"),
+        ("encoder.b=3,3", "two different values at least"),
+        ("encoder.b=5..2", "a range has two numbers, the smaller one first"),
+        ("encoder.b=log:0..2", "above 0 where logarithms are drawn"),
+        ("encoder.b=a..b", "a range has two numbers"),
+        ("encoder.b=log:1,2", "log: is for ranges"),
+        ("encodr.b=1,2", "unknown slot 'encodr'"),
+    ],
+)
+def test_what_over_refuses(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_spaces([text])
+    with pytest.raises(ConfigError, match=r"--over encoder\.b is given twice"):
+        read_spaces(["encoder.b=1,2", "task.c,encoder.b=3,4"])
+
+
+def test_values_that_lie_in_a_space() -> None:
+    assert [Space("k", (1, 4), True).has(value) for value in (1, 2.5, 4, 5, True, "2", None)] == [True] * 3 + [False] * 4
+    assert [Space("k", (1, True, "x"), False).has(value) for value in (1, True, "x", "1", 2)] == [True] * 3 + [False] * 2
+    assert read_spaces(["encoder.b , task.c=1,2"]) == [Space("encoder.b,task.c", (1, 2), False)]
+    assert overrides_of({"a.b,g.h": 3}) == ["a.b=3", "g.h=3"]
+    assert overrides_of({"a.b": True, "c.d": 0.1, "e.f": "x"}) == ["a.b=true", "c.d=0.1", "e.f=x"]
+
+
+def test_trials_are_runs_and_the_best_is_a_recipe(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = set[str]()
+    tokens = PreparedData.tokens
+
+    def noted(self: PreparedData, split: str) -> Any:
+        read.add(split)
+        return tokens(self, split)
+
+    monkeypatch.setattr(PreparedData, "tokens", noted)
+    out = tmp_path / "sweep"
+    report = swept(place, out, RATES, f"{WIDTH}=4,6,8", pruning=False)
+    assert read == {"train", "valid"}, "test data are never read"
+    assert (report.budget, report.metric, report.stopped, len(report.trials)) == ("3 trials", "perplexity", False, 3)
+    values = [trial.valid for trial in report.trials]
+    assert values == sorted(values)  # type: ignore[type-var]
+    assert {trial.number for trial in report.trials} == {1, 2, 3}
+    assert [trial.settings for trial in report.trials if trial.number == 1] == [{"optimizer.learning_rate": 4.0, WIDTH: 6}], (
+        "the first is the plan as it is"
+    )
+    for trial in report.trials:
+        folder = RunFolder.open(Path(trial.run))
+        assert folder.plan["optimizer"]["learning_rate"] == trial.settings["optimizer.learning_rate"]
+        assert folder.plan["encoder"]["hidden_size"] == folder.plan["task"]["embedding_size"] == trial.settings[WIDTH]
+        assert folder.plan["run"]["threads"] == 1
+        epochs = [record for record in folder.metrics() if record["kind"] == "EpochReport"]
+        assert trial.valid == min(record["valid"]["perplexity"] for record in epochs)
+        assert (trial.state, trial.epochs, len(epochs)) == ("done", 2, 2)
+        assert trial.cpu_seconds > 0
+    assert report.cpu_minutes == pytest.approx(sum(trial.cpu_seconds for trial in report.trials) / 60)
+    text = (out / "best.toml").read_text(encoding="utf-8")
+    assert text.startswith(f"# Best of 3 trials of a sweep: trial {report.trials[0].number}, validation perplexity ")
+    again = train({**load_recipe(str(out / "best.toml")), "run": {**place.table()["run"]}}, tmp_path / "again")
+    assert again.best_valid == report.trials[0].valid
+    assert json.loads((out / "report.json").read_text(encoding="utf-8")) == report.model_dump(mode="json")
+
+
+def test_an_interrupted_sweep_goes_on_and_proposes_the_same(place: Place, tmp_path: Path) -> None:
+    whole = swept(place, tmp_path / "whole", trials=6, pruning=False)
+    seen = 0
+
+    def stop() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen > 3
+
+    first = swept(place, tmp_path / "parts", trials=6, pruning=False, should_stop=stop)
+    assert first.stopped
+    assert len(first.trials) < 6
+    second = swept(place, tmp_path / "parts", trials=6, pruning=False)
+    assert not second.stopped
+    assert [trial.settings for trial in second.trials] == [trial.settings for trial in whole.trials]
+    assert [trial.valid for trial in second.trials] == [trial.valid for trial in whole.trials]
+    more = swept(place, tmp_path / "parts", trials=7, pruning=False)
+    assert (more.budget, len(more.trials)) == ("7 trials", 7)
+    assert len(swept(place, tmp_path / "parts", trials=5, pruning=False).trials) == 7, "nothing is taken away"
+    with pytest.raises(ConfigError, match="its seed is 1, given 2; choose another --out, or type the command as before"):
+        swept(place, tmp_path / "parts", seed=2, pruning=False)
+    with pytest.raises(ConfigError, match=r"its over is \['optimizer"):
+        swept(place, tmp_path / "parts", "encoder.hidden_size=4,6", pruning=False)
+    (tmp_path / "parts" / "sweep.json").unlink()
+    with pytest.raises(DataError, match=r"sweep\.json is missing beside study\.db"):
+        swept(place, tmp_path / "parts")
+
+
+def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("sememekit.commands._side_by_side.Trainings.stop", lambda self, *names: asked.extend(names))
+    plan = {"schedule__epochs": 3}
+    swept(place, tmp_path / "all", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan)
+    assert asked, "a rate of a thousandth learns nothing"
+    stored = {
+        trial.number
+        for trial in swept(place, tmp_path / "all", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan).trials
+    }
+    assert stored == set(range(1, 9))
+    assert {_sweep_study.number_of(name) for name in asked} <= set(range(4, 8)), "the first four are never pruned"
+    asked.clear()
+    swept(place, tmp_path / "none", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan, pruning=False)
+    assert asked == []
+
+
+def test_the_cpu_budget_begins_no_further_trial(place: Place, tmp_path: Path) -> None:
+    report = swept(place, tmp_path / "sweep", trials=None, cpu_minutes=0.0001, pruning=False)
+    assert (report.budget, len(report.trials)) == ("0.0001 CPU minutes", 1)
+    assert report.cpu_minutes > 0.0001
+    assert swept(place, tmp_path / "sweep", trials=None, cpu_minutes=0.0001, pruning=False).trials == report.trials
+
+
+def test_a_training_that_diverges_is_a_trial_that_failed(place: Place, tmp_path: Path) -> None:
+    report = swept(place, tmp_path / "sweep", "optimizer.learning_rate=4.0,1e30", trials=5)
+    states = {trial.settings["optimizer.learning_rate"]: trial.state for trial in report.trials}
+    assert states.get(1e30) in ("failed", None)
+    failed = [trial for trial in report.trials if trial.state == "failed"]
+    assert failed, "four draws of two values, after the plan as it is"
+    assert all(trial.valid is None and "start again with a lower rate" in trial.why for trial in failed)
+    assert report.trials[0].state == "done"
+
+
+def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, tmp_path: Path) -> None:
+    for over, message in (
+        ("encoder.hiden_size=2,4", "unknown key 'hiden_size'"),
+        ("encoder.hidden_size=4,-2", r"--over encoder\.hidden_size=-2"),
+        ("task.input_dropout=0.1..1.5", r"--over task\.input_dropout=1\.5"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            swept(place, tmp_path / "sweep", over)
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_two_sweeps_do_not_write_one_folder(place: Place, tmp_path: Path) -> None:
+    def busy(holder: str) -> Exception:
+        return AssertionError(holder)
+
+    (tmp_path / "sweep").mkdir()
+    with sole_writer(tmp_path / "sweep" / ".lock", busy), pytest.raises(ConfigError, match="is being written by another sweep"):
+        swept(place, tmp_path / "sweep")
+    assert not (tmp_path / "sweep" / "study.db").exists()
+
+
+def test_without_the_extra_it_says_what_to_install(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ConfigError, match=r"pip install 'sememekit\[sweep\]'"):
+        swept(place, tmp_path / "sweep")
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (("--over", RATES), "a budget is stated, by --trials or by --cpu-minutes"),
+        (("--over", RATES, "--trials", "2", "--cpu-minutes", "1"), "a budget is stated"),
+        (("--trials", "2"), "missing option '--over'"),
+    ],
+)
+def test_what_is_typed_wrongly(place: Place, tmp_path: Path, typed: tuple[str, ...], message: str) -> None:
+    done = runner.invoke(app, ["sweep", "--data", str(place.data.folder), "--out", str(tmp_path / "out"), *typed])
+    assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+
+
+def test_what_is_typed_and_printed(place: Place, tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("[task]\nembedding_size = 4\nbatch_size = 4\n[encoder]\nhidden_size = 4\n[run]\nstall_epochs = 0\n")
+    typed = [
+        "sweep",
+        "--recipe",
+        str(recipe),
+        "--data",
+        str(place.data.folder),
+        "--out",
+        str(tmp_path / "out"),
+        "--over",
+        RATES,
+    ]
+    done = runner.invoke(app, [*typed, "--trials", "2", "--epochs", "1", "--jobs", "1", "--seed", "3"])
+    assert done.exit_code == 0, done.stderr
+    assert "budget 2 trials" in done.stdout
+    assert "optimizer.learning_rate=" in done.stdout
+    assert "best.toml" in done.stdout
+    plan = RunFolder.open(tmp_path / "out" / "trial-0002").plan
+    assert (plan["schedule"]["epochs"], plan["task"]["embedding_size"], plan["run"]["seed"]) == (1, 4, 1)
