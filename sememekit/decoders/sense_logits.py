@@ -5,7 +5,7 @@ Cost for each token, forward: R V E multiply-adds for the products of contexts a
 then R edges multiply-adds for the gates of all senses and R S for their products. One exact saving over the paper's
 formulation: the product with the word vector is the same for all senses of a word (V rows, not S).
 Arrays of words, senses and sememes are transposed, (rows, n): a gather is then a copy of contiguous rows. What is done for each
-sense and basis is done for some thousand senses and 32 tokens at a time, so that the numbers in between stay in the cache.
+sense and basis is done for some thousand senses and 64 tokens at a time, so that the numbers in between stay in the cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, product_dtype
 
 KEPT_FROM = 96
-"""Below this width the products with the words are taken again in the backward pass, which is as fast as keeping them."""
+"""Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
 
 
 class SenseInputs(NamedTuple):
@@ -83,8 +83,8 @@ class _SenseNLL(torch.autograd.Function):
     """``sense_nll`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
-    over all words or senses are in the order of the blocks (``SenseBlocks``). An array for all blocks of tokens is one piece of
-    memory, and what is not kept is written to the same place for each block: fresh memory costs more than writing to it.
+    over all words or senses are in the order of the blocks (``SenseBlocks``). What is kept are pieces of some megabytes, which
+    malloc hands out again in the next step; one array for all tokens would be fresh memory in every step.
     """
 
     @staticmethod
