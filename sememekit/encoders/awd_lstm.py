@@ -69,7 +69,7 @@ class AWDLSTM(Encoder):
                 x = shared_dropout(x, self.dropout, self.training, shared=(0,))
             own = state[2 * number : 2 * number + 2]
             with torch.autocast(x.device.type, enabled=False):
-                x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+                x = x.to(next(self.parameters()).dtype)  # autocast may have lowered it
                 layer = WeightDropped(lstm, self.weight_drop) if drops else lstm
                 x, after = run_kernel(layer, x, own, lengths)
             new_state += after

@@ -115,7 +115,7 @@ class RecurrentStack(Encoder):
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi
         with torch.autocast(x.device.type, enabled=False):
-            x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+            x = x.to(next(self.parameters()).dtype)  # autocast may have lowered it
             if self.injection == "concat":
                 assert pi is not None
                 x = torch.cat([x, pi.to_positions(pi.rows)], dim=-1)  # (T, B, E + P)

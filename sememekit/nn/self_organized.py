@@ -12,8 +12,7 @@ from torch.optim import Optimizer
 from sememekit.decoders.base import Decoder
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.nn.output_layer import IGNORED, OutputLayer
-from sememekit.nn.senses import as_counts
-from sememekit.nn.softmaxes import _classes
+from sememekit.nn.senses import as_clusters, as_counts
 
 
 @final
@@ -71,7 +70,7 @@ class SelfOrganizedSoftmax(OutputLayer):
             settings: of the layer behind, see the class.
         """
         found = as_counts(counts, None, type(self).__name__)
-        first = _classes(clusters, len(found), type(self).__name__)
+        first = as_clusters(clusters, len(found), type(self).__name__)
         if first is not None:
             settings.setdefault("start", "file")
         super().__init__(

@@ -192,6 +192,22 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
     return np.ascontiguousarray(np.rint(found), dtype=np.int64)
 
 
+def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] | None:
+    """(V,) given classes or clusters, from an array, a tensor or a list; None stays None.
+
+    Raises:
+        ConfigError: not one number of 0 or more for each word.
+    """
+    if clusters is None:
+        return None
+    found = np.asarray(clusters.cpu() if hasattr(clusters, "cpu") else clusters)
+    if found.shape != (num_words,) or found.dtype.kind not in "iu" or found.min() < 0:
+        raise ConfigError(
+            f"{name}: clusters must be ({num_words},) whole numbers of 0 or more, given {found.shape} {found.dtype}"
+        )
+    return found.astype(np.int64)
+
+
 def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:
     sets = dict.fromkeys(tuple(sorted(set(sense))) for sense in senses if len(sense))
     if not sets:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-import numpy as np
 from torch import Tensor, nn
 
 from sememekit.decoders.adaptive import Adaptive
@@ -18,7 +17,7 @@ from sememekit.decoders.softmax import Softmax
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
 from sememekit.nn.output_layer import IGNORED, OutputLayer
-from sememekit.nn.senses import Nested, Senses, as_counts, as_senses
+from sememekit.nn.senses import Nested, Senses, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 
 
@@ -168,7 +167,7 @@ class _WithSenses(OutputLayer):
             settings,
             senses=given,
             embedding=embedding,
-            clusters=_classes(clusters, len(found), type(self).__name__),
+            clusters=as_clusters(clusters, len(found), type(self).__name__),
             ignore_index=ignore_index,
             batch_first=batch_first,
         )
@@ -250,19 +249,3 @@ class MixtureOfContexts(_CountedLayer):
 
     decoder_class: ClassVar[type[Decoder]] = MoC
     any_size: ClassVar[bool] = True
-
-
-def _classes(clusters: Any, num_words: int, name: str) -> np.ndarray | None:
-    """(V,) given classes.
-
-    Raises:
-        ConfigError: not one number of 0 or more for each word.
-    """
-    if clusters is None:
-        return None
-    found = np.asarray(clusters.cpu() if hasattr(clusters, "cpu") else clusters)
-    if found.shape != (num_words,) or found.dtype.kind not in "iu" or found.min() < 0:
-        raise ConfigError(
-            f"{name}: clusters must be ({num_words},) whole numbers of 0 or more, given {found.shape} {found.dtype}"
-        )
-    return found.astype(np.int64)

@@ -14,7 +14,15 @@ from torch import nn
 
 import sememekit.nn
 from sememekit.errors import ConfigError
-from sememekit.nn import AdaptiveSoftmax, FullSoftmax, MixtureOfSoftmaxes, OutputLayer, SampledSoftmax, SememeSoftmax
+from sememekit.nn import (
+    AdaptiveSoftmax,
+    ClassSoftmax,
+    FullSoftmax,
+    MixtureOfSoftmaxes,
+    OutputLayer,
+    SampledSoftmax,
+    SememeSoftmax,
+)
 from tests.nn.cases import ALL, COUNTS, ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
 each = pytest.mark.parametrize("case", ALL, ids=str)
@@ -108,6 +116,18 @@ def test_autocast(case: Case) -> None:
 
 
 @each
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-5), (torch.bfloat16, 0.05)], ids=["double", "bfloat16"])
+def test_weights_of_another_dtype(case: Case, dtype: torch.dtype, tolerance: float) -> None:
+    module, arguments = case.build().eval(), case.call()
+    expected = case.value(module(*arguments)).detach()
+    changed = (part.to(dtype) if part.is_floating_point() else part for part in arguments)
+    value = case.value(module.to(dtype)(*changed))
+    value.backward()
+    assert value.dtype == dtype
+    torch.testing.assert_close(value.detach().to(expected.dtype), expected, rtol=tolerance, atol=tolerance)
+
+
+@each
 def test_generators_threads_and_numbers_of_others_are_left_alone(case: Case) -> None:
     torch.manual_seed(12)
     random.seed(12)
@@ -185,6 +205,9 @@ def test_wrong_arguments_are_told() -> None:
         AdaptiveSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, WIDTH))
     with pytest.raises(ConfigError, match="6 counts where there are 7 words"):
         SememeSoftmax(WIDTH, SENSES, COUNTS[:-1])
+    assert ClassSoftmax(WIDTH, COUNTS, clusters=[0, 1, 1, 2, 0, 2, 2]).layer.clusters().tolist() == [0, 1, 1, 2, 0, 2, 2]
+    with pytest.raises(ConfigError, match=r"clusters must be \(7,\) whole numbers of 0 or more, given \(2,\)"):
+        ClassSoftmax(WIDTH, COUNTS, clusters=[0, 1])
     with pytest.raises(ConfigError, match="counts must be"):
         FullSoftmax(WIDTH, [1, -1])
     with pytest.raises(ValueError, match=r"contexts must be \(..., 6\), given \(2, 5\)"):
