@@ -46,6 +46,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--within", nargs="+", metavar="TEXT", help="only mutants whose line of the report holds such a text")
     parser.add_argument("--tests", nargs="+", metavar="FILE", help="these tests instead of all: what they catch, all catch")
+    parser.add_argument("--part", nargs="+", metavar="TEXT", help="of the sample, only mutants whose line holds such a text")
+    parser.add_argument("--untraced", action="store_true", help="give every mutant to all the tests, without a tracer before")
     given = parser.parse_args()
     unknown = set(given.rooms) - set(TESTS)
     if unknown:
@@ -58,9 +60,11 @@ def main() -> int:
     left, good, stderr = [], True, os.dup(2)  # tests capture the standard streams
     for name in given.rooms or TESTS:
         every = [mutant for mutant in of_room(name) if any(text in str(mutant) for text in given.within or [""])]
-        sample = random.Random(given.seed).sample(every, min(given.sample, len(every)))
+        drawn = random.Random(given.seed).sample(every, min(given.sample, len(every)))
+        sample = [mutant for mutant in drawn if any(text in str(mutant) for text in given.part or [""])]
+        tests = given.tests or TESTS[name]
         try:
-            alive = survivors(sample, given.tests or TESTS[name], lambda text: os.write(stderr, f"{text}\n".encode()))
+            alive = survivors(sample, tests, lambda text: os.write(stderr, f"{text}\n".encode()), not given.untraced)
         except BrokenTestsError as error:
             print(f"| {name} | {len(every):,} | tests fail without any mutant: {error} | | | |", flush=True)
             good = False

@@ -39,15 +39,15 @@ class BrokenTestsError(Exception):
     """Tests fail without any mutant."""
 
 
-def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None]) -> list[Mutant]:
-    """The mutants under which all tests pass that run them.
+def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None], traced: bool = True) -> list[Mutant]:
+    """The mutants under which all tests pass that run them; where no test is ``traced``, each is given to all of them.
 
     Raises:
         BrokenTestsError: tests fail without any mutant; it names them.
     """
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder  # children leave their files
-        host = _Host(sample, Path(folder) / "host.json", tell)
+        host = _Host(sample, Path(folder) / "host.json", tell, traced)
         code, output = _child(lambda: _pytest(tests, host), _NEVER)
         if code != pytest.ExitCode.OK or not host.found.exists():
             raise BrokenTestsError(_complaints(code, output))
@@ -154,6 +154,8 @@ class Room:
     lines: dict[str, dict[str, list[str]]]
     modules: list[str]
     """What the tests import of others: imported once, and not again in every child."""
+    traced: bool = True
+    """Whether ``lines`` tells anything; a mutant is given to all tests otherwise."""
 
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that run a mutant, those of quick files first."""
@@ -162,7 +164,7 @@ class Room:
         tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
         if mutant.imported:
             tests |= {test for test in self.seconds if test.startswith(DEFAULTS)}
-        if mutant.imported and not lines:
+        if not self.traced or (mutant.imported and not lines):
             tests = set(self.seconds)
         files: dict[str, float] = {}
         for test in tests:
@@ -200,6 +202,7 @@ class _Host:
     sample: list[Mutant]
     found: Path
     tell: Callable[[str], None]
+    traced: bool = True
     inside: bool = False
     """Whether this is a child, in which tests run."""
 
@@ -212,10 +215,11 @@ class _Host:
 
         def trace() -> int:
             session.config.pluginmanager.register(seen)
-            seen.begin()
+            if self.traced:
+                seen.begin()
             self._loop(session)
             sys.settrace(None)
-            room = {"seconds": seen.seconds, "lines": seen.tests(), "modules": _foreign_modules()}
+            room = {"seconds": seen.seconds, "lines": seen.tests(), "modules": _foreign_modules(), "traced": self.traced}
             self._write({"room": room, "lives": {}, "failed": "; ".join(seen.failed)})
             return 0
 

@@ -105,6 +105,7 @@ def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_
     assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
     assert room.of(replace(one, path=ROOT / "other.py")) == []
     assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    assert replace(room, lines={}, traced=False).of(one) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
 
 
 def test_the_tests_of_every_room_are_there() -> None:

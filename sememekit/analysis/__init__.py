@@ -1,1 +1,1 @@
-"""What a trained model does: perplexity, scores, explanations, influence of words and sememes."""
+"""What a trained model does: perplexity, scores, explanations, influence. What takes a run raises as ``Run.open``."""

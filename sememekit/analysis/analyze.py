@@ -38,7 +38,6 @@ class RunAnalysis(OfRun):
         rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
         full_rank: the most it could be, min(N, V).
         round_off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64.
-        largest, smallest: singular values.
         curve: (x, share of singular values that are at most x times the largest).
         divergence: mean KL in nats over all pairs of different contexts.
     """
@@ -67,7 +66,6 @@ class Case(Record):
     Attributes:
         position: of the predicted word in the split.
         context: the sentence before and this one up to the word, or the last words.
-        reference: the target word.
         better, worse: of the run that gave it more probability and of the other.
         gain: nats between the two.
     """
@@ -100,7 +98,6 @@ class Analysis(Record):
         predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
         sampled: whether the rows are a sample of the predictions, and ``why_sampled`` in words.
         decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
-        signature: of the perplexities.
     """
 
     split: str
@@ -146,7 +143,6 @@ def analyze(
     Arguments as ``sememekit analyze --help``; the data are those of the first run unless given.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
@@ -156,7 +152,7 @@ def analyze(
     prepared = models[0].loaded.data(data)
     _check_vocabularies(opened)
     if len({declares(model.task, TextWriter) for model in models}) > 1:
-        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a stream of words and one the targets of pairs")
+        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a running text, one pairs; give two runs of one kind")
     text = PredictedText(models[0].task, prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)

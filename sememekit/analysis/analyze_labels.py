@@ -148,7 +148,6 @@ def analyze_labels(
     ``sememekit analyze --help``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: a model that predicts no labels, or numbers below 1.
         DataError: the data are absent, lack the split, have no labels, or one of the runs has another vocabulary.
     """

@@ -53,7 +53,6 @@ def clusters(
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: its decoder has no clusters.
         DataError: a word that the model does not know, or a file that cannot be written.
     """

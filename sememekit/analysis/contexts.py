@@ -97,14 +97,13 @@ def read_contexts(
     return nats, kept
 
 
-def log_prob_rows(task: Predictor, hidden: Tensor, block: int = 64) -> Iterator[npt.NDArray[np.float64]]:
+def log_prob_rows(task: Predictor, hidden: Tensor) -> Iterator[npt.NDArray[np.float64]]:
     """Rows (b, V) of log-probabilities in float64, in order. The weights are those of the run, the arithmetic is double."""
     single = next(task.parameters()).dtype
     task.double()
     try:
         with torch.no_grad():
-            for begin in range(0, len(hidden), block):
-                part = hidden[begin : begin + block].to(task.device, torch.float64)
-                yield task.decoder.log_probs(part).cpu().numpy()
+            for part in hidden.split(64):
+                yield task.decoder.log_probs(part.to(task.device, torch.float64)).cpu().numpy()
     finally:
         task.to(single)

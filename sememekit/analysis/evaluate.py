@@ -30,12 +30,9 @@ class PerplexityReport(OfRun, Perplexity):
     """What ``evaluate-ppl`` found; see docs/perplexity.md.
 
     Attributes:
-        split: which part of the data.
-        data: the prepared-data folder.
         size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
             ``tokens`` is the words as given, ``<unk>`` and the like spelled out.
         graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
-        dtype: of matrix products.
         signature: one line; numbers whose signatures are equal can be compared.
         groups: "senses", "sememes" or both, as far as asked for: a row for each kind of target word.
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
@@ -60,7 +57,6 @@ class MetricsReport(OfRun):
     """What ``eval`` found; as JSON one flat object, each metric under its usual name.
 
     Attributes:
-        split: which part of the data.
         metrics: name -> value, as the task calls them.
     """
 
@@ -93,7 +89,6 @@ class WrittenMetrics(WrittenReport, MetricsReport):
     """What ``eval`` found of a model that writes texts; ``metrics`` are the first of the ``scores``.
 
     Attributes:
-        signature: of these metrics.
         perplexity_signature: as ``evaluate-ppl`` has it.
     """
 
@@ -120,23 +115,12 @@ def evaluate_ppl(
     Every token of the split but the very first is predicted once; the state starts at zero and is carried on, in as many
     columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
 
-    Args:
-        run: the run folder.
-        split: of the prepared data.
-        by: also by the number of senses of the target word (Table 2, Gu et al. 2018), by the mean number of sememes of its
-            senses (Table 3), or both. Words without annotation have a row of their own.
-        data: prepared data in place of that of the training; it must have the same vocabulary.
-        graph: the sememe graph to group by, for runs that have none.
-        batch_size: columns; 1 reads the text from end to end. None for what the run was trained with, or 1 for an adaptation.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        dtype: of matrix products; None for that of the training.
-        which: the best weights by validation, or the last.
-        adaptation: a cache, dynamic evaluation, or both; they learn from the text, and the run stays as it is. Statistics of
-            gradients that dynamic evaluation needs are kept in the run folder.
-        progress: called with ("tokens", done, total), and with other stages of an adaptation.
+    ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
+    senses (Table 3), or both; words without annotation have a row of their own. ``batch_size`` None is that of the training, or
+    1 for an ``adaptation``: a cache, dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic
+    evaluation keeps statistics of gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
         DataError: the data are absent, lack the split, or have another vocabulary.
         GraphError: the graph is of another vocabulary.
@@ -162,8 +146,8 @@ def measure_ppl(
     if declares(loaded.task, SentencePredictor):
         if by or adaptation is not None or batch_size is not None or found is not None:
             raise ConfigError(
-                f"{run} gives whole sentences a probability, so that words have no groups, and there is no stream to learn "
-                "from and no columns; leave out --by, --cache, --dynamic and --batch-size, and give one run"
+                f"{run} scores whole sentences, not single words, so that --by, --cache, --dynamic, --batch-size and several "
+                "runs do not apply; leave them out"
             )
         return _sentence_perplexity(loaded, loaded.task, split, data, progress)
     used_graph, found = graph or loaded.graph, found or WordNats(len(loaded.vocabulary))
@@ -172,8 +156,8 @@ def measure_ppl(
     if declares(loaded.task, TextWriter):
         if adaptation is not None or batch_size is not None:
             raise ConfigError(
-                f"{run} reads pairs, so that there is no stream to learn from and no columns; leave out --cache, --dynamic and "
-                "--batch-size"
+                f"{run} reads pairs, not a running text, so that --cache, --dynamic and --batch-size do not apply; leave them "
+                "out"
             )
         return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, found, progress)
     task = require(loaded.task, WordPredictor, "evaluate-ppl")
@@ -188,7 +172,7 @@ def measure_ppl(
         adapted = None if adaptation is None else reader.report(tokens, columns, show)
     if reader.dynamic is not None and not np.isfinite(found.total.perplexity):
         raise ConfigError(
-            f"the steps of dynamic evaluation led away: the perplexity of {split} is not finite at a rate of "
+            f"dynamic evaluation diverged: the perplexity of {split} is not finite at a rate of "
             f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
         )
     return _report(
@@ -313,11 +297,7 @@ def evaluate(
 
 
 def given_graph(path: Path, loaded: Run) -> SememeGraph:
-    """The graph of a file, which must be of the vocabulary of the run.
-
-    Raises:
-        GraphError: it is not, or cannot be used.
-    """
+    """The graph of a file, which must be of the vocabulary of the run. Raises GraphError: it is not, or cannot be used."""
     graph = SememeGraph.load(path)
     graph.check_vocabulary(loaded.vocabulary)
     return graph

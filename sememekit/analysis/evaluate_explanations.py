@@ -46,11 +46,8 @@ class ExplanationScores(OfRun):
     """What ``evaluate-explanations`` found; see docs/explaining.md.
 
     Attributes:
-        decoder: the output layer.
-        split, data: the text.
         mean: what the mean masses were taken over.
         positions: scored; their gold word has sememes from a lexicon.
-        left_out: not scored.
         sampled: of how many sentences the positions are, where not all were read; None where all were.
         sentences: that the bootstrap draws, those with a scored position.
         unit: what a sentence is in this text.
@@ -103,19 +100,10 @@ def evaluate_explanations(
     Rankings are those of ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random
     (expected values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
-    Args:
-        run: the run folder; its output layer has senses.
-        split: of the data.
-        tops: numbers of sememes, k.
-        mean: what mean masses are taken over: ``counts`` of the words, or a split, which is read.
-        data: prepared data in place of those of the training.
-        contexts: positions at most, of whole sentences drawn by ``seed``; None for all.
-        seed: of the sample and of the bootstrap.
-        device, which: as everywhere.
-        progress: called with ("mean", done, total) and ("contexts", done, total).
+    ``tops`` are the k; ``seed`` draws the sentences of ``contexts`` positions, and the bootstrap. Other arguments as
+    ``sememekit evaluate-explanations --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
         DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon.
     """

@@ -25,7 +25,6 @@ class OverlayComparison(PerplexityComparison):
     """What ``evaluate-ppl --overlay`` found: the run as it was trained, then with the changes.
 
     Attributes:
-        overlay: the file.
         changes: the senses that differ.
         sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
             counted in.
@@ -51,12 +50,12 @@ def evaluate_overlay(
     overlay: Path,
     *,
     seed: int = 0,
+    progress: Progress | None = None,
     split: str = "test",
     by: Sequence[Grouping] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
-    progress: Progress | None = None,
 ) -> OverlayComparison:
     """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
 
@@ -95,7 +94,6 @@ def evaluate_overlay(
 
 
 def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[Kind]:
-    """Each changed word, all of them where there are several, and all other words."""
     names = list(dict.fromkeys(change.word for change in changes))
     array = np.array(words, dtype=object)
     every = np.isin(array, names)

@@ -50,7 +50,6 @@ class ComparedWords(Record):
 
     Attributes:
         grouping: "all", "senses", "sememes" or "change".
-        name: which words.
         tokens: predictions of them.
         share: of all predictions, 0 to 1.
         perplexities: of each model; None where no target is of this kind.
@@ -72,7 +71,6 @@ class PerplexityComparison(Record):
 
     Attributes:
         reports: what it finds of each run by itself, in the order given.
-        split: of the data.
         signature: that all of them have.
         graph: fingerprint of the sememe graph that words are grouped by, or None.
         unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.
@@ -167,10 +165,8 @@ def score_all(
 def _signed(
     loaded: Run, split: str, data: Path | None, batch_size: int | None, adaptation: Adaptation | None
 ) -> tuple[str, str]:
-    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype.
-
-    Raises:
-        ConfigError: a task that gives words no probability.
+    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype. Raises ConfigError:
+    a task that gives words no probability.
     """
     prepared, task = loaded.data(data), loaded.task
     num_tokens, reading = len(prepared.tokens(split)), None
@@ -200,7 +196,7 @@ def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     advice = "evaluate each by itself: sememekit evaluate-ppl RUN"
     if options.keys() >= set(names):
         advice = f"add {' '.join(options[name] for name in names)}"
-    raise ConfigError(f"{first[0]} and {other[0]} cannot stand in one table: {differing}; {advice}")
+    raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")
 
 
 def comparison(
@@ -261,11 +257,6 @@ def kinds_by(graph: SememeGraph, by: Grouping) -> list[Kind]:
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:
-    """The graph that words of all runs are grouped by.
-
-    Raises:
-        ConfigError: none is given, and the runs have different ones.
-    """
     if given is not None:
         return given_graph(given, opened[0])
     own = {str(loaded.path): loaded.graph for loaded in opened if loaded.graph is not None}

@@ -38,9 +38,7 @@ class Scores(Record):
     """Metrics of one kind.
 
     Attributes:
-        preset: what kind.
         signature: one line; scores with equal signatures can be compared.
-        values: the metrics.
     """
 
     preset: str
@@ -54,9 +52,7 @@ class WrittenReport(Record):
     Attributes:
         perplexity: per word of the targets, ends included; ``nats`` and ``tokens`` are what it was made of.
         parts: perplexity of each term of the loss; their product is the perplexity.
-        examples: pairs.
         checkpoint_by: what the best weights of the run were chosen by.
-        search: the settings of the search.
         words: mean length of the best texts.
         unknown: share of ``<unk>`` among their words.
         scores: for each kind of scoring, the metrics.
@@ -87,10 +83,7 @@ def evaluate_writing(
     """Perplexity of a split, and its texts against their references.
 
     Args:
-        loaded: the run.
-        task: its model.
         data: pairs with references.
-        split: of them.
         overrides: ``task.search.KEY=VALUE``, over what the run and the rules of the data set say.
         texts: file to write what was found to, a JSON object a line: source, texts, references.
         progress: called as ("texts", done, total).
@@ -136,7 +129,6 @@ def _scores(
     originals: Sequence[Original],
     search: BeamSettings,
 ) -> Iterator[Scores]:
-    """The scores that the task asks for, each signed with the data and the search."""
     references = [own.references for own in originals]
     place = (
         f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(originals)}"

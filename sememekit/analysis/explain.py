@@ -53,7 +53,6 @@ class PredictedWord(Record):
     """A word that may come next.
 
     Attributes:
-        word: the word.
         probability: p(word | context).
         source: the lexicon or rule that its senses come from; None for models without senses.
         annotated: whether any lexicon or rule knows the word; None for models without senses.
@@ -72,7 +71,6 @@ class Explanation(OfRun, SememeViews):
 
     Attributes:
         run: with the overlay, where there is one.
-        decoder: the output layer.
         context: the words as they were read.
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
@@ -117,21 +115,10 @@ def explain(
     tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
     lower case, or with one word in the place of numbers, words are read so.
 
-    Args:
-        run: the run folder.
-        context: the words before the one to predict.
-        top: how many words.
-        top_sememes: how many sememes in each list.
-        min_count: sememes of fewer running words of the training text are marked as uncertain.
-        mean: what the mean mass of a sememe is taken over: ``counts`` of the words, or a split of the data, which is read.
-        data: the folder that has the split; None for that of the training.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        overlay: changes of annotation that the model reads its graph with, see ``sememes.overlay``.
-        progress: called with ("mean", done, total) while a split is read.
+    Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
+    ``data`` is read.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: ``top`` or ``top_sememes`` below 1, a split that is none, or a task that predicts no words.
         DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; or the
             data of the split are absent.
@@ -181,7 +168,6 @@ def _with_senses(
     attribution: SenseAttribution,
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
-    """The words with their senses, and with the sememes of each sense."""
     return [
         PredictedWord(
             word=graph.words[word],
@@ -195,11 +181,6 @@ def _with_senses(
 
 
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
-    """The words of a context and how they were found.
-
-    Raises:
-        DataError: see ``explain``.
-    """
     vocabulary = loaded.vocabulary
     words, segmentation = context.split(), BLANKS
     if not words:
@@ -214,7 +195,9 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
         normal = _normal(loaded, given)
         known = normal in vocabulary
         if not known and vocabulary.unknown_id is None:
-            raise DataError(f"explain: the model knows no word {given!r}, and its vocabulary has no <unk> to read in its place")
+            raise DataError(
+                f"explain: {given!r} is not in the vocabulary of the model, which has no <unk> for such words; leave it out"
+            )
         read.append(ContextWord(word=given, read_as=vocabulary.token(vocabulary.id(normal)), known=known))
     if not any(word.known for word in read):
         shown = " ".join(words)

@@ -20,7 +20,6 @@ class SememeOfWord(Record):
     """A sememe of one word.
 
     Attributes:
-        name: the sememe.
         effect: nats that log p(label) falls by where this word lacks it; above 0 it speaks for the label.
         gradient: the same to first order: gradient times vector.
     """
@@ -76,10 +75,8 @@ class LabelExplanation(OfRun):
     """What a classifier makes of an example, and why.
 
     Attributes:
-        encoder: its name.
         labels: label -> probability, by falling probability.
         label: the one that effects are of: the most probable, unless another was asked for.
-        texts: with their words.
         sememes: those of the largest effects; empty for models that read none.
         no_sememes: why there are none, or None.
     """
@@ -107,13 +104,8 @@ def explain_label(
     by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
     Effects do not add up: what two words say together goes with either.
 
-    Args:
-        run: the run folder.
-        texts: the N texts of the example, cut as the training data were.
-        label: whose log-probability is followed; the most probable label's unless given.
-        top_sememes: how many sememes are listed for the whole example.
-        which: the best weights by validation, or the last.
-        device: ``auto``, ``cpu`` or ``cuda``.
+    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as
+    ``sememekit explain --help``.
 
     Raises:
         CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.

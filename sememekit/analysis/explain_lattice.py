@@ -44,7 +44,6 @@ class LatticeEdge(Record):
     Attributes:
         begin, end: its first token and the one behind its last, from 0.
         copy_number: which embedding of the chunk, from 1.
-        text: the chunk.
         probability: posterior of the edge: the share of the sentence's probability whose paths go over it.
         listed: whether the chunk is in the chunk vocabulary; others have the probability of the model of token sequences.
         best: whether the most probable path goes over it.
@@ -63,7 +62,6 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        tokens: its T tokens.
         edges: those with a posterior of 0.005 or more and those of the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
         viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
@@ -128,9 +126,7 @@ class WordEmbeddings(Record):
     """What the embeddings of a word are used for (Table 4, Buckman and Neubig 2018).
 
     Attributes:
-        word: as the vocabulary has it.
         occurrences: in the text; of a word inside a longer chunk the share that stands alone decides.
-        embeddings: of the word.
     """
 
     word: str
@@ -151,16 +147,9 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
-    """The lattice of a raw text under a trained model.
-
-    Args:
-        run: the run folder of a lattice model.
-        text: cut into tokens as the data of the run were.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
+    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the run is no lattice model.
         DataError: an empty text.
     """
@@ -229,15 +218,7 @@ def explain_embeddings(
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
-    Args:
-        run: the run folder of a lattice model with several embeddings.
-        words: of its vocabulary.
-        split: the text to look through.
-        data: prepared data in place of that of the training; of the same vocabulary.
-        contexts: how many to show of each embedding.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        which: the best weights by validation, or the last.
-        progress: called with ("sentences", done, total).
+    ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
 
     Raises:
         ConfigError: the run is no lattice model, or one with a single embedding for each word.

@@ -23,7 +23,6 @@ class ContextSememe(Record):
     """A sememe in a context. All but the gates are None for an output layer that does not give all senses probabilities.
 
     Attributes:
-        name: the sememe.
         gate: q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
         at_rest: q for an empty context, which is the sigmoid of its bias.
         mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
@@ -87,8 +86,6 @@ class SememeReader:
     >>> shown = views(reader.read(hidden_H, attribution), 5)
 
     Args:
-        run: an opened run with a graph.
-        task: its model.
         empty_H: (H,) zeros, the empty context.
         over: what the mean masses are taken over: ``counts`` or a split.
         data: the folder that has the split; None for that of the training.
@@ -168,11 +165,7 @@ def is_rare(item: ContextSememe, min_count: int) -> bool:
 
 
 def check_numbers(**numbers: int) -> None:
-    """Refuse a number below 1.
-
-    Raises:
-        ConfigError: naming the first.
-    """
+    """Refuse a number below 1. Raises ConfigError: naming the first."""
     for name, value in numbers.items():
         if value < 1:
             raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")

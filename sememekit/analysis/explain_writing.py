@@ -42,11 +42,8 @@ class WritingExplanation(OfRun):
     """What a model wrote for a text, and why.
 
     Attributes:
-        decoder: the output layer.
         source: the words of the text; ``unknown`` are those that the model does not know.
-        words: the text that was written.
         nats, ended: as in ``Found``.
-        search: the settings of the search.
         mean, min_count: as in ``Explanation``.
         no_senses: why there are no sememes, or None where there are.
     """
@@ -79,15 +76,9 @@ def explain_writing(
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
 
-    Args:
-        run, device, which: as everywhere.
-        text: the source.
-        top_sememes: how many sememes for each word, in each list.
-        min_count, mean, data, progress: as in ``explain``.
-        apart, lexicon: as in ``load_writer``.
+    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the run writes no texts, ``top_sememes`` is below 1, or a split is none.
         DataError: an empty text, or one that is too long; or the data of the split are absent.
     """

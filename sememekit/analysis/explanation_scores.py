@@ -36,7 +36,6 @@ class RankingScore(Record):
     """How well the first k sememes of a ranking fit the words that came.
 
     Attributes:
-        ranking: its name.
         top: k.
         any: share of positions where a sememe of the gold word is among the k.
         recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
@@ -189,7 +188,6 @@ def score_rankings(
     """Score rankings against the words that came, and against sememes drawn at random.
 
     Args:
-        gold: of the graph.
         words: (P,) the gold word of each position.
         word_counts: (V,) of the vocabulary.
         units: (P,) the sentence of each position, which the bootstrap draws.

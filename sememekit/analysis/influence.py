@@ -101,7 +101,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     """
     unknown = task.vocabulary.unknown_id
     if unknown is None:
-        raise ConfigError("the vocabulary has no <unk>, which words are read as that are taken away; prepare the data again")
+        raise ConfigError("no <unk> is there to replace a word that is taken away; prepare the data again with --min-count 2")
     places = [task.places_read(text) for text in texts]
     reading = [_reading(task, text) for text in texts]
     sets: list[list[int]] = []

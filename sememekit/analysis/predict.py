@@ -49,10 +49,8 @@ class Predictions:
         self._file, self._faults = file, FaultCounter(errors)
 
     def __iter__(self) -> Iterator[LabelPrediction]:
-        """A prediction for each example, 1,024 read at once; blank lines give none.
-
-        Raises:
-            DataError: a line that is no example of this model, with file and line.
+        """A prediction for each example, 1,024 read at once; blank lines give none. Raises DataError: a line that is no example
+        of this model, with file and line.
         """
         kind = set_of(self.classifier.run.signature.dataset, self.classifier.texts)
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
@@ -69,7 +67,7 @@ class Predictions:
         for row in rows:
             empty = [title for title, text in zip(texts, row.texts, strict=True) if not text]
             if empty:
-                raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; a text needs a word at least")
+                raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; give at least one word")
         probabilities = self.classifier.probabilities([row.texts for row in rows])
         for row, values in zip(rows, probabilities, strict=True):
             of_label = dict(zip(labels, values.tolist(), strict=True))

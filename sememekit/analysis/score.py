@@ -24,7 +24,6 @@ class ScoredToken(NamedTuple):
 
     Attributes:
         sentence, position: line of the input and word of the line, from 1; an ``<eos>`` that was added comes after the last.
-        token: the word as given.
         read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
         nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
     """
@@ -61,7 +60,6 @@ def score(
     ``evaluate-ppl --batch-size 1``. Other arguments as ``sememekit score --help``.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words.
         DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
             that is not that of the run.
@@ -69,7 +67,7 @@ def score(
     loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
-        raise ConfigError(f"--carry: {run} reads pairs, and no pair goes on from another; leave it out")
+        raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
         return _score_pairs(task, lines, segmenter)
@@ -99,7 +97,6 @@ def _read(
 
 
 def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | None) -> Iterator[ScoredToken]:
-    """The words of each target and its end, given the source."""
     vocabulary = task.vocabulary
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -74,7 +74,6 @@ def evaluate_segmentation(
     these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the run is no lattice model, or one of whole words.
         DataError: the gold file cannot be read or has no words.
     """
@@ -82,8 +81,8 @@ def evaluate_segmentation(
     if not reader.finds_words:
         how = reader.run.signature.segmenter
         raise ConfigError(
-            f"eval --segmentation: {run} was trained on whole words (cut by {how}) and cannot find any; train a model on data "
-            "of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
+            f"eval --segmentation: {run} was trained on text cut into words (by {how}), so it cannot cut text; train "
+            "a model on data of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
         )
     gold_words = read_words(gold, errors)
     known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None
@@ -140,13 +139,12 @@ def _rows(
     counts = {name: count_words(gold, cut, known) for name, cut in ways.items()}
     rows = []
     for name, counted in counts.items():
-        difference = (None, None, None) if name == MODEL else f1_difference(counts[MODEL], counted, seed=seed)
+        difference = (None, None, None) if name == MODEL else f1_difference(counts[MODEL], counted, seed)
         fields = dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True))
-        rows.append(SegmentationRow(name=name, **counted.scores(seed=seed).model_dump(), **fields))
+        rows.append(SegmentationRow(name=name, **counted.scores(seed).model_dump(), **fields))
     return rows
 
 
 def _match(words: frozenset[str], texts: Sequence[str]) -> list[list[str]]:
-    """Forward maximum matching of texts without blanks."""
     matcher = MaximumMatcher(words, cut_latin=True)  # the baseline as the field has it
     return [matcher.segment(text) for text in texts]

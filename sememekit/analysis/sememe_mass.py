@@ -44,10 +44,6 @@ class SememeMasses:
     >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
 
     It costs an addition for each edge between a sense and a sememe a context.
-
-    Args:
-        graph: words, senses and sememes.
-        device: of the probabilities.
     """
 
     def __init__(self, graph: SememeGraph, device: torch.device) -> None:
@@ -80,7 +76,6 @@ def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.in
 
     Args:
         decoder: an output layer with senses.
-        masses: of its graph.
         counts: (V,) of the vocabulary; a count of 0 is taken as 1.
         empty_1H: (1, H) zeros, the empty context.
     """
@@ -122,17 +117,13 @@ def mean_mass(
     """The mean mass over the word counts of a run, or over a split of its data.
 
     Args:
-        run: the run.
         task: its model, whose output layer has senses.
-        masses: of its graph.
         empty_1H: (1, H) zeros.
         over: ``counts``, which needs nothing but the run, or the name of a split.
         data: that have the split; None for those of the training.
         progress: called with predictions so far and in all.
 
-    Raises:
-        ConfigError: neither ``counts`` nor a split.
-        DataError: the data are absent.
+    Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"
@@ -172,7 +163,6 @@ def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np
     """(K,) running words of the counted text whose word has the sememe in any of its senses.
 
     Args:
-        graph: words, senses and sememes.
         counts: (V,) of the vocabulary.
     """
     words, sememes = word_sememes(graph)

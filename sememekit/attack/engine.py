@@ -44,7 +44,6 @@ class Attack:
 
     Attributes:
         table: substitutes by word.
-        settings: how it is run.
         cut: cuts texts without blanks between their words; None for white space and marks.
     """
 
@@ -262,7 +261,6 @@ def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str
     """Every word of the examples as written and in lower case, most frequent first: what candidates are looked up for.
 
     Args:
-        examples: texts.
         cut: see ``Document.read``; an example that it cannot be used on ends in an error of its own later on.
     """
     counts: dict[str, int] = {}

@@ -99,7 +99,7 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
     """Read the table of a recipe, overrides included, into a plan; ConfigError for unknown slots, variants, keys and values."""
     for slot in table:
         if slot not in _TABLES:
-            raise ConfigError(f"{where}: [{slot}] has no place in an attack{nearest(slot, _TABLES)}; allowed: {_list(_TABLES)}")
+            raise ConfigError(f"{where}: an attack has no table [{slot}]{nearest(slot, _TABLES)}; allowed: {_list(_TABLES)}")
         if table[slot] is not None and not isinstance(table[slot], Mapping):
             raise ConfigError(f"{where}: [{slot}] is a table of settings, given {table[slot]!r}")
     parts: dict[str, Any] = {}

@@ -77,7 +77,6 @@ class Victim:
         return [[answers[text] for text in texts] for texts in wanted]
 
     def _call(self, batch: list[Fields]) -> list[Answer] | str:
-        """Answers for a batch, or what went wrong with it as a whole."""
         self.calls += 1
         self.texts_asked += len(batch)
         try:

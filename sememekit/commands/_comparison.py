@@ -27,8 +27,8 @@ def print_overlay(report: OverlayComparison, quiet: bool) -> None:
     for name in report.hardly_trained:
         count = report.sememe_counts[name]
         remark(
-            f"words with the sememe {name} occur {count} times in the text that the vocabulary was counted in: its gate hardly "
-            "learned when to open, so the change says little",
+            f"words with the sememe {name} occur only {count} times in the text that the vocabulary was counted in: its gate "
+            "was trained on few examples, so its figures are uncertain",
             quiet,
         )
     for word in report.absent:
@@ -44,12 +44,11 @@ def _print_table(report: PerplexityComparison, names: Sequence[str]) -> None:
     rows = {row.name: (row.name, row.tokens, f"{row.share:.1%}", *row.perplexities, *_changes(row)) for row in report.rows}
     print_table(f"Perplexity on {report.split}", columns, rows.values())
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
-    say(f"intervals: 95 %, {drawn}; they do not hold the spread between trainings")
+    say(f"intervals: 95 %, {drawn}; the variation between trainings (seeds) is not in them")
     say(f"signature: {report.signature}")
 
 
 def _changes(row: ComparedWords) -> Iterator[object]:
-    """For each further model the difference of the perplexities, and the same in per cent with its interval."""
     for change in row.changes:
         yield change.perplexity
         for value in (change.relative.value, change.relative.low, change.relative.high):

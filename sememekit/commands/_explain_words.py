@@ -66,7 +66,6 @@ def _expected(explanation: Explanation) -> Table:
 
 
 def _style(item: ContextSememe, min_count: int) -> str:
-    """Grey, where too few words of the training text have the sememe."""
     from sememekit.analysis.explain_sememes import is_rare
 
     return "bright_black" if is_rare(item, min_count) else ""

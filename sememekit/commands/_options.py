@@ -52,6 +52,10 @@ _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.")
 
+_MEAN = option(
+    "--mean", "Mean probability of a sememe: over the word counts (the default), or over a split.", metavar="counts|SPLIT"
+)
+
 Seed = Annotated[int, _SEED]
 SeedIfGiven = Annotated[int | None, _SEED]
 Device = Annotated[DeviceName, _DEVICE]
@@ -69,8 +73,10 @@ Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validati
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
-Overlay = Annotated[Path | None, option("--overlay", "Changed annotation, of 'lookup --change'; nothing is trained.")]
+Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
+Mean = Annotated[str, _MEAN]
+MeanIfGiven = Annotated[str | None, _MEAN]
 Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 
@@ -83,7 +89,9 @@ Segmenter = Annotated[
 SegmenterLexicons = Annotated[
     list[str] | None,
     option(
-        "--lexicon", "Lexicon of the segmenter: none, or as --source. May be repeated: the words of all.", metavar="FORMAT:PATH"
+        "--lexicon",
+        "Lexicon of the segmenter, as for --source, or none. May be repeated; the words are joined.",
+        metavar="FORMAT:PATH",
     ),
 ]
 DataLexicon = Annotated[
@@ -95,7 +103,7 @@ DataLexicon = Annotated[
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
-    option("--decode", "Lattice models: the most probable path, or the most probable answer at each place."),
+    option("--decode", "Lattice models: the most probable segmentation, or the most probable word at each position."),
 ]
 Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 

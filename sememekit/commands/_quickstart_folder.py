@@ -45,15 +45,11 @@ class QuickstartSettings(Settings):
 
 
 def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool) -> None:
-    """Make sure that ``out`` is ours to write, and leave the settings there.
-
-    Raises:
-        ConfigError: see ``quickstart``.
-    """
+    """Make sure that ``out`` is ours to write, and leave the settings there. Raises ConfigError: see ``quickstart``."""
     path = out / SETTINGS
     torn = out / f".{SETTINGS}.writing"  # of one that was killed in its first moment
     if out.exists() and (not out.is_dir() or (any(entry != torn for entry in out.iterdir()) and not path.is_file())):
-        raise ConfigError(f"{out} holds something that is not of a quickstart; choose another folder with --out")
+        raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
     if fresh and path.is_file():
         for name in _OURS:
             target = out / name

@@ -45,11 +45,7 @@ USUAL_WORDS: Final = 320_000
 
 
 def prepare_graph(out: Path, data: PreparedData, sources: Sequence[str]) -> SememeGraph:
-    """The sememe graph.
-
-    Raises:
-        ConfigError: it knows no word of the text.
-    """
+    """The sememe graph. Raises ConfigError: it knows no word of the text."""
     path = out / "data.graph"
     if not path.is_file():
         build_sememe_graph(sources, data.folder, path)

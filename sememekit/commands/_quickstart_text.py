@@ -46,10 +46,8 @@ _MOST_WORDS: Final = 10_000
 
 
 def usual_share(text: Path | None, of_month: float) -> float:
-    """The share that is used unless one is given: ``of_month``, or as much of an own text as takes the same time.
-
-    Raises:
-        DataError: there is no such file.
+    """The share that is used unless one is given: ``of_month``, or as much of an own text as takes the same time. Raises
+    DataError: there is no such file.
     """
     if text is None:
         return of_month
@@ -59,20 +57,16 @@ def usual_share(text: Path | None, of_month: float) -> float:
 
 
 def prepare_month(out: Path, month_file: str, share: float, seed: int) -> Path:
-    """The part of the month that is used, as a tagged month of its own; each paragraph is in with the same chance.
-
-    Raises:
-        DataError: there is no month, or nothing of it was chosen.
+    """The part of the month that is used, as a tagged month of its own; each paragraph is in with the same chance. Raises
+    DataError: there is no month, or nothing of it was chosen.
     """
     month = PeoplesDaily.open(Path(month_file) if month_file else None).sources()[0].path
     return _draw(out / "text" / "month.txt", month, share, seed)
 
 
 def prepare_own_text(out: Path, text: Path, share: float, seed: int) -> Path:
-    """The lines of an own text that are used, each with the same chance.
-
-    Raises:
-        DataError: it cannot be read, is not UTF-8, or too few lines of it were chosen.
+    """The lines of an own text that are used, each with the same chance. Raises DataError: it cannot be read, is not UTF-8, or
+    too few lines of it were chosen.
     """
     path = _draw(out / "text" / "lines.txt", text, share, seed)
     counts = read_counts(path)
@@ -101,7 +95,7 @@ def _draw(path: Path, source: Path, share: float, seed: int) -> Path:
     except OSError as error:
         raise DataError(f"{source}: cannot be read: {error.strerror or error}; give a text in UTF-8") from None
     if not chosen:
-        raise DataError(f"{source}: a share of {share:g} of its {lines} paragraphs is none; use more")
+        raise DataError(f"{source}: a share of {share:g} of its {lines} paragraphs selects none; give a larger --share")
     path.parent.mkdir(exist_ok=True)
     replace_file(path, b"\n".join(chosen) + b"\n")
     counts = {"paragraphs": len(chosen), "paragraphs_of_month": lines, "month": source.name}
@@ -133,11 +127,7 @@ def segmenter_of(text: Path, asked: str) -> str:
 
 
 def prepare_words(out: Path, text: Path, sources: tuple[str, ...], asked: str, share: float, seed: int) -> PreparedData:
-    """The prepared data of the two models that are compared.
-
-    Raises:
-        DataError: too few words.
-    """
+    """The prepared data of the two models that are compared. Raises DataError: too few words."""
     folder = out / "data"
     try:
         data = PreparedData.open(folder)
@@ -160,8 +150,8 @@ def prepare_words(out: Path, text: Path, sources: tuple[str, ...], asked: str, s
     words = data.signature.splits["train"].tokens
     if words < LEAST_WORDS:
         raise DataError(
-            f"quickstart: the text gives {words:,} words to learn from, and {LEAST_WORDS:,} at least are needed "
-            f"(50,000 for figures that mean something); {_more(share)}"
+            f"quickstart: the text gives {words:,} training words, and {LEAST_WORDS:,} at least are needed "
+            f"(50,000 for meaningful figures); {_more(share)}"
         )
     return data
 
@@ -191,9 +181,7 @@ def sentences(text: Path, segmenter: str) -> Iterator[list[str]]:
 
 def prepare_characters(out: Path, text: Path, data: PreparedData) -> tuple[PreparedData | None, str]:
     """The prepared data of the lattice model, characters without any blank, and beside it the sentences that it will cut.
-
-    Returns:
-        the data, or None and why there is no such model.
+    Returns the data, or None and why there is no such model.
     """
     folder, texts = out / "characters", out / "text" / "characters"
     held_out: list[list[str]] = []

@@ -76,7 +76,7 @@ def _print_words(report: Analysis) -> None:
         names = [run.run for run in report.runs]
         say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
-            say(f"\nwhere {names[winner]} did better:" + ("" if found else " nowhere among its most probable words"))
+            say(f"\nwhere {names[winner]} did better:" + ("" if found else " no such word is among its most probable ones"))
             for case in found:
                 say(f"\n  {' '.join(case.context)} __{case.reference}__")
                 for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):

@@ -27,7 +27,7 @@ EXAMPLES = (
     "sememekit attack --compare a/1 a/2",
 )
 
-
+VARIANTS = ("goal", "search", "candidates")
 PLACES = {
     "sources": ("candidates", "sources"),
     "lemmas": ("candidates", "lemmas"),
@@ -39,7 +39,6 @@ PLACES = {
     "seed": ("attack", "seed"),
 }
 """Where the value of an option goes in the table of an attack."""
-VARIANTS = ("goal", "search", "candidates")
 
 
 def command(
@@ -112,7 +111,7 @@ def command(
         _draw(figure, {folder.name if short else str(folder): folder for folder in folders}, quiet)
         return
     if html is not None:
-        fail_usage("--html goes with --compare; an attack writes OUT/report.html by itself")
+        fail_usage("--html needs --compare; an attack writes OUT/report.html by itself")
     if out is None:
         fail_usage("missing option '--out': a folder for the results")
     if not resume and (victim is None or data is None):
@@ -153,7 +152,6 @@ def command(
 
 
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:
-    """Success against queries of finished attacks, a line each, where a figure was asked for."""
     if figure is None:
         return
     from sememekit.attack.folder import AttackFolder

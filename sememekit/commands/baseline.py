@@ -52,11 +52,8 @@ def baseline(
     """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit baseline --help``.
 
     ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
-    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set.
-
-    Raises:
-        ConfigError: for another lead or preset, or none where the data set has no default.
-        DataError: the data are absent, are no pairs, or lack the split.
+    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set. Raises ConfigError: for another lead or preset, or
+    none where the data set has no default. Raises DataError: the data are absent, are no pairs, or lack the split.
     """
     from sememekit.analysis.lead_baseline import LEADS, BaselineReport, lead_of, presets_for, text_scores
     from sememekit.analysis.written_texts import write_texts_file
@@ -72,7 +69,7 @@ def baseline(
     originals = prepared.examples(split).originals
     if originals is None:
         raise DataError(
-            f"{data}: keeps no references; write pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
+            f"{data}: has no references; prepare pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
         )
     pairs = list(originals)
     leads = [lead_of(pair.source, chosen) for pair in pairs]

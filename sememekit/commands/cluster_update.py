@@ -72,8 +72,8 @@ def command(
         _print_update(run, result)
     if result.orphaned_words:
         remark(
-            f"{result.orphaned_words} words found every cluster closed and went to the least loaded one; a larger "
-            "decoder.gamma or decoder.frequency_budget would make room",
+            f"{result.orphaned_words} words were put into the least loaded cluster, since every cluster was full; to "
+            "make room, raise decoder.gamma or decoder.frequency_budget",
             quiet,
         )
     if result.stopped:
@@ -81,7 +81,8 @@ def command(
         raise typer.Exit(STOPPED)
     if not epochs:
         hint(
-            f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, so that the vectors follow", quiet
+            f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, to train on",
+            quiet,
         )
 
 
@@ -145,7 +146,7 @@ def cluster_update(
 
     if running_passes < 0 or epochs < 0:
         name, value = ("running-passes", running_passes) if running_passes < 0 else ("epochs", epochs)
-        raise ConfigError(f"cluster-update: --{name} {value}: a number from 0 up is wanted")
+        raise ConfigError(f"cluster-update: --{name} {value} is below 0; give 0 or more")
     loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
     task = predictor(loaded.task, "cluster-update")
     decoder = task.decoder
@@ -160,7 +161,7 @@ def cluster_update(
     pointer = loaded.folder.pointer()
     if epochs and out is None and pointer.get("last") != loaded.snapshot:
         raise ConfigError(
-            f"cluster-update: training on from {loaded.snapshot} would drop the later {pointer.get('last')} of {run}; keep "
+            f"cluster-update: training on from {loaded.snapshot} would delete the later {pointer.get('last')} of {run}; keep "
             "both with --out NEW_RUN, or begin with the later one: --which last"
         )
     prepared = loaded.data(data)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which
+from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Mean, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -23,25 +21,16 @@ def command(
     run: Run,
     split: Split = "test",
     data: EvaluationData = None,
-    tops: Annotated[
-        list[int] | None,
-        typer.Option("--top", min=1, help="k, how many sememes are taken of a ranking; may be repeated; 1, 5 and 10."),
-    ] = None,
-    mean: Annotated[
-        str,
-        typer.Option(
-            "--mean",
-            metavar="counts|SPLIT",
-            help="What the mean probability of a sememe is taken over: the word counts, or a split that is read.",
-        ),
-    ] = "counts",
-    contexts: Annotated[
-        int | None,
-        typer.Option("--contexts", min=1, help="Positions at most, of whole sentences drawn by --seed; all unless given."),
-    ] = None,
-    seed: Seed = 1,
     html: Html = None,
     figure: Figure = None,
+    tops: Annotated[
+        list[int] | None, option("--top", "k: score the top k sememes of each ranking; may be repeated; 1, 5 and 10.", min=1)
+    ] = None,
+    mean: Mean = "counts",
+    contexts: Annotated[
+        int | None, option("--contexts", "Positions at most, of whole sentences drawn by --seed; all unless given.", min=1)
+    ] = None,
+    seed: Seed = 1,
     which: Which = "best",
     device: Device = "auto",
     json: Json = False,

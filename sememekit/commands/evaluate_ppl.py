@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._comparison import print_comparison, print_overlay
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.errors import ConfigError
 
@@ -63,31 +63,26 @@ def command(
     ] = None,
     split: Split = "test",
     by: Annotated[
-        list[Grouping] | None,
-        typer.Option("--by", help="Also by the number of senses or of sememes of a word; may be repeated."),
+        list[Grouping] | None, option("--by", "Also by the number of senses or of sememes of a word; may be repeated.")
     ] = None,
     overlay: Overlay = None,
     data: EvaluationData = None,
-    graph: Annotated[Path | None, typer.Option("--graph", help="Sememe graph for --by, where the run has none.")] = None,
+    graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Batch size: columns the text is read in; 1 is the exact stream.")
+        int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
     ] = None,
     which: Which = "best",
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Continuous cache: mix in words that followed similar contexts.")
-    ] = False,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Dynamic evaluation: a gradient step after each segment.")] = False,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Find their settings that were not chosen on valid, then use them.")
-    ] = False,
+    cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
+    dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
+    tune: Annotated[bool, option("--tune", "Find their settings that were not chosen on valid, then use them.")] = False,
     overrides: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
-            metavar="SLOT.KEY=VALUE",
-            help="cache.preset (ptb, wikitext-2), theta, weight (lambda), window, start; dynamic.preset (awd-ptb, "
+            "cache.preset (ptb, wikitext-2), theta, weight (lambda), window, start; dynamic.preset (awd-ptb, "
             "awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2), rate, decay, epsilon, scaling, segment, "
             "statistics_tokens; tune.tokens. May be repeated.",
+            metavar="SLOT.KEY=VALUE",
             show_default=False,
         ),
     ] = None,
@@ -141,7 +136,6 @@ def command(
 
 
 def _print_report(report: PerplexityReport) -> None:
-    """One run: its fields, what it learned while reading, and its groups."""
     skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
     print_fields(f"Perplexity of {report.run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
@@ -153,7 +147,6 @@ def _print_report(report: PerplexityReport) -> None:
 
 
 def _print_adaptation(report: AdaptationReport) -> None:
-    """The settings in use, and the grid that they were found on."""
     tuning = report.tuning
     if tuning is not None:
         where = f"{tuning.tokens:,} tokens of {tuning.split}, {tuning.static_perplexity:,.2f} as trained"
@@ -167,7 +160,7 @@ def _print_adaptation(report: AdaptationReport) -> None:
             print_table(_title("Cache", where, len(points)), columns, points[:SHOWN_POINTS], numeric=0)
         if tuning.at_the_edge:
             names = ", ".join(tuning.at_the_edge)
-            remark(f"best at the edge of what was tried: {names}; a value beyond may be better still", quiet=False)
+            remark(f"the best value is at the edge of the grid: {names}; values outside of it may be better", quiet=False)
     rows: list[tuple[str, object]] = [("perplexity as trained", report.static_perplexity)]
     for name, settings in (("cache", report.cache), ("dynamic", report.dynamic), ("the same in krause scaling", report.exact)):
         if settings is not None:

@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
-from sememekit.commands._options import (
-    Apart,
-    DataLexicon,
-    Device,
-    EvaluationData,
-    Figure,
-    Html,
-    Json,
-    Overlay,
-    Quiet,
-    Run,
-    SplitIfGiven,
-    Which,
-)
+from sememekit.commands._options import option
 from sememekit.commands._render import progress_bars
 from sememekit.commands._results import Result, check_outputs, give_out
 
@@ -35,7 +23,7 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     context: Annotated[
         str,
         typer.Argument(
@@ -46,41 +34,33 @@ def command(
     other: Annotated[
         str | None, typer.Argument(metavar="[TEXT2]", help="Classifiers of pairs: the second text.", show_default=False)
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many words to show; 10.")] = None,
+    top: Annotated[int | None, option("--top", "How many words to show; 10.", min=1)] = None,
     label: Annotated[
-        str | None, typer.Option("--label", help="For classifiers: the label to explain; the most probable unless given.")
+        str | None, option("--label", "For classifiers: the label to explain; the most probable unless given.")
     ] = None,
-    top_sememes: Annotated[int | None, typer.Option("--top-sememes", min=1, help="How many sememes to show.")] = None,
+    top_sememes: Annotated[int | None, option("--top-sememes", "How many sememes to show.", min=1)] = None,
     min_count: Annotated[
-        int | None,
-        typer.Option("--min-count", min=1, help="Running words of the training text below which a sememe is grey; 10."),
+        int | None, option("--min-count", "Sememes whose words occur fewer times in the training text are grey; 10.", min=1)
     ] = None,
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            "--mean",
-            metavar="counts|SPLIT",
-            help="What the mean probability of a sememe is taken over: the word counts, or a split that is read; counts.",
-        ),
-    ] = None,
-    html: Html = None,
-    figure: Figure = None,
-    overlay: Overlay = None,
-    apart: Apart = False,
-    lexicon: DataLexicon = None,
+    mean: shared.MeanIfGiven = None,
+    html: shared.Html = None,
+    figure: shared.Figure = None,
+    overlay: shared.Overlay = None,
+    apart: shared.Apart = False,
+    lexicon: shared.DataLexicon = None,
     embeddings: Annotated[
         bool,
-        typer.Option(
+        option(
             "--embeddings",
-            help="Lattice models: CONTEXT is words; contexts where each of their embeddings has the largest posterior.",
+            "Lattice models: CONTEXT is words; show contexts where each of their embeddings has the largest posterior.",
         ),
     ] = False,
-    split: SplitIfGiven = None,
-    data: EvaluationData = None,
-    which: Which = "best",
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    split: shared.SplitIfGiven = None,
+    data: shared.EvaluationData = None,
+    which: shared.Which = "best",
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Explain a prediction: top-k words, senses, sememes that it makes more probable; labels, texts, segmentations.
 

@@ -61,7 +61,6 @@ def _texts(
     errors: ErrorPolicy = "strict",
     **options: Any,
 ) -> None:
-    """A text for each line, as it is found: plain, or with scores as a JSON object a line."""
     from sememekit.runs.writing import load_writer, search_of, write_texts
 
     if prompt is not None and input_file is not None:

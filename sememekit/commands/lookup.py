@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Json, Quiet, Side, Sources
+from sememekit.commands._options import Json, Quiet, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, result_console, say
 from sememekit.errors import DataError
 
@@ -29,25 +29,21 @@ def command(
     word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
     sources: Sources = None,
     side: Side = "chinese",
-    check: Annotated[bool, typer.Option("--check", help="Check the open lexicon for consistency instead.")] = False,
+    check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
     change: Annotated[
         tuple[str, str] | None,
-        typer.Option(
+        option(
             "--change",
+            "Instead: add a change of annotation to --overlay, for evaluate-ppl --overlay.",
             metavar='WORD[#SENSE] "+SEMEME -SEMEME"',
-            help="Instead: add a change of annotation to --overlay, for evaluate-ppl --overlay.",
             show_default=False,
         ),
     ] = None,
     graph: Annotated[
         Path | None,
-        typer.Option(
-            "--graph", help="With --change: the sememe graph, or the run, that it is for; else --source.", show_default=False
-        ),
+        option("--graph", "With --change: the sememe graph, or the run, that it is for; else --source.", show_default=False),
     ] = None,
-    overlay: Annotated[Path, typer.Option("--overlay", help="With --change: file that is written or added to.")] = Path(
-        "overlay.txt"
-    ),
+    overlay: Annotated[Path, option("--overlay", "With --change: file that is written or added to.")] = Path("overlay.txt"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,13 +53,13 @@ def command(
     """
     if change is not None:
         if word is not None or check:
-            fail_usage("--change takes WORD and the change itself, and neither another WORD nor --check")
+            fail_usage("--change WORD CHANGE cannot be combined with another WORD or with --check")
         if graph is not None and sources:
-            fail_usage("--change goes by --graph or by --source, not by both")
+            fail_usage("--change takes --graph or --source, not both")
         _change(change, graph, sources, side, overlay, json, quiet)
         return
     if graph is not None:
-        fail_usage("--graph goes with --change")
+        fail_usage("--graph needs --change")
     if word is None:
         if not check:
             fail_usage("give a WORD or --check")
@@ -119,7 +115,6 @@ def _check_open_lexicon(json: bool) -> None:
 
 
 def _word_tree(report: LookupReport) -> Tree:
-    """Word, then senses, then sememes, or the tree of the definition where the lexicon has one."""
     from rich.markup import escape
     from rich.tree import Tree
 

@@ -94,7 +94,7 @@ def command(
         with progress_bars(quiet) as show:
             report = preprocess(dataset, source, out, settings, files=files, progress=show)
     except KeyboardInterrupt:
-        remark(f"stopped; the same command goes on from its last finished part; {out} is as it was", quiet)
+        remark(f"stopped; run the same command again to go on from the last finished part; {out} is unchanged", quiet)
         raise
     if json:
         print_json(report)
@@ -108,12 +108,12 @@ def command(
     print_table(f"Prepared data in {out}: {signature.vocabulary_size:,} words", columns, rows)
     if signature.chunks is not None:
         ngrams = signature.chunks
-        remark(f"{ngrams.ngrams:,} n-grams of at most {ngrams.length} words, each met {ngrams.rarest:,} times or more", quiet)
+        remark(f"{ngrams.ngrams:,} n-grams of at most {ngrams.length} words; the rarest occurs {ngrams.rarest:,} times", quiet)
     if signature.examples is not None:
         _print_examples(signature.examples, quiet)
     remark_faults(signature.faults.model_dump(), quiet)
     if signature.lexicon_coverage is not None:
-        remark(f"the lexicon knows {signature.lexicon_coverage:.2%} of the running words", quiet)
+        remark(f"the lexicon covers {signature.lexicon_coverage:.2%} of the running words", quiet)
     hint(f"next: sememekit build-sememe-graph --source open --data {out} --out {out}.graph", quiet)
 
 

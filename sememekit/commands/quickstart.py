@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, Segmenter, Sources
+from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, Segmenter, Sources, option
 from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
 from sememekit.commands._results import check_outputs, write_charts
 from sememekit.config import apply_overrides, load_recipe
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sememekit.commands._quickstart_folder import QuickstartSettings
     from sememekit.reports.quickstart import QuickstartReport
     from sememekit.signals import StopRequest
-    from sememekit.training import Report
 
 EXAMPLES = (
     "sememekit quickstart",
@@ -33,30 +32,28 @@ EXAMPLES = (
 
 
 def command(
-    out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("quickstart"),
+    out: Annotated[Path, option("--out", "Folder to write into.")] = Path("quickstart"),
     text: Annotated[
         Path | None,
-        typer.Option(
-            "--text",
-            help="A text of yours in place of the newspaper: UTF-8, a sentence or paragraph a line.",
-            show_default=False,
+        option(
+            "--text", "A text of yours in place of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False
         ),
     ] = None,
     sources: Sources = None,
     segmenter: Segmenter = None,
     share: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--share",
+            "Fraction of the month's paragraphs, or of the text's lines; unless given 0.34 of the month, and of a text "
+            "as much as takes the same time.",
             min=0.0,
             max=1.0,
-            help="Fraction of the month's paragraphs, or of the text's lines; unless given 0.34 of the month, and of a text "
-            "as much as takes the same time.",
             show_default=False,
         ),
     ] = None,
     overrides: Overrides = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, and delete what is in the folder.")] = False,
+    fresh: Annotated[bool, option("--fresh", "Start over, and delete what is in the folder.")] = False,
     seed: Seed = 1,
     device: Device = "auto",
     figure: Figure = None,
@@ -130,7 +127,6 @@ def quickstart(
     device: str = "auto",
     fresh: bool = False,
     progress: Progress = lambda stage, done, total: None,
-    on_report: Callable[[str, Report], None] = lambda model, report: None,
 ) -> QuickstartReport:
     """Prepare a text, build its sememe graph, train two models on words and one on characters, measure and explain them.
 
@@ -151,7 +147,6 @@ def quickstart(
         device: ``auto``, ``cpu`` or ``cuda``.
         fresh: throw away what an earlier quickstart left in ``out``.
         progress: called as (stage, done, total).
-        on_report: called with the name of a model and each report of its trainer.
 
     Raises:
         ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
@@ -165,7 +160,7 @@ def quickstart(
 
     usual = folder.QuickstartSettings()
     if segmenter and text is None:
-        raise ConfigError("quickstart --segmenter: the words of the newspaper are given; it goes with --text FILE")
+        raise ConfigError("quickstart --segmenter: the newspaper is cut into words already; use it with --text FILE")
     share_here = usual_share(text, usual.share)
     settings = folder.QuickstartSettings(
         seed=seed,
@@ -183,7 +178,7 @@ def quickstart(
     with stop_signals(patient=True) as asked_to_stop:
         try:
             with asked_to_stop.at_once():
-                return _quickstart(out, settings, again, device, fresh, progress, on_report, asked_to_stop)
+                return _quickstart(out, settings, again, device, fresh, progress, asked_to_stop)
         except Stopped:
             seconds = time.perf_counter() - began
             return QuickstartReport(out=str(out), stopped=True, seconds=seconds, next_commands=(again,))
@@ -196,7 +191,6 @@ def _quickstart(
     device: str,
     fresh: bool,
     progress: Progress,
-    on_report: Callable[[str, Report], None],
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
     from sememekit.analysis.evaluate import evaluate_ppl
@@ -243,7 +237,7 @@ def _quickstart(
             tables,
             again,
             progress,
-            on_report,
+            lambda name, report: None,
             asked_to_stop,
             in_words=lambda name, error: in_words_of_quickstart(error, again),
         )
@@ -301,7 +295,6 @@ def _renamed(progress: Progress, stage: str) -> Progress:
 
 
 def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[str, ...]:
-    """What may be typed next, as it has to be typed."""
     sdlm = shlex.quote(str(out / "sdlm"))
     explain = (f'sememekit explain {sdlm} "{contexts[0]}" --html why.html',) if contexts else ()
     segment = (f"echo 上海市体育局召开会议 | sememekit segment --model {shlex.quote(str(out / 'lattice'))}",) if lattice else ()

@@ -49,10 +49,8 @@ class RecipesReport(Record):
 
 
 def validate_recipe(name: str) -> None:
-    """Read one recipe, ``paper/row``, ``FILE.toml`` or ``FILE.toml:ROW``, as ``train`` or ``attack`` would.
-
-    Raises:
-        ConfigError: names the file or table, the key, what was given and what is allowed.
+    """Read one recipe, ``paper/row``, ``FILE.toml`` or ``FILE.toml:ROW``, as ``train`` or ``attack`` would. Raises ConfigError:
+    names the file or table, the key, what was given and what is allowed.
     """
     from sememekit.attack import is_attack, read_attack_plan
     from sememekit.runs.plan import read_plan

@@ -54,7 +54,7 @@ def command(
             from sememekit.runs.lattices import open_reader, segment_raw
 
             if segmenter is not None or hmm:
-                raise ConfigError("segment --model RUN: the run says how its text is cut; leave --segmenter and --hmm out")
+                raise ConfigError("segment --model RUN: the run has its own way to cut text; leave --segmenter and --hmm out")
             reader = open_reader(model, "segment --model", **given(lexicon=lexicon, which=which, device=device))
             lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
         else:

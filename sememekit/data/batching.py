@@ -63,13 +63,8 @@ def evaluation_columns(
     """Cut a stream (n,), n >= 2, so that every token but the very first is predicted exactly once, whatever the batch size.
 
     Column b begins with the last word of column b - 1 as its first input; the tail of the last columns is masked. There are at
-    most as many columns as predicted tokens.
-
-    Returns:
-        inputs, targets (T, B) word ids and the mask (T, B) of targets that count; the mask sums to n - 1.
-
-    Raises:
-        DataError: for fewer than two tokens.
+    most as many columns as predicted tokens. Returns inputs, targets (T, B) word ids and the mask (T, B) of targets that count;
+    the mask sums to n - 1. Raises DataError: for fewer than two tokens.
     """
     predicted = len(tokens) - 1
     if predicted < 1:

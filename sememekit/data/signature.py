@@ -65,7 +65,6 @@ class ExamplesSummary(Record):
     Attributes:
         texts, labels: names of the texts of an example, and of the labels by id; None for examples without.
         left_out: why examples were left out (a label that marks them, an empty text) and how many.
-        splits: counts of each split.
         keeps_text: whether the source and the references of each example are kept as text.
     """
 
@@ -108,7 +107,6 @@ class Signature(Record):
             version that prepared the folder did not say.
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
-        splits: counts of each split.
         examples, chunks: None for a running text, and for a folder without chunks.
     """
 

@@ -15,7 +15,7 @@ from sememekit.config import Settings
 BiasStart = Literal["log_frequency", "zero"]
 """Where the free number of each word starts: at the logarithm of its frequency in the training text, or at 0."""
 
-STARTS: Mapping[str, BiasStart] = {}
+STARTS: Mapping[str, BiasStart] = {"adagrad": "log_frequency", "adam": "log_frequency"}
 """Optimiser -> where the biases of most layers start; see docs/training.md."""
 
 

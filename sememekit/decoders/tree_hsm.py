@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, final
+from collections.abc import Mapping
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.decoders.bias_start import BiasStartSettings
+from sememekit.decoders.bias_start import BiasStart, BiasStartSettings
 from sememekit.errors import ConfigError
 from sememekit.word_classes.partition import sememe_order
 from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
@@ -41,6 +42,7 @@ class TreeHSM(Decoder):
         """Huffman's tree over the counts, or a balanced tree over the order of the sememe graph (``--graph``)."""
         bias: bool = True
         """One free number for each node."""
+        starts: ClassVar[Mapping[str, BiasStart]] = {}
 
     level_bounds: list[int]
     parent: Tensor

@@ -41,16 +41,15 @@ def read_text(path: Path, refuse: Refuse) -> str:
     return decode(read_bytes(path, refuse), path, refuse)
 
 
-def read_object(path: Path, refuse: Refuse, damaged: Refuse | None = None) -> dict[str, Any]:
-    """A JSON object out of a file: ``refuse`` where it cannot be opened, ``damaged`` (``refuse`` unless given) where it is
-    none."""
-    raw, damaged = read_bytes(path, refuse), damaged or refuse
+def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
+    """A JSON object out of a file; ``refuse`` makes the error where it cannot be opened or is none."""
+    raw = read_bytes(path, refuse)
     try:
         found = json.loads(raw.decode())
     except RecursionError:
-        raise damaged(f"{path} is not what sememekit wrote (its JSON is nested too deeply)") from None
+        raise refuse(f"{path} is not what sememekit wrote (its JSON is nested too deeply)") from None
     except ValueError as error:
-        raise damaged(f"{path} is not JSON ({str(error).splitlines()[0]:.200})") from None
+        raise refuse(f"{path} is not JSON ({str(error).splitlines()[0]:.200})") from None
     if not isinstance(found, dict):
-        raise damaged(f"{path} holds no JSON object")
+        raise refuse(f"{path} holds no JSON object")
     return found

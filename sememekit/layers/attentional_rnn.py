@@ -54,7 +54,6 @@ class AttentionalRNN(nn.Module):
         memory_size: M.
         hidden_size: H, of each layer.
         output_size: G.
-        num_layers: how many layers.
         cell: "lstm" or "gru" (torch's form).
         feeding, score: as above and in ``Attention``.
         dropout: rate between layers.
@@ -97,8 +96,6 @@ class AttentionalRNN(nn.Module):
 
         Args:
             x_TBE: vectors of the words before.
-            state: of ``start``.
-            memory: of ``attention.prepare``.
             real: (N,) positions t B + b that are asked for, and no others are computed as far as that can be; None for all.
         """
         with torch.autocast(x_TBE.device.type, enabled=False):
@@ -106,10 +103,8 @@ class AttentionalRNN(nn.Module):
             return write(x_TBE, state, memory, real)
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order.
-
-        Returns:
-            (N, G) contexts, the new state, and the weights (N, S) of the attention.
+        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order. Returns (N, G)
+        contexts, the new state, and the weights (N, S) of the attention.
         """
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)

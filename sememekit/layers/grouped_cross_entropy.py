@@ -39,7 +39,6 @@ class Groups(nn.Module):
         place_of: (V,) where an item stands in ``members``.
         offsets: (G + 1,) group g is ``members[offsets[g]:offsets[g + 1]]``; ``bounds`` are the same as Python numbers.
         largest: the size of the largest group.
-        any_empty: whether a group has no item.
         in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy.
     """
 
@@ -80,10 +79,8 @@ class Groups(nn.Module):
         return self.offsets.diff()
 
     def sort_by_group(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Where rows with these targets (N,) stand once they are sorted by group, and where their targets do.
-
-        Returns:
-            the order of the rows (N,), and for each sorted row the place of its target among the members of the group.
+        """Where rows with these targets (N,) stand once they are sorted by group, and where their targets do. Returns the order
+        of the rows (N,), and for each sorted row the place of its target among the members of the group.
         """
         group = self.group_of[target]
         order = group.argsort(stable=True)
@@ -105,7 +102,6 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
         items_VE: output vectors.
         bias_V: of each item, or None.
         target_N: items.
-        groups: of the items.
 
     Returns:
         (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.

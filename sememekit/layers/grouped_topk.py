@@ -33,7 +33,6 @@ def grouped_topk(
         items_VE: output vectors.
         bias_V: of each item, or None.
         among_NG: log-probabilities of the groups, -inf for empty ones.
-        groups: of the items.
         count: at most V.
 
     Returns:

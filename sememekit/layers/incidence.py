@@ -21,7 +21,6 @@ class Incidence(nn.Module):
     Args:
         offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
         members: (edges,) integer column numbers.
-        num_columns: how many columns there are.
     """
 
     offsets: Tensor

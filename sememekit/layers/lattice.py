@@ -28,10 +28,8 @@ def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
 
 
 def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Forward recursion: alpha_j = log sum over the edges that end at j of exp(alpha_i + score).
-
-    Returns:
-        alpha (B, T + 1) in float64, and its value at the end of each sentence (B,).
+    """Forward recursion: alpha_j = log sum over the edges that end at j of exp(alpha_i + score). Returns alpha (B, T + 1) in
+    float64, and its value at the end of each sentence (B,).
     """
     alpha = _recur(scores.double().logsumexp(-1), torch.logsumexp)
     return alpha, _at(alpha, lengths)
@@ -66,10 +64,8 @@ def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
 
 
 def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The path with the largest product of its edges (Viterbi); of equal ones the one with the shorter last edge.
-
-    Returns:
-        (B,) its log-score in float64, and (B, T, L, E) booleans of the edges that it takes.
+    """The path with the largest product of its edges (Viterbi); of equal ones the one with the shorter last edge. Returns (B,)
+    its log-score in float64, and (B, T, L, E) booleans of the edges that it takes.
     """
     best = _recur(scores.double().amax(-1), torch.amax)
     arrivals = _begins(best, scores.shape[2]).unsqueeze(-1) + scores.double()

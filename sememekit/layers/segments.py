@@ -12,7 +12,6 @@ def segment_logsumexp(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
     Args:
         x: (S, ...) log-space values.
         segment: (S,) the segment of each row, 0 .. num_segments - 1; each segment has at least one row.
-        num_segments: how many segments there are.
 
     Returns:
         (num_segments, ...): never -inf and never NaN for finite ``x``, since the largest term of a segment counts as exp(0).

@@ -104,11 +104,10 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
     return Interval(value=top / bottom, low=low, high=high)
 
 
-def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, seed: int = 0) -> AttackRates:
+def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) -> AttackRates:
     """The rates of one attack; ``records`` in the order of the data, so that intervals repeat exactly.
 
-    Success rates at more queries than ``query_budget`` (0 for none) are unknown; ``seed`` is of the bootstrap of the mean
-    number of queries.
+    Success rates at more queries than ``query_budget`` (0 for none) are unknown.
     """
     success, failed = _flags(records, "success"), _flags(records, "failed")
     attackable, attacked = success + failed, success + failed + _flags(records, "no_candidates")
@@ -132,7 +131,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0, se
         success_rate=rate(success, attackable),
         success_of_attacked=rate(success, attacked),
         success_at=at,
-        mean_queries=interval(ratio_interval(queries * attackable, attackable, seed=seed)),
+        mean_queries=interval(ratio_interval(queries * attackable, attackable)),
         median_queries=float(np.median(queries[attackable > 0])) if attackable.any() else None,
         mean_queries_of_successes=float(won.mean()) if len(won) else None,
         words_changed=float(np.mean(shares)) if shares else None,
@@ -155,7 +154,6 @@ def paired_differences(
     second: Mapping[int, ExampleOutcome],
     *,
     budgets: tuple[int, int] = (0, 0),
-    seed: int = 0,
 ) -> list[Difference]:
     """Differences between two attacks on the same examples, by their number, resampled together.
 
@@ -186,11 +184,11 @@ def paired_differences(
             )
     rows.append(("success rate, attacked in both", [(success[k] * both, both) for k in (0, 1)]))
     rows.append(("mean queries, attacked in both", [(queries[k] * both, both) for k in (0, 1)]))
-    return [_difference(name, pair[0], pair[1], seed) for name, pair in rows]
+    return [_difference(name, *pair) for name, pair in rows]
 
 
-def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray], seed: int) -> Difference:
-    found = interval(ratio_difference_interval(one, two, seed=seed))
+def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Difference:
+    found = interval(ratio_difference_interval(one, two))
     values = [float(top.sum() / bottom.sum()) if bottom.sum() else None for top, bottom in (one, two)]
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
     return Difference(name=name, first=values[0], second=values[1], difference=found, excludes_zero=zero_out)

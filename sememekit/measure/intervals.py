@@ -30,13 +30,11 @@ class Estimate:
     high: float
 
 
-def ratio_interval(
-    numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0, confidence: float = 0.95
-) -> Estimate:
+def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
     top, bottom = _column(numerator), _column(denominator)
     sums = _resampled_sums(np.stack([top, bottom], axis=1), resamples, seed)
-    return _estimate(_ratio(top.sum(), bottom.sum()), _ratios(sums[:, 0], sums[:, 1]), confidence)
+    return interval(_ratio(top.sum(), bottom.sum()), _ratios(sums[:, 0], sums[:, 1]))
 
 
 def ratio_difference_interval(
@@ -45,17 +43,16 @@ def ratio_difference_interval(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
     Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
     """
-    return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed, confidence=confidence)[0]
+    return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed)[0]
 
 
 def ratio_difference_intervals(
-    pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0, confidence: float = 0.95
+    pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Estimate]:
     """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
     columns = np.stack([_column(part) for pair in pairs for side in pair for part in side], axis=1)
@@ -64,7 +61,7 @@ def ratio_difference_intervals(
     for k in range(0, columns.shape[1], 4):
         draws = _ratios(sums[:, k], sums[:, k + 1]) - _ratios(sums[:, k + 2], sums[:, k + 3])
         difference = _ratio(total[k], total[k + 1]) - _ratio(total[k + 2], total[k + 3])
-        found.append(_estimate(difference, draws, confidence))
+        found.append(interval(difference, draws))
     return found
 
 
@@ -84,11 +81,6 @@ def resampled_ratios(
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
     ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
     return ratios[-1], ratios[:-1]
-
-
-def interval(value: float, draws: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
-    """A value with the percentile interval of its draws."""
-    return _estimate(value, draws, confidence)
 
 
 def _column(values: ArrayLike) -> NDArray[np.float64]:
@@ -117,10 +109,10 @@ def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
 
 
-def _estimate(value: float, draws: NDArray[np.float64], confidence: float) -> Estimate:
+def interval(value: float, draws: NDArray[np.float64]) -> Estimate:
+    """A value with the 95 % percentile interval of its draws."""
     draws = draws[~np.isnan(draws)]
     if math.isnan(value) or not len(draws):
         return Estimate(math.nan, math.nan, math.nan)
-    tail = (1.0 - confidence) / 2
-    low, high = np.quantile(draws, [tail, 1.0 - tail])
+    low, high = np.quantile(draws, [0.025, 0.975])
     return Estimate(value, float(low), float(high))

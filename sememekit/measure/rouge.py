@@ -95,11 +95,9 @@ def rouge(
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
-    no credit for an unknown word that was masked in the reference. ``resamples`` and ``seed`` are of the bootstrap.
-
-    Raises:
-        DataError: nothing to score, texts and references in different numbers, or a text without any reference.
-        ConfigError: settings that contradict each other.
+    no credit for an unknown word that was masked in the reference. ``resamples`` and ``seed`` are of the bootstrap. Raises
+    DataError: nothing to score, texts and references in different numbers, or a text without any reference. Raises ConfigError:
+    settings that contradict each other.
     """
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import RESAMPLES, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import ratio_difference_interval, ratio_interval
 
 Words = Sequence[str]
 
@@ -60,9 +60,9 @@ class WordCounts:
     new: npt.NDArray[np.int64] | None = None
     new_right: npt.NDArray[np.int64] | None = None
 
-    def scores(self, *, resamples: int = RESAMPLES, seed: int = 0) -> SegmentationScores:
+    def scores(self, seed: int = 0) -> SegmentationScores:
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
-        interval = ratio_interval(2 * self.right, self.gold + self.given, resamples=resamples, seed=seed)
+        interval = ratio_interval(2 * self.right, self.gold + self.given, seed=seed)
         new = None if self.new is None else int(self.new.sum())
         return SegmentationScores(
             sentences=len(self.gold),
@@ -100,12 +100,10 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
     return WordCounts(*columns[:3], *(columns[3:] if known is not None else (None, None)))
 
 
-def f1_difference(
-    first: WordCounts, second: WordCounts, *, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float, float]:
+def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> tuple[float, float, float]:
     """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
     sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
-    estimate = ratio_difference_interval(sides[0], sides[1], resamples=resamples, seed=seed)
+    estimate = ratio_difference_interval(*sides, seed=seed)
     return estimate.value, estimate.low, estimate.high
 
 

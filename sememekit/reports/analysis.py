@@ -67,6 +67,5 @@ COLUMNS: Final = (
 
 
 def _name(runs: tuple[RunAnalysis, ...], number: int) -> str:
-    """The output layer, or the run where two have the same."""
     names = [run.decoder for run in runs]
     return names[number] if names.count(names[number]) == 1 else runs[number].run

@@ -219,10 +219,8 @@ def check_figure(path: Path) -> None:
 
 
 def write_figure(charts: Sequence[Chart], path: Path) -> None:
-    """Charts below one another as a file for a paper: text stays text in an SVG, a PNG has 200 dots an inch.
-
-    Raises:
-        ConfigError: as :func:`check_figure`; no chart, or no font of this machine has a character of a PNG.
+    """Charts below one another as a file for a paper: text stays text in an SVG, a PNG has 200 dots an inch. Raises
+    ConfigError: as :func:`check_figure`; no chart, or no font of this machine has a character of a PNG.
     """
     check_figure(path)
     if not charts:
@@ -282,7 +280,6 @@ def _save(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
 
 
 def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Axes at a place in points."""
     across, up = figure.bbox.width, figure.bbox.height
     axes = figure.add_axes((left / across, bottom / up, width / across, height / up))
     axes.patch.set_visible(False)

@@ -47,7 +47,6 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     """All positions with every k; by band of the gold word and of the gold sememe with one k.
 
     Args:
-        report: the scores.
         top: the k of the bands; None for 5, or the smallest where 5 was not asked for.
     """
     tops = sorted({score.top for score in report.rankings})

@@ -30,7 +30,6 @@ class Ledger(Record):
     """All claims with what is known of them.
 
     Attributes:
-        claims: in the order of their files.
         counts: how many have each verdict.
     """
 

@@ -50,10 +50,8 @@ class ModelRow(Record):
 
     Attributes:
         name: of its recipe in ``quickstart/``.
-        run: its folder.
         parameters: numbers learned, shared ones once.
         epochs, best_epoch: trained, and the one whose weights were measured.
-        ended_because: why training ended.
         valid_by_epoch, best_valid: perplexity on the validation split.
         test_perplexity, per_character, bits_per_byte, tokens, signature: as ``evaluate-ppl --split test`` has them.
         training_seconds: wall time in training steps, validation apart; both models were trained at the same time.
@@ -81,7 +79,6 @@ class LatticeFound(Record):
     """What a lattice model found in raw characters.
 
     Attributes:
-        run: its folder.
         characters: in its training text.
         epochs, training_seconds: as in ``ModelRow``.
         sentences: lattices of some short texts; the first is drawn.
@@ -100,10 +97,8 @@ class QuickstartReport(Record):
     """What a quickstart did.
 
     Attributes:
-        out: its folder.
         stopped: whether a signal ended it in training; the same command goes on. The rest is empty then.
         already_done: whether it was finished before, and nothing was done.
-        text: the text.
         senses, sememes: of the sememe graph.
         models: the softmax model first.
         explanations: of the sememe model.
@@ -111,10 +106,8 @@ class QuickstartReport(Record):
         scores: how often the sememes that an explanation lists are those of the word that came; None where no word has any.
         lattice: the model of characters; None without one.
         no_lattice: why there is none.
-        page: ``report.html``.
         seconds: wall time of the call that finished it.
         cpu_seconds: user and system time of the same call by step: ``text and graph``, each model by its name, ``results``.
-        next_commands: to type next.
     """
 
     out: str
@@ -248,7 +241,6 @@ def report_page(report: QuickstartReport) -> str:
 
 
 def _lattice(found: LatticeFound) -> dict[str, Any]:
-    """What the page shows of the lattice model."""
     first = found.sentences[0]
     return {
         "found": found,

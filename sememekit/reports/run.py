@@ -32,11 +32,9 @@ class RunReport(Record):
 
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
-    """Write the page of a run, which may be still in training; arguments as ``sememekit report --help``.
-
-    Raises:
-        CheckpointError: no run, one without a finished epoch, or a torn one.
-        ConfigError: ``html`` or ``figure`` is there already and is no such file, or ``figure`` has another ending.
+    """Write the page of a run, which may be still in training; arguments as ``sememekit report --help``. Raises
+    CheckpointError: no run, one without a finished epoch, or a torn one. Raises ConfigError: ``html`` or ``figure`` is there
+    already and is no such file, or ``figure`` has another ending.
     """
     if figure is not None:
         check_figure(figure)
@@ -136,7 +134,6 @@ _DIVERGED = 1e100
 
 
 def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:
-    """A line over steps, or nothing where no record has a value that an axis can show."""
     found = [(float(record["step"]), value(record)) for record in records]
     points = tuple((step, float(y)) for step, y in found if y is not None and 0 < y < _DIVERGED)
     return Line(name, points) if points else None

@@ -76,7 +76,6 @@ class OpenAttack:
         engine: victim, goal, search, constraints and substitutes.
         nats: the language model that ranks substitutes, where there is one.
         data: the file of the examples, as it was typed.
-        chosen: the examples to attack.
         uncut: warnings about texts that were not cut.
     """
 
@@ -171,18 +170,16 @@ def _perplexities(
 
 
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data, the first minus the second.
-
-    Raises:
-        CheckpointError: a folder is no attack, or an unfinished one: successes end first, so what is done already is no sample.
-        DataError: they are not on the same data, or have no example in common.
+    """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
+    folder is no attack, or an unfinished one: successes end first, so what is done already is no sample. Raises DataError: they
+    are not on the same data, or have no example in common.
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
         if not folder.finished:
             raise CheckpointError(
-                f"{folder.path} is unfinished, and the examples that are done already are the easy ones; "
-                f"finish it: {folder.resume_command}"
+                f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
+                f"{folder.resume_command}"
             )
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1]:
@@ -272,6 +269,5 @@ def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
 
 
 def _antonym_list(plan: AttackPlan) -> bool:
-    """Whether a list of opposites besides our own was given."""
     settings = [part.settings for part in plan.constraints if part.name == "opposites"]
     return any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in settings)

@@ -56,7 +56,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
         found.append(ids(fields))
         labels.append(summary.labels.index(label))
     if not found:
-        raise DataError(f"--augment {path}: no example in it fooled its victim; there is nothing to learn from")
+        raise DataError(f"--augment {path}: it has no successful attack, so there is nothing to add to the training data")
     most = max(1, int(share * len(train)))
     chosen = np.arange(len(found))
     if len(found) > most:

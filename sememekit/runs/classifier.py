@@ -60,7 +60,7 @@ class Classifier:
             words = [self.words(text) for text in texts]
             for name, found in zip(self.texts, words, strict=True):
                 if not found:
-                    raise DataError(f"example {number}: the {name} is empty; a text needs a word at least")
+                    raise DataError(f"example {number}: the {name} is empty; give at least one word")
             ids.append([vocabulary.encode(found) for found in words])
         if not ids:
             return np.zeros((0, len(self.labels)))
@@ -72,12 +72,11 @@ def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "au
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the model predicts no labels.
         DataError: the segmenter of its data cannot be had again.
     """
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:
-        raise DataError(f"{run}/data.json tells nothing of texts and labels; the run folder is torn")
+        raise DataError(f"{run}/data.json lists no texts and labels; the run folder is damaged, copy it again")
     return Classifier(loaded, task, loaded.signature.examples.texts, task.labels, loaded.segmenter())

@@ -51,7 +51,6 @@ def generate(
     numbers). Words are drawn on the CPU, so that the same seed gives the same words.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the task predicts no words, or a number is out of its range.
         DataError: a word of the prompt that a vocabulary without ``<unk>`` lacks.
     """

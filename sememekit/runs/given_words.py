@@ -49,7 +49,7 @@ def read_given_words(folder: Path) -> GivenWords:
 def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
     """The settings in the form of the other data; ConfigError where they ask for another form or vocabulary."""
     if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
-        raise ConfigError("--vocabulary has its words already; leave --min-count, --max-vocabulary and --chunks out")
+        raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary and --chunks out")
     form = TextForm.recorded(given.signature.options, str(given.folder))
     if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
         raise ConfigError(

@@ -20,11 +20,9 @@ from sememekit.text.vocabulary import Vocabulary
 def overlaid(
     where: Path, graph: SememeGraph | None, vocabulary: Vocabulary, overlay: Path
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
-    """The graph of a run with the changes of an overlay file, and the senses that differ.
-
-    Raises:
-        ConfigError: the run has no graph, the overlay changes nothing, or it adds a sememe whose words never occur.
-        DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
+    """The graph of a run with the changes of an overlay file, and the senses that differ. Raises ConfigError: the run has no
+    graph, the overlay changes nothing, or it adds a sememe whose words never occur. Raises DataError, GraphError: as
+    ``read_overlay`` and ``apply_changes``.
     """
     if graph is None:
         raise ConfigError(
@@ -65,10 +63,8 @@ def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:
 
     The sememe-driven layers hold senses and sets of sememes as index arrays, and sememe encoders lists of sememes: their
     weights belong to sememes and senses, whose numbers an overlay keeps. Whatever else is made of a graph when a model is
-    built, such as classes of words, would be another model on another graph.
-
-    Raises:
-        ConfigError: a part that needs the graph is of another kind, or none needs it.
+    built, such as classes of words, would be another model on another graph. Raises ConfigError: a part that needs the graph is
+    of another kind, or none needs it.
     """
     parts = [("task", plan.task, False), ("encoder", plan.encoder, _holds(getattr(task, "encoder", None), SememeSum))]
     if plan.decoder is not None:

@@ -136,10 +136,8 @@ def check_plan_code(table: Mapping[str, Any], where: str) -> None:
 
 
 def read_plan(table: Mapping[str, Any], where: str) -> Plan:
-    """Read the table of a recipe, overrides included, into a plan; ``where`` is its name in messages.
-
-    Raises:
-        ConfigError: an unknown slot, variant or key, or a value of the wrong kind.
+    """Read the table of a recipe, overrides included, into a plan; ``where`` is its name in messages. Raises ConfigError: an
+    unknown slot, variant or key, or a value of the wrong kind.
     """
     allowed = [*_PLAIN, *_VARIANTS]
     for slot in table:
@@ -200,11 +198,8 @@ def no_words(task: str) -> str:
 
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
-    """The plan of a run, or a ``table`` that was made of it.
-
-    Raises:
-        CheckpointError: it cannot be read.
-        ConfigError: a class of somebody's own that it names cannot be imported here.
+    """The plan of a run, or a ``table`` that was made of it. Raises CheckpointError: it cannot be read. Raises ConfigError: a
+    class of somebody's own that it names cannot be imported here.
     """
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in _VARIANTS:

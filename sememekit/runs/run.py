@@ -196,16 +196,14 @@ class Run:
         if (name := first_bad_weight(task)) is not None:
             raise CheckpointError(
                 f"{self.path}: its {self._which} checkpoint ({snapshot.name}) is of a training that diverged: {name} holds "
-                "values that are not finite, so no figure of it means anything; train again with a lower rate "
+                "values that are not finite, so its results mean nothing; train again with a lower rate "
                 "(--set optimizer.learning_rate=R)"
             )
         return task.to(self.device).eval(), snapshot.name
 
     def load(self) -> Run:
-        """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for.
-
-        Raises:
-            CheckpointError: the snapshot is absent or torn, does not fit the plan, or is of a training that diverged.
+        """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for. Raises CheckpointError: the
+        snapshot is absent or torn, does not fit the plan, or is of a training that diverged.
         """
         _ = self._loaded
         return self
@@ -249,9 +247,7 @@ class Run:
             lexicon: ``FORMAT:PATH`` of its words, for a run of an earlier version, which keeps none.
             remedy: what else the command offers such a run, for messages.
 
-        Raises:
-            ConfigError: a lexicon for a segmenter that takes none.
-            DataError: as ``recorded_segmenter``.
+        Raises ConfigError: a lexicon for a segmenter that takes none. Raises DataError: as ``recorded_segmenter``.
         """
         if lexicon and not knows_words(self.signature.segmenter):
             raise ConfigError(

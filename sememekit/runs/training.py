@@ -215,7 +215,6 @@ def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
 
 
 def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
-    """The graph that the run keeps; another one that is given is refused."""
     file, given = folder.file(GRAPH), table.get("graph", {}).get("path")
     graph = SememeGraph.load(file) if file.exists() else None
     if given and (graph is None or SememeGraph.load(Path(given)) != graph):
@@ -226,7 +225,6 @@ def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph |
 
 
 def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """The word clusters that the run keeps; others that are given are refused."""
     kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
     if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
         raise ConfigError(
@@ -236,7 +234,6 @@ def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: V
 
 
 def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
-    """Refuse data of other words or other text than the run began with."""
     if vocabulary.fingerprint != data.vocabulary.fingerprint:
         raise CheckpointError(
             f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "

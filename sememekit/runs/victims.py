@@ -62,11 +62,8 @@ def open_victim(
     """Open a victim: a run folder, or ``module:function``, where the module may lie in the working folder.
 
     A function may carry its label names as an attribute ``labels``, and the words that it knows, most frequent first, as
-    ``words``; ``segmenter`` and ``lexicon`` cut its texts.
-
-    Raises:
-        ConfigError: no such function, no labels, a run that classifies no texts, or a segmenter where the victim has its own.
-        CheckpointError: no run, or a torn one.
+    ``words``; ``segmenter`` and ``lexicon`` cut its texts. Raises ConfigError: no such function, no labels, a run that
+    classifies no texts, or a segmenter where the victim has its own. Raises CheckpointError: no run, or a torn one.
     """
     if is_function(name):
         function = _function(name)

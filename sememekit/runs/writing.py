@@ -102,12 +102,10 @@ def load_writer(
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
-        run: a run, or its folder.
         apart: texts come as words with blanks between, and nothing cuts them.
         lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
     Raises:
-        CheckpointError: no run, or a torn one.
         ConfigError: the model writes no texts.
         DataError: the segmenter of its data cannot be had again.
     """
@@ -120,9 +118,7 @@ def load_writer(
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
     """How texts are searched for: as the run says, then the ``preset`` of the data, then ``task.search.KEY=VALUE`` overrides.
-
-    Raises:
-        ConfigError: an override of something else, or settings that contradict each other.
+    Raises ConfigError: an override of something else, or settings that contradict each other.
     """
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
@@ -140,10 +136,8 @@ def describe_search(search: BeamSettings) -> str:
 
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
-    """A text for each line, 1,024 lines read at once; messages call a line ``name``.
-
-    Raises:
-        DataError: a line without words or with too many, with its number.
+    """A text for each line, 1,024 lines read at once; messages call a line ``name``. Raises DataError: a line without words or
+    with too many, with its number.
     """
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
     while block := list(islice(numbered, _LINES_AT_ONCE)):

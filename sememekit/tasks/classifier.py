@@ -76,6 +76,8 @@ class TextClassifier(LabelPredictor):
         """Words without a vector in the file: a vector drawn like the others, that of ``<unk>``, or left out of the text."""
         embedding_size: int = Field(default=300, ge=1)
         """E, the size of the word vectors; that of the file, where there is one."""
+        spread: float = Field(default=0.1, gt=0.0)
+        """Standard deviation of word vectors at the start; words that a file of vectors lacks get that of its numbers."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in."""
         pooling: Literal["last", "max"] = "last"
@@ -124,7 +126,7 @@ class TextClassifier(LabelPredictor):
         for mark in (START, STOP):
             if mark not in vocabulary:
                 raise ConfigError(
-                    f"the vocabulary has no {mark!r}: it is not of a folder of examples; write one with: sememekit preprocess "
+                    f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
         self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
@@ -136,7 +138,7 @@ class TextClassifier(LabelPredictor):
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
         embedding = nn.Embedding(len(resources.vocabulary), settings.embedding_size)
-        nn.init.normal_(embedding.weight, std=0.1)
+        nn.init.normal_(embedding.weight, std=settings.spread)
         encoder = resources.make_encoder(settings.embedding_size)
         return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
 
@@ -144,7 +146,7 @@ class TextClassifier(LabelPredictor):
         settings = self.settings
         if not settings.vectors:
             return
-        known = load_vectors(settings.vectors, self.vocabulary, self.embedding)
+        known = load_vectors(settings.vectors, self.vocabulary, self.embedding, settings.spread)
         self.has_vector.copy_(known)
         known[list(self._marks)] = True
         if settings.outside == "unknown":

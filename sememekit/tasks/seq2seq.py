@@ -114,7 +114,7 @@ class SequenceToSequence(TextWriter):
         super().__init__()
         for mark in (START, STOP):
             if mark not in vocabulary:
-                raise ConfigError(f"the vocabulary has no {mark!r}: it is not of a folder of pairs; {_PREPARE}")
+                raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
         self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
         own, table = settings.share_embedding, (len(vocabulary), settings.embedding_size, settings.start_spread)
         self.source_embedding = embedding if own else uniform_embedding(*table)
@@ -152,7 +152,7 @@ class SequenceToSequence(TextWriter):
     def check_source(self, words: int, where: str) -> None:
         settings = self.settings
         if not words:
-            raise DataError(f"{where}: the source is empty; a text needs a word at least")
+            raise DataError(f"{where}: the source is empty; give at least one word")
         if words > settings.longest_source and not settings.read_words:
             raise DataError(
                 f"{where}: {words:,} words, where a source has {settings.longest_source:,} at most; shorten it, or train with "

@@ -28,7 +28,7 @@ class StartSettings(config.Settings):
     length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"spread": SHORT}
-    start_lengths: ClassVar[Mapping[str, float]] = {}
+    start_lengths: ClassVar[Mapping[str, float]] = {"adam": 1.7}
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
     def for_optimizer(self, name: str) -> Self:

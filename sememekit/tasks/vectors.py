@@ -60,8 +60,8 @@ def vector_coverage(
     )
 
 
-def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding) -> Tensor:
-    """Put the vectors of a file into an embedding whose rows have standard deviation 0.1; gives (V,) which words the file has.
+def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, deviation: float = 0.1) -> Tensor:
+    """Put the vectors of a file into an embedding of standard ``deviation``; gives (V,) which words the file has.
 
     A word outside the file keeps its own draw, scaled to the spread of the file's numbers. DataError where the file cannot be
     used, has vectors of another size, or knows no word of the vocabulary.
@@ -83,6 +83,6 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding) -> 
     known = torch.zeros(len(vocabulary), dtype=torch.bool)
     known[ids] = True
     with torch.no_grad():
-        embedding.weight *= float(found.matrix.std()) / 0.1
+        embedding.weight *= float(found.matrix.std()) / deviation
         embedding.weight[ids] = torch.from_numpy(found.matrix)
     return known

@@ -129,10 +129,10 @@ class ChunkVocabulary:
             found[:, length - 1 :, length - 1] = np.where(nodes < 0, -1, self._chunks[nodes])
         return found
 
-    def check_vocabulary(self, vocabulary: Vocabulary, where: str = "chunks") -> None:
+    def check_vocabulary(self, vocabulary: Vocabulary) -> None:
         if vocabulary.fingerprint != self.vocabulary_fingerprint:
             raise DataError(
-                f"{where}: the chunks belong to the vocabulary {self.vocabulary_fingerprint}, this one is "
+                f"the chunks belong to the vocabulary {self.vocabulary_fingerprint}, this one is "
                 f"{vocabulary.fingerprint}; {_REMEDY}"
             )
 

@@ -199,7 +199,7 @@ def test_plans_survive_their_table_and_refuse_strangers() -> None:
     assert read_attack_plan(plan.table(), "again") == plan
     assert [part.name for part in plan.constraints] == ["positions", "share"], "the order of the table decides"
     for table, problem in (
-        ({"searches": {}}, "has no place in an attack"),
+        ({"searches": {}}, r"an attack has no table \[searches\]"),
         ({"search": {"name": "genetics"}}, "did you mean 'genetic'"),
         ({"search": {"name": "beam", "widht": 1}}, "unknown key 'widht'"),
         ({"constraints": {"share": 0.2}}, "holds tables"),

@@ -107,6 +107,14 @@ evaluate = "evaluate-ppl {run} --cache"
 statement = "again is better"
 source = "Table 2"
 small = ["two", "again"]
+[arm.bare]
+data = "text"
+recipe = "ours/ptb-lstm"
+set = ["encoder.injection=cell"]
+[claim.bare-better]
+statement = "bare is better"
+source = "Table 2"
+small = ["two", "bare"]
 """
     write(tmp_path, FILE + further)
     claims = load_claims(tmp_path)
@@ -119,8 +127,9 @@ small = ["two", "again"]
     assert two.result != again.result
     assert again.result.stem == again.name != two.name
     assert shell_script(trials).count("sememekit train") == 1
-    one = steps_of(*claims["better"], Path("out"), Path("/c"), seeds=1)[0]
-    assert one.run != two.run, "another graph is another training"
+    bare = steps_of(*claims["bare-better"], Path("out"), Path("/c"), seeds=1)[1]
+    assert bare.run != two.run, "without the graph it is another training"
+    assert bare.run.name == bare.name
 
 
 def test_tiny_trials_have_places_of_their_own(tmp_path: Path) -> None:

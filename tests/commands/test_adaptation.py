@@ -108,7 +108,7 @@ def test_tuning_reads_the_validation_split_and_its_best_is_used(run: Path) -> No
 def test_what_cannot_be_done_is_said(run: Path) -> None:
     with pytest.raises(ConfigError, match=r"something to tune.*--cache.*--dynamic"):
         ask(run, Tuning())
-    with pytest.raises(ConfigError, match=r"led away.*not finite at a rate of 1e\+30.*smaller --set dynamic.rate"):
+    with pytest.raises(ConfigError, match=r"diverged.*not finite at a rate of 1e\+30.*smaller --set dynamic.rate"):
         ask(run, dynamic=STEPS.model_copy(update={"rate": 1e30}))
 
 

@@ -136,7 +136,7 @@ def test_augmenting_with_what_is_judged_on_is_refused(place: ExamplePlace, attac
     lines = attacked.read_text().splitlines(keepends=True)
     (tmp_path / "none.jsonl").write_text("".join(line for line in lines if '"outcome":"success"' not in line), encoding="utf-8")
     for name, content, problem in (
-        ("none.jsonl", None, "no example in it fooled"),
+        ("none.jsonl", None, "it has no successful attack"),
         ("label.tsv", "a cat\ta dog\tperhaps\n", "label 'perhaps' is none"),
         ("one.tsv", "a cat\tneutral\n", "2 columns with TAB between, 3 are needed"),
         ("torn.jsonl", lines[0] + '{"outcome": "success"\n', "torn.jsonl:2: not JSON"),

@@ -63,5 +63,5 @@ def test_what_has_no_baseline(pairs: Path, tmp_path: Path) -> None:
         baseline(tmp_path / "nli")
     with pytest.raises(ConfigError, match="snli has no usual ROUGE"):
         baseline(tmp_path / "nli", lead="1-words")
-    with pytest.raises(DataError, match="keeps no references"):
+    with pytest.raises(DataError, match="has no references"):
         baseline(tmp_path / "nli", lead="1-words", rouge_by=["gigaword"])

@@ -190,7 +190,7 @@ def test_an_m_step_never_drops_a_later_snapshot(copy: Path, tmp_path: Path) -> N
     folder = RunFolder.open(copy)
     state = folder.load("best", with_trainer=True)
     later = folder.save(step_of(state.name) + 1, Run.open(copy).task, state.trainer, best=False)
-    with pytest.raises(ConfigError, match=rf"would drop the later {later} .*--out NEW_RUN, or .*--which last"):
+    with pytest.raises(ConfigError, match=rf"would delete the later {later} .*--out NEW_RUN, or .*--which last"):
         cluster_update(copy, epochs=1)
     assert cluster_update(copy, epochs=1, out=tmp_path / "new").trained is not None
 

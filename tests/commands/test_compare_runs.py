@@ -130,7 +130,7 @@ def test_what_is_refused(seeds: dict[str, Path], ending: Path) -> None:
         compare_runs([slow])
     with pytest.raises(ConfigError, match=r"a run is given twice: .*seed-1; name each once"):
         compare_runs([slow, f"{slow}/seed-1"])
-    with pytest.raises(ConfigError, match=r"cannot stand in one table: .*text is"):
+    with pytest.raises(ConfigError, match=r"cannot be compared in one table: .*text is"):
         compare_runs([slow, str(ending)], device="cpu")
     assert compare_runs([slow, fast], batch_size=1, device="cpu").signature.split("columns:")[1].startswith("1|")
 

@@ -79,7 +79,7 @@ def test_an_interrupted_preprocess_says_how_it_goes_on(tmp_path: Path, monkeypat
     monkeypatch.setattr("sememekit.commands.preprocess.preprocess", stop)
     result = runner.invoke(app, ["preprocess", "plain", "text.txt", "--out", str(tmp_path / "out")])
     assert result.exit_code == 130
-    assert "stopped; the same command goes on from its last finished part" in result.stderr
+    assert "stopped; run the same command again to go on from the last finished part" in result.stderr
 
 
 def test_two_lexicons_segment_together(place: Path, tmp_path: Path) -> None:

@@ -266,7 +266,9 @@ def test_headlines_have_the_perplexity_of_their_targets(tmp_path: Path) -> None:
         assert report.groups is not None
         assert sum(group.tokens for group in report.groups["senses"] if not group.of_which) == report.tokens
         for options in ({"batch_size": 1}, {"adaptation": Adaptation(cache=CacheSettings())}):
-            with pytest.raises(ConfigError, match=r"reads pairs.*leave out --cache, --dynamic and --batch-size"):
+            with pytest.raises(
+                ConfigError, match=r"reads pairs, not a running text.*--cache, --dynamic and --batch-size do not apply"
+            ):
                 evaluate_ppl(run, device="cpu", **options)
     assert report.parts is not None
     assert report.perplexity == pytest.approx(report.parts["cluster"] * report.parts["in_cluster"], rel=1e-6)

@@ -127,7 +127,7 @@ def test_pieces_are_written_as_in_the_text_and_words_cannot_be_judged(characters
     preprocess("plain", characters.text, tmp_path / "words" / "data", PreprocessSettings(chunks=10, chunk_length=2))
     whole = trained(tmp_path / "words", "whole", longest_chunk=2)
     assert "_" in " ".join(next(segment_lines(open_reader(whole, "test"), ["我 吃 梨 。 人 买 电脑 。"])))
-    with pytest.raises(ConfigError, match=r"trained on whole words \(cut by white space\)"):
+    with pytest.raises(ConfigError, match=r"trained on text cut into words \(by white space\)"):
         evaluate_segmentation(whole, characters.text / "test.txt")
 
 

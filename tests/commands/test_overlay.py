@@ -213,4 +213,4 @@ def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path
     overlay.write_text(f"{HEADER}\n<unk>\t+水果\n", encoding="utf-8")
     shown = CliRunner().invoke(app, ["evaluate-ppl", str(sdlm), "--overlay", str(overlay), "--device", "cpu"])
     assert "<unk> does not occur in test" in shown.stderr
-    assert "its gate hardly learned when to open" in shown.stderr
+    assert "its gate was trained on few examples" in shown.stderr

@@ -88,7 +88,7 @@ def test_a_page_without_much_is_a_page() -> None:
 def test_wrong_folders_and_shares_are_errors(tmp_path: Path, month: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(ConfigError, match="not of a quickstart"):
+    with pytest.raises(ConfigError, match="files that quickstart did not write"):
         quickstart(tmp_path / "mine", fresh=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
     with pytest.raises(ConfigError, match="share"):

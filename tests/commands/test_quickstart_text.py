@@ -77,7 +77,7 @@ def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"59 of its 59 lines are used, and 60 at least .* use a longer text$"):
         own(tmp_path, lines(59, " "))
     out, text = own(tmp_path, lines(60, " "))
-    with pytest.raises(DataError, match=r"gives 7\d\d words to learn from, and 1,000 at least .* than --share 0\.5$"):
+    with pytest.raises(DataError, match=r"gives 7\d\d training words, and 1,000 at least .* than --share 0\.5$"):
         texts.prepare_words(out, text, OPEN, "", 0.5, 1)
 
 

@@ -130,7 +130,7 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
 @pytest.mark.slow
 def test_two_ways_of_measuring_share_a_training_side_by_side(corpus: Path) -> None:
     arm = FILE[FILE.index("[arm.wide]") : FILE.index("[claim.wide-below-narrow]")].replace("[arm.wide]", "[arm.cached]")
-    arm += 'evaluate = "evaluate-ppl {run} --cache"\n'
+    arm += 'evaluate = "evaluate-ppl {run} --cache --batch-size 20"\n'
     claim = '[claim.cached]\nstatement = "s"\nsource = "t"\nsmall = ["wide", "cached"]\nseeds = 1\n'
     Path("claims/p.toml").write_text(FILE + arm + claim, encoding="utf-8")
     code, out, err = reproduce("run", "wide-below-narrow", "cached", "--root", ".", "--seeds", "1", "--jobs", "2", "--json")

@@ -81,7 +81,10 @@ def test_a_plan_holds_where_the_biases_start() -> None:
         decoder = {"decoder": {"name": name}}
         assert start_in(decoder) == "zero"
         assert start_in({**decoder, "optimizer": {"name": "sgd"}}) == "zero"
-        adam = {"decoder": {"name": name, "bias_start": "log_frequency"}, "optimizer": {"name": "adam"}}
-        assert start_in(adam) == "log_frequency"
+        for optimizer in ("adagrad", "adam"):
+            adam = {**decoder, "optimizer": {"name": optimizer}}
+            assert start_in(adam) == ("zero" if name == "tree_hsm" else "log_frequency")
+        assert start_in({"decoder": {"name": name, "bias_start": "zero"}, "optimizer": {"name": "adam"}}) == "zero"
+        assert start_in(completed(adam)) == "zero"
         stored = read_plan(adam, "case").table()
         assert read_plan(completed(stored), "case").table() == stored

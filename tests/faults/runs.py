@@ -199,7 +199,11 @@ def run_state(run: Path) -> dict[str, object]:
 def without_times(tree: object) -> object:
     """A tree of JSON without the entries that depend on the clock."""
     if isinstance(tree, dict):
-        return {key: without_times(value) for key, value in tree.items() if key not in {"seconds", "tokens_per_second"}}
+        return {
+            key: without_times(value)
+            for key, value in tree.items()
+            if key not in {"seconds", "cpu_seconds", "tokens_per_second"}
+        }
     return [without_times(value) for value in tree] if isinstance(tree, list) else tree
 
 

@@ -49,6 +49,25 @@ def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_by
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
+def test_no_more_is_kept_than_was_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools of four rows, and of what is left: ten rows are allowed, and the eleventh is computed again."""
+    monkeypatch.setattr(chosen_logits, "_POOL_ROWS", 4)
+    rows, words, bias, targets, _ = parts()
+    chosen = ChosenLogits(words, bias, 10 * WORDS * 8)
+    assert chosen.pick(rows[:0], targets[:0])[0].shape == (0, 3)
+    for begin in range(0, ROWS, 2):
+        chosen.pick(rows[begin : begin + 2], targets[begin : begin + 2])
+    assert [(len(pool.rows), pool.used) for pool in chosen._shared.pools] == [(4, 4), (4, 4), (2, 2)]
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
+def test_a_second_backward_pass_gives_the_same(kept_bytes: int) -> None:
+    rows, words, bias, targets, weights = parts()
+    found = value(*ChosenLogits(words, bias, kept_bytes).pick(rows, targets), weights)
+    first, second = (torch.autograd.grad(found, [rows, words, bias], retain_graph=True) for _ in range(2))
+    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
 def test_nothing_is_kept_without_gradients() -> None:
     rows, words, bias, targets, _ = parts()
     with torch.no_grad():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -55,6 +56,21 @@ def test_all_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         found[at_once] = grouped_topk(rows, items, bias, among, groups, 9)
     torch.testing.assert_close(found[True][0], found[False][0], rtol=0, atol=1e-12)
     assert torch.equal(found[True][1], found[False][1])
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "num_items", "size", "num_groups", "at_once"),
+    [
+        (1, 10_000, 200, 100, True),  # reading all vectors costs less than 24 groups do
+        (20, 1_000, 200, 100, True),  # few rows ask for all groups, and the groups are small
+        (100, 10_000, 2, 100, False),  # short vectors: what each row and item costs decides
+        (1_000, 10_000, 200, 100, False),
+    ],
+)
+def test_the_quicker_way_is_taken(num_rows: int, num_items: int, size: int, num_groups: int, at_once: bool) -> None:
+    groups = Groups(np.arange(num_items) % num_groups, num_groups)
+    quicker = sys.modules["sememekit.layers.grouped_topk"]._at_once_is_quicker
+    assert quicker(num_rows, torch.empty(num_items, size), groups) is at_once
 
 
 def test_groups_that_cannot_hold_one_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,10 @@ def test_words_outside_the_file_keep_their_draw_as_wide_as_the_numbers_of_the_fi
     for word in ("c", "<unk>"):
         row = vocabulary.id(word)
         torch.testing.assert_close(embedding.weight[row].detach(), before[row] * 5**0.5 / 0.1)
+    wider = nn.Embedding(len(vocabulary), 2)
+    drawn = wider.weight[vocabulary.id("c")].detach().clone()
+    load_vectors(str(file), vocabulary, wider, deviation=0.5)
+    torch.testing.assert_close(wider.weight[vocabulary.id("c")].detach(), drawn * 5**0.5 / 0.5)
     with pytest.raises(DataError, match=r"vectors of 2 numbers, where task\.embedding_size is 3"):
         load_vectors(str(file), vocabulary, nn.Embedding(len(vocabulary), 3))
     with pytest.raises(DataError, match="has none of the 1 words of the vocabulary"):

@@ -162,14 +162,14 @@ def test_words_without_a_vector(place: ExamplePlace, tmp_path: Path) -> None:
     vocabulary = place.pairs.vocabulary
     file = str(write_vectors(tmp_path / "v.txt", ["man", "sleeps"]))
     text = vocabulary.encode(["man", "runs", "sleeps"])
-    rows = {
-        outside: model(place, task__vectors=file, task__outside=outside).batch_of([(text, text)], np.array([0])).tokens[:, 0]
-        for outside in ("random", "unknown", "drop")
-    }
+    tasks = {outside: model(place, task__vectors=file, task__outside=outside) for outside in ("random", "unknown", "drop")}
+    rows = {outside: task.batch_of([(text, text)], np.array([0])).tokens[:, 0] for outside, task in tasks.items()}
     words = {outside: vocabulary.decode(row.tolist()) for outside, row in rows.items()}
     assert words["random"][1:-1] == ["man", "runs", "sleeps"]
     assert words["unknown"][1:-1] == ["man", "<unk>", "sleeps"]
     assert words["drop"][1:-1] == ["man", "sleeps"]
+    for task in tasks.values():
+        assert [task.word_read(mark) for mark in task._marks] == list(task._marks), "a mark needs no vector"
 
 
 @pytest.mark.parametrize("outside", ["random", "unknown", "drop"])

@@ -12,6 +12,7 @@ from sememekit.errors import ConfigError
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import build_graph
+from sememekit.tasks.lattice.composition import _mean
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.senses import NOISE
 from sememekit.text.chunks import ChunkVocabulary
@@ -85,3 +86,11 @@ def test_senses_need_a_graph_and_room_for_two() -> None:
         build_task(read_plan(table, "case"), VOCABULARY, None)
     with pytest.raises(ConfigError, match="set 2 or more"):
         model(copies=1)
+
+
+def test_the_vector_of_a_word_is_the_mean_of_the_copies_that_there_are() -> None:
+    there_VC = torch.tensor([[True, False], [True, True]])
+    rows_VCE = torch.tensor([[[1.0], [5.0]], [[2.0], [4.0]]])
+    assert _mean(rows_VCE, there_VC).tolist() == [[1.0], [3.0]]
+    assert _mean(rows_VCE.expand(2, 2, 2), there_VC).tolist() == [[1.0, 1.0], [3.0, 3.0]]
+    assert _mean(rows_VCE[:, :1], there_VC[:, :1]).tolist() == [[1.0], [2.0]]

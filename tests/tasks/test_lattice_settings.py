@@ -13,7 +13,7 @@ from sememekit.layers import log_marginal
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.sentences import limit_places
+from sememekit.tasks.lattice.sentences import length_remarks, limit_places
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin
@@ -206,3 +206,40 @@ def test_gradients_reach_what_released_models_have_more() -> None:
     assert {"token_embedding.weight", "sub_model.start.weight", "sub_model.above.0.recurrent.weight"} <= set(named)
     for name, grad in zip(named, gradients(nats, task), strict=True):
         assert (grad != 0).any(), name
+
+
+@pytest.mark.parametrize(("limit", "most"), [(5, 5), (0, LONG)])
+def test_a_sentence_of_the_greatest_length_is_not_too_long(limit: int, most: int) -> None:
+    """Lengths count the end mark."""
+    assert length_remarks(np.array([3, most + 1]), limit) == []
+    (remark,) = length_remarks(np.array([most + 1, most + 2]), limit)
+    assert remark.startswith(f"1 of 2 training sentences have more than {'task.max_length=' if limit else ''}{most} tokens")
+
+
+def test_no_chunk_ends_behind_its_sentence() -> None:
+    found = model("marginal", "L=2").eval().lattices([ids("a b c a b"), ids("a")])
+    assert (found.chunks[0, :, 0] >= 0).all()
+    assert (found.chunks[1, 2:] == -1).all()
+
+
+def test_a_temperature_is_asked_for_by_annealed_rules_in_training_alone() -> None:
+    """It needs the number of updates of the run, which a loop of one's own may not know."""
+    for rule, training in (("tree", True), ("tree", False), ("gumbel", False)):
+        task = model(rule, "L=2").train(training)
+        task.updates.fill_(3)
+        assert torch.isfinite(task.loss(task.batch_of([ids("a b")]), ()).nats)
+    with pytest.raises(ConfigError, match=r"their number is not known: call task\.expect_updates"):
+        task.train().loss(task.batch_of([ids("a b")]), ())
+
+
+def test_what_is_made_of_tokens_is_as_wide_as_the_chunk_unless_its_size_is_given() -> None:
+    sizes = {size: LatticeSettings(embedding_size=size) for size in (7, 8)}
+    assert {size: (one.composed_size, one.input_size) for size, one in sizes.items()} == {7: (6, 13), 8: (8, 16)}
+    assert LatticeSettings(embedding_size=8, composition_size=2).composed_size == 2
+    assert LatticeSettings(embedding_size=8, state="segmental").input_size == 8
+
+
+def test_a_checkpoint_holds_weights_and_the_number_of_updates() -> None:
+    task = model("tree", "L=3, E=2")
+    shared = {name for name, _ in task.named_parameters(remove_duplicate=False)}
+    assert set(task.state_dict()) - shared == {"updates"}, "what is made of the settings and the words is made again"

@@ -190,7 +190,6 @@ class ExampleCorpus(Corpus):
         return words
 
     def _checked(self, rows: Iterator[Row], name: str, split: str | None, faults: FaultCounter) -> Iterator[Row]:
-        """Rows that count, with their label in its usual spelling."""
         for row in rows:
             label = row.label
             if label is not None:

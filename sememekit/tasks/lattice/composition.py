@@ -49,7 +49,6 @@ class Composition(nn.Module):
         """(D, size / 2) outputs of the top layer, all windows of a layer before the next.
 
         Args:
-            name: of the direction.
             tokens_WE: vectors of the distinct tokens.
             shorter: for l = 2 .. L the windows that those of l tokens go on from.
             added: (D,) the token that each window adds.

@@ -58,12 +58,9 @@ class Entries:
 def entries_of(
     settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
 ) -> Entries:
-    """The entries of a model with these settings; with ``senses`` words have one copy a sense and n-grams one.
-
-    Raises:
-        ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or
-            senses are, and there is no graph.
-        DataError: the chunks are of another vocabulary.
+    """The entries of a model with these settings; with ``senses`` words have one copy a sense and n-grams one. Raises
+    ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or senses
+    are, and there is no graph. Raises DataError: the chunks are of another vocabulary.
     """
     longest = settings.longest_chunk
     if chunks is not None:

@@ -244,8 +244,8 @@ class Lattice(SentencePredictor):
         if self.decoder.estimates_in_training:
             name = type(self.decoder).__name__.lower()
             raise ConfigError(
-                f"a lattice asks for exact probabilities in training, too, where decoder {name!r} is the full "
-                "softmax at its full price; take --decoder softmax, which is the same model"
+                f"task 'lattice' computes exact probabilities in training, so that decoder {name!r} saves no time there; take "
+                "--decoder softmax, which is the same model"
             )
         words = np.bincount(data.tokens("train"), minlength=len(self.vocabulary))
         self.decoder.begin_training(self.entries.counts(words))
