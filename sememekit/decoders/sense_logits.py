@@ -69,14 +69,25 @@ def sense_nll(inputs: SenseInputs, target_N: Tensor, block: int, correction_V: T
     log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
 
     The backward pass is written by hand: it keeps the products with the words and the unnormalised probabilities of senses, and
-    computes the gates again, so that no tensor of R x S x N ever exists.
+    computes the gates again, so that no tensor of R x S x N ever exists. A compiler, which cannot trace writes into parts of
+    tensors, is given the same sums in plain operations.
     """
+    if torch.compiler.is_compiling() and correction_V is None:
+        return _traced_nll(inputs, target_N)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     gates_KN = gates_KN.to(words_VE.dtype)
     lowered = product_dtype(words_VE)
     return _SenseNLL.apply(
         structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S, target_N, block, correction_V, lowered
     )
+
+
+def _traced_nll(inputs: SenseInputs, target_N: Tensor) -> Tensor:
+    """``sense_nll`` out of the logits of all senses; without drawn words, whose number no graph can know."""
+    logits_SN = sense_logits(inputs)
+    sense_MN, real_MN = inputs.structure.senses_of(target_N)
+    own_MN = logits_SN.gather(0, sense_MN)
+    return logits_SN.logsumexp(dim=0) - own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
 
 
 class _SenseNLL(torch.autograd.Function):

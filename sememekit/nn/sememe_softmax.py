@@ -39,7 +39,7 @@ class _SememeLayer(OutputLayer):
             embedding: the input embedding (V, E) to share.
             ignore_index: the target that counts for nothing.
             batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
-            settings: of the layer behind, see the class.
+            settings: of the layer behind, see the class. A compiled graph draws no ``samples``: its loss is exact.
 
         Raises:
             ConfigError: a setting that is unknown or out of its range, or parts that do not fit.
@@ -70,6 +70,10 @@ class _SememeLayer(OutputLayer):
         found = self.layer.sense_probabilities(hidden.reshape(-1, self.in_features))
         assert found is not None
         return found
+
+    def _static(self, hidden: Tensor) -> bool:
+        """Which senses drawn words have is not known beforehand: a compiled graph takes the exact loss."""
+        return not (self.training and self.layer.estimates_in_training)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
         moved = super()._apply(fn, recurse)

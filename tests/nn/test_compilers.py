@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sememekit.nn import AdaptiveSoftmax, SelfOrganizedSoftmax
-from tests.nn.cases import ALL, COUNTS, LAYERS, WIDTH, WORDS, Case, contexts, targets
+from sememekit.nn import AdaptiveSoftmax, SelfOrganizedSoftmax, SememeSoftmax
+from tests.nn.cases import ALL, COUNTS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """Compilers of torch warn of their own affairs."""
@@ -83,6 +83,14 @@ def test_one_graph_without_sorting_by_targets() -> None:
     layer = AdaptiveSoftmax(WIDTH, COUNTS, cutoffs=(2, 4), shrink=2.0)
     compiled = torch.compile(layer, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(contexts(5, 3), targets(5, 3)).loss, layer(contexts(5, 3), targets(5, 3)).loss)
+
+
+@pytest.mark.slow
+def test_a_compiled_graph_draws_no_senses() -> None:
+    layer = SememeSoftmax(WIDTH, SENSES, COUNTS, num_bases=2, samples=4)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    value = compiled(contexts(5, 3), targets(5, 3)).loss
+    torch.testing.assert_close(value, layer.eval()(contexts(5, 3), targets(5, 3)).loss)
 
 
 @pytest.mark.slow
