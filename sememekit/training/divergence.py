@@ -13,6 +13,9 @@ SURELY: Final = 1.5
 """A perplexity above this multiple of that of the uniform distribution is divergence even where the loss fell: an untrained
 model lies near the uniform one."""
 
+ROSE: Final = 0.05
+"""Nats by which a training loss has risen beyond what one batch differs from another in an untrained model."""
+
 NOTHING: Final = 1e-8
 """A rate below this share of the first moves weights by less than float32 keeps of them: nothing is learned any more."""
 
@@ -29,7 +32,7 @@ def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -
     nats = progress.nats / progress.count
     if progress.best is not None and progress.best <= uniform:
         return nats > math.log(uniform)
-    return value > SURELY * uniform or nats > max(math.log(uniform), progress.start_nats or math.inf)
+    return value > SURELY * uniform or nats > max(math.log(uniform), progress.start_nats or math.inf) + ROSE
 
 
 def rate_is_nothing(progress: TrainingState, optimizer: OptimizerSettings, decay: float) -> bool:

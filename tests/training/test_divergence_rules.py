@@ -21,6 +21,7 @@ def state(nats: float, start: float, best: float | None = None, **more: float) -
     [
         (1000.0, 9.0, 7.0, False),
         (1001.0, 9.0, 7.0, True),
+        (1001.0, 7.04, 7.0, False),
         (1001.0, 6.95, 7.0, False),
         (1001.0, 6.5, 6.0, False),
         (1499.0, 6.95, 7.0, False),
