@@ -31,16 +31,16 @@ def spoil(monkeypatch: pytest.MonkeyPatch, step: int, where: str) -> None:
     monkeypatch.setattr(Trainer, "_step", spoiled)
 
 
-@pytest.mark.parametrize("where", ["embedding", "decoder.gate"])
+@pytest.mark.parametrize(("where", "decoder"), [("embedding", "sdlm"), ("decoder.mixture.prior", "mos")])
 def test_a_module_that_gives_nan_is_named_with_its_batch(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, decoder: str
 ) -> None:
     spoil(monkeypatch, 37, where)
     pattern = (
         rf"not finite at epoch 2, batch 8, step 38: .*module '{where}'.*optimizer\.learning_rate=1\).*optimizer\.clip=0\.125"
     )
     with pytest.raises(TrainingError, match=pattern):
-        trained(place, tmp_path / "run", "sdlm")
+        trained(place, tmp_path / "run", decoder)
     assert RunFolder.open(tmp_path / "run").load("last", with_trainer=True).trainer["progress"]["step"] == 30
 
 
