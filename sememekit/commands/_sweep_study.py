@@ -177,9 +177,11 @@ class Study:
         self.study.tell(trial, best if state == self.optuna.trial.TrialState.COMPLETE else None, state=state)
 
     def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
+        """Tell Optuna of an epoch, once: an epoch may be read from the run's file before its message arrives."""
         assert self.metric is not None
         value = float(epoch["valid"][self.metric.name])
-        trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
+        if int(epoch["epoch"]) not in self._stored(trial).intermediate_values:
+            trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
         trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)
         trial.set_user_attr("metric", self.metric.name)
 
