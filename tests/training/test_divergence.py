@@ -87,6 +87,11 @@ def test_a_run_that_diverges_leaves_only_whole_checkpoints(
     runaway(tables[kind], tmp_path / "run", optimizer, rate)
 
 
+def test_a_lattice_that_is_worse_than_guessing_ends(tables: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+    ended = runaway(tables["lattice"], tmp_path / "run", "adam", 30.0)
+    assert "a model that gives each of the 11 words the same probability has 11" in ended
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e6, 3e38])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

@@ -294,3 +294,6 @@ class Lattice(SentencePredictor):
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
+
+    def uniform(self) -> float:
+        return float(len(self.vocabulary))
