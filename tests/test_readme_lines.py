@@ -61,6 +61,16 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source"): Adapted(
         put={"RUN": "runs/sst2", "/usr/share/wordnet": "DICT"}
     ),
+    ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source table:en.tsv --vectors"): Adapted(
+        put={"RUN": "runs/sst2"}
+    ),
+    ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source table:en.tsv --lm"): Adapted(
+        put={"RUN": "runs/sst2"},
+        before=(
+            "sememekit preprocess plain text --segmenter none --out data/words",
+            f"sememekit train --data data/words --out LM {SMALL} {RATE}",
+        ),
+    ),
     ("docs/attacks.md", "sememekit train --task nli --encoder"): Adapted(f"{LABELS} --set schedule.epochs=6"),
     ("docs/attacks.md", "sememekit attack runs/nli"): Adapted(
         "--set attack.limit=15 --set search.population=6 --set search.generations=3"

@@ -5,6 +5,8 @@ a text that the same example asked before is answered from memory and not counte
 All texts of one step are asked, and counted, even if the first of them succeeds. A step that goes over the query budget is cut:
 its first texts are asked as far as the budget allows, and then the search ends.
 
+A text that a constraint refuses as a whole is not asked and no query; to the search it has the score ``REFUSED``.
+
 An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``.
 """
 
@@ -12,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.constraints.base import Check, Constraint
 from sememekit.attack.documents import Cutter, Document, Fields
 from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
 from sememekit.attack.goals import Aim, Goal
@@ -29,6 +31,9 @@ from sememekit.errors import DataError
 from sememekit.measure.attack_coverage import SpaceSize
 
 _Asking = Generator[list[Fields], list[Answer], ExampleResult]
+
+REFUSED: Final = 0.0
+"""The lowest score there is: no search takes such a text for better than another."""
 
 
 @final
@@ -135,7 +140,8 @@ class Attack:
             return result("no_candidates", "the constraints allow no change")
         if refusal := self.search.refusal(space):
             return result("skipped", refusal)
-        outcome = yield from _Run(self, space, aim, answer, generator).drive(start)
+        checks = [check for check in (constraint.check(space) for constraint in self.constraints) if check is not None]
+        outcome = yield from _Run(self, space, aim, answer, generator, checks).drive(start)
         known |= {"queries": outcome.queries, "best_score": outcome.best_score}
         if outcome.row is None or outcome.probabilities is None:
             return result("error" if outcome.broken else "failed", outcome.reason)
@@ -165,10 +171,18 @@ class _Run:
     """The search on one example: memory of answers, counting, budget, success."""
 
     def __init__(
-        self, attack: Attack, space: Space, aim: Aim, origin: NDArray[np.float64], generator: np.random.Generator
+        self,
+        attack: Attack,
+        space: Space,
+        aim: Aim,
+        origin: NDArray[np.float64],
+        generator: np.random.Generator,
+        checks: Sequence[Check],
     ) -> None:
-        self._attack, self._space, self._aim, self._generator = attack, space, aim, generator
-        self._memory: dict[bytes, NDArray[np.float64]] = {space.origin()[0].tobytes(): origin}
+        self._attack, self._space, self._aim, self._generator, self._checks = attack, space, aim, generator, checks
+        first = space.origin()[0].tobytes()
+        self._memory: dict[bytes, NDArray[np.float64]] = {first: origin}
+        self._allowed: dict[bytes, bool] = {first: True}
         self._queries = 1
 
     def drive(self, start: float) -> Generator[list[Fields], list[Answer], _Outcome]:
@@ -179,6 +193,7 @@ class _Run:
             while rows is not None:
                 rows = np.asarray(rows, dtype=np.int16)
                 keys = [row.tobytes() for row in rows]
+                self._check(rows, keys)
                 fresh, asked = self._count(keys)
                 if fresh:
                     texts = [self._space.text(rows[index]) for index in fresh]
@@ -187,14 +202,16 @@ class _Run:
                         if isinstance(answer, str):
                             return _Outcome(self._queries, best, answer, broken=True)
                         self._memory[keys[index]] = answer
-                if asked:
-                    probabilities = np.stack([self._memory[key] for key in keys[:asked]])
-                    scores = self._aim.scores(probabilities)
+                scores = np.full(asked, REFUSED)
+                known = np.array([index for index, key in enumerate(keys[:asked]) if self._allowed[key]], dtype=np.int64)
+                if len(known):
+                    probabilities = np.stack([self._memory[keys[index]] for index in known])
+                    scores[known] = self._aim.scores(probabilities)
                     best = max(best, float(scores.max()))
-                    won = np.flatnonzero(self._aim.reached(probabilities) & (rows[:asked] > 0).any(axis=1))
+                    won = known[self._aim.reached(probabilities) & (rows[known] > 0).any(axis=1)]
                     if len(won):
                         index = self._pick(won, rows, scores)
-                        return _Outcome(self._queries, best, row=rows[index], probabilities=probabilities[index])
+                        return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):
                     return _Outcome(
                         self._queries, best, f"the budget of {self._attack.settings.query_budget:,} queries is spent"
@@ -207,12 +224,23 @@ class _Run:
             search.close()
         return _Outcome(self._queries, best, self._attack.search.verdict)
 
+    def _check(self, rows: Rows, keys: list[bytes]) -> None:
+        """Ask the constraints about rows that they have not seen; the later ones only about what the earlier ones allow."""
+        new = {key: index for index, key in enumerate(keys) if key not in self._allowed}
+        self._allowed |= dict.fromkeys(new, True)
+        for check in self._checks:
+            left = [key for key in new if self._allowed[key]]
+            if left:
+                self._allowed |= zip(left, check(rows[[new[key] for key in left]]).tolist(), strict=True)
+
     def _count(self, keys: list[bytes]) -> tuple[list[int], int]:
         """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
         settings = self._attack.settings
         fresh: list[int] = []
         seen: set[bytes] = set()
         for index, key in enumerate(keys):
+            if not self._allowed[key]:
+                continue
             new = key not in self._memory and key not in seen
             if new or settings.counting == "every":
                 if settings.query_budget and self._queries >= settings.query_budget:

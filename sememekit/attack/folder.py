@@ -12,17 +12,20 @@ A line that a killed process left incomplete is dropped on --resume; its example
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
 from sememekit.attack import ExampleResult
+from sememekit.attack.plan import flags_of
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file, to_json
 
-FORMAT: Final = 2
-_READABLE: Final = (1, FORMAT)
-"""Formats that a comparison reads. In 1, examples without anything to try were failures; their reasons tell them apart."""
+FORMAT: Final = 3
+_READABLE: Final = (1, 2, FORMAT)
+"""Formats that a comparison reads. In 1, examples without anything to try were failures; their reasons tell them apart. In 3
+the preset of constraints is another."""
 _NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
@@ -65,11 +68,21 @@ class AttackFolder:
     def check_format(self) -> None:
         """Refuse, with CheckpointError, to resume an attack that an earlier version began."""
         if self.identity["format"] != FORMAT:
-            victim, data = self.identity["victim"]["name"], self.identity["data"]["path"]
             raise CheckpointError(
                 f"--resume: {self.path} was begun by an earlier version of sememekit, with other constraints and outcomes; "
-                f"start anew: sememekit attack {victim} --data {data} --out OTHER"
+                f"start anew: {self.remake_command} --out OTHER"
             )
+
+    @property
+    def remake_command(self) -> str:
+        """The command that attacks the same anew with the same settings, as far as this version has them; without --out."""
+        victim, model = self.identity["victim"], self.identity["language_model"].get("run")
+        words = [victim["name"], "--data", self.identity["data"]["path"]]
+        if victim["kind"] == "function":
+            words += ["--labels", ",".join(map(str, victim["labels"]))]
+        if isinstance(model, str) and model:
+            words += ["--lm", model]
+        return shlex.join(["sememekit", "attack", *words, *flags_of(self.identity["plan"])])
 
     @property
     def resume_command(self) -> str:

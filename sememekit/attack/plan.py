@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny
@@ -36,9 +37,9 @@ class RunningSettings(Settings):
     """Queries an example at most; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
     """Whether a text that an example asks for again counts once or every time. The victim is asked once either way."""
-    protect: Literal["standard", "nothing"] = "standard"
-    """``standard`` adds the constraints stop_words, protected (marks, numbers, negations) and opposites with their usual
-    settings to those that are named; ``nothing`` takes those that are named alone."""
+    constraints: Literal["standard", "none"] = "standard"
+    """``standard`` adds the constraints stop_words, protected (marks, numbers, negations), part_of_speech and opposites with
+    their usual settings to those that are named; ``none`` takes those that are named alone."""
     segmenter: str = ""
     """Cuts texts without blanks between their words (Chinese) where the victim is a function, which is given them without
     blanks all the same; empty for white space and marks. A run has its own."""
@@ -111,8 +112,10 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}")
     wanted = dict(table.get("constraints") or {})
     running = read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]")
-    if running.protect == "standard":
+    if running.constraints == "standard":
         wanted = {name: {} for name in STANDARD} | wanted
+    if parts["candidates"].name == "embedding" and isinstance(similarity := wanted.get("similarity"), Mapping):
+        wanted["similarity"] = {"path": parts["candidates"].settings.path, **similarity}
     order = [*(name for name in CONSTRAINTS if name in wanted), *(name for name in wanted if name not in CONSTRAINTS)]
     constraints = []
     for name in order:
@@ -128,6 +131,41 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         attack=running,
         **parts,
     )
+
+
+def flags_of(table: Mapping[str, Any]) -> list[str]:
+    """The options that give the plan of a table: variants by name, then each setting that is not the usual one.
+
+    For tables of earlier versions, too: what they call ``attack.protect`` is the preset of constraints. Code that the table
+    names is not imported; all its settings are repeated.
+    """
+    running = dict(table.get("attack") or {})
+    bare = {running.pop("protect", ""), running.pop("constraints", "")} & {"nothing", "none"}
+    flags = ["--constraints", "none"] if bare else []
+    sets: list[str] = []
+    for slot, (variants, usual) in _PARTS.items():
+        given = dict(table.get(slot) or {})
+        name = str(given.pop("name", usual))
+        flags += [f"--{slot}", name]
+        sets += _unusual(slot, given, None if ":" in name else load_variant(slot, name, variants).Settings)
+    for name, given in (table.get("constraints") or {}).items():
+        settings = None if ":" in name else load_variant("constraint", name, CONSTRAINTS).Settings
+        inside = list(_unusual(f"constraints.{name}", given, settings))
+        sets += inside or ([] if name in STANDARD and not bare else [f"constraints.{name}={{}}"])
+    sets += _unusual("attack", running, RunningSettings)
+    return [*flags, *(word for override in sets for word in ("--set", override))]
+
+
+def _unusual(place: str, given: Mapping[str, Any], settings: type[Settings] | None) -> Iterator[str]:
+    """``place.key=value`` of each setting that ``settings`` does not have by default; tables as keys below keys."""
+    fields = {} if settings is None else settings.model_fields
+    for key, value in given.items():
+        field = fields.get(key)
+        usual = None if field is None or field.is_required() else field.get_default(call_default_factory=True)
+        if isinstance(value, Mapping):
+            yield from _unusual(f"{place}.{key}", value, None)
+        elif usual is None or value != json.loads(json.dumps(usual)):
+            yield f"{place}.{key}={json.dumps(value, ensure_ascii=False)}"
 
 
 def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str) -> Part:

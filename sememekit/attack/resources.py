@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sememekit import config
 
-SentenceNats = Callable[[Sequence[Sequence[str]]], NDArray[np.float64]]
-"""(N,) negative log-likelihoods in nats of N sentences, words apart, under a language model."""
+SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
+"""Negative log-likelihoods in nats under a language model: of each of N sentences, words apart, those of its predictions."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +20,15 @@ class AttackResources:
             would test its unknown word, not its understanding.
         frequent_words: words, most frequent first: of the victim's training where it tells, else of the texts under attack.
         field_names: what the fields of an example are called.
-        sentence_nats: the language model of the constraint of that name, or None.
+        sentence_nats: the language model of the constraints ``language_model`` and ``perplexity``, or None.
+        words: every word that can stand in a text, those of the texts and their substitutes; None where that is not known.
     """
 
     known_words: frozenset[str] | None
     frequent_words: tuple[str, ...]
     field_names: tuple[str, ...]
     sentence_nats: SentenceNats | None = None
+    words: frozenset[str] | None = None
 
 
 class AttackPart:

@@ -29,9 +29,7 @@ EXAMPLES = (
 
 VARIANTS = ("goal", "search", "candidates")
 PLACES = {
-    "sources": ("candidates", "sources"),
-    "lemmas": ("candidates", "lemmas"),
-    "vectors": ("candidates", "path"),
+    "constraints": ("attack", "constraints"),
     "opposites": ("constraints", "opposites", "files"),
     "paraphrases": ("constraints", "paraphrases", "files"),
     "segmenter": ("attack", "segmenter"),
@@ -39,6 +37,13 @@ PLACES = {
     "seed": ("attack", "seed"),
 }
 """Where the value of an option goes in the table of an attack."""
+
+CANDIDATE_PLACES = {
+    "sources": ("sememe", "sources", ("constraints", "part_of_speech", "sources")),
+    "lemmas": ("sememe", "lemmas", ("constraints", "part_of_speech", "lemmas")),
+    "vectors": ("embedding", "path", ("constraints", "similarity", "path")),
+}
+"""Option -> the candidates that take it, under which key; with other candidates it is for a constraint."""
 
 
 def command(
@@ -56,13 +61,28 @@ def command(
         str | None, option("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
     ] = None,
     sources: Annotated[
-        list[str] | None, option("--source", "Lexicon of sememe candidates; may be repeated.", metavar="FORMAT:PATH")
+        list[str] | None,
+        option(
+            "--source",
+            "Lexicon of sememe candidates, or of parts of speech for other candidates; may be repeated.",
+            metavar="FORMAT:PATH",
+        ),
     ] = None,
-    lemmas: Annotated[Path | None, option("--lemmas", "Lemma TAB form lines, for inflected sememe candidates.")] = None,
-    vectors: Annotated[Path | None, option("--vectors", "Word vectors of embedding candidates.")] = None,
+    lemmas: Annotated[Path | None, option("--lemmas", "Lemma TAB form lines: the inflected words of this lexicon.")] = None,
+    vectors: Annotated[
+        Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
+    ] = None,
     lm: Annotated[
         Path | None,
-        option("--lm", "Run of a language model: ranks substitutes, and gives the perplexity of the changed texts."),
+        option("--lm", "Run of a language model: for constraints that ask one, and for the perplexity of the changed texts."),
+    ] = None,
+    constraints: Annotated[
+        str | None,
+        option(
+            "--constraints",
+            "standard: stop words, marks, numbers and negations stay, part of speech is kept, no opposites; or none.",
+            metavar="PRESET",
+        ),
     ] = None,
     opposites: Annotated[
         list[Path] | None,
@@ -74,7 +94,7 @@ def command(
     ] = None,
     segmenter: Annotated[
         str | None,
-        option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba; a run has its own."),
+        option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba or RUN; a run has its own."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
@@ -116,7 +136,7 @@ def command(
         fail_usage("missing option '--out': a folder for the results")
     if not resume and (victim is None or data is None):
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
-    table = typed_table(locals(), PLACES, VARIANTS)
+    table = _table(locals())
     from sememekit.reports.attack import rate_rows
 
     names = [name.strip() for name in labels.split(",")] if labels else []
@@ -149,6 +169,21 @@ def command(
         raise typer.Exit(STOPPED)
     _draw(figure, {"success rate": out}, quiet)
     hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
+
+
+def _table(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed as the table of an attack; what some candidates take goes to a constraint with others."""
+    from sememekit.attack.folder import AttackFolder
+    from sememekit.config import USUAL_VARIANTS
+
+    stored = AttackFolder.open(options["out"]).identity["plan"] if options["resume"] else {}
+    typed = typed_table(options, PLACES, VARIANTS)
+    chosen = {"name": USUAL_VARIANTS["candidates"], **stored.get("candidates", {}), **typed.get("candidates", {})}["name"]
+    places = {
+        name: ("candidates", key) if chosen == candidates else constraint
+        for name, (candidates, key, constraint) in CANDIDATE_PLACES.items()
+    }
+    return typed_table(options, {**PLACES, **places}, VARIANTS)
 
 
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:
@@ -211,7 +246,8 @@ def attack(
     from sememekit.config import merge_tables, trusting_code
     from sememekit.reports.attack import report_page
     from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
-    from sememekit.runs.victims import SentenceNats, is_function, open_victim
+    from sememekit.runs.sentence_nats import SentenceNats
+    from sememekit.runs.victims import is_function, open_victim
     from sememekit.signals import stop_signals
 
     if out is None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,13 @@ from sememekit.attack import (
     long_run,
     words_of,
 )
-from sememekit.attack.constraints.pairs import Opposites
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
-from sememekit.runs.victims import NamedVictim, SentenceNats
+from sememekit.runs.sentence_nats import SentenceNats
+from sememekit.runs.victims import NamedVictim
 
 UNCUT_SHARE = 0.2
 """Share of examples with a stretch too long for one word from which an attack stops: it would take sentences for words."""
@@ -59,7 +59,7 @@ def prepare_attack(
         victim,
         build_goal(plan, victim.labels),
         build_search(plan),
-        build_constraints(plan, resources),
+        build_constraints(plan, replace(resources, words=frozenset(words).union(*substitutes.values()))),
         substitutes,
         plan.attack,
         named.cut,
@@ -109,7 +109,6 @@ class OpenAttack:
         before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
-        opposites = sum(part.num_pairs for part in self.engine.constraints if isinstance(part, Opposites))
         report = AttackReport(
             folder=str(self.folder.path),
             victim=self.named.victim.name,
@@ -121,7 +120,7 @@ class OpenAttack:
             counting=self.plan.attack.counting,
             query_budget=self.plan.attack.query_budget,
             segmentation=self.named.cut_by,
-            notes=tuple(notes(self.plan, self.named, opposites)),
+            notes=tuple(notes(self.plan, self.named, [part.told for part in self.engine.constraints if part.told])),
             warnings=(*self.uncut, *warnings(self.plan, coverage), *([unfinished] if stopped else [])),
             coverage=coverage,
             rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
@@ -164,8 +163,8 @@ def _perplexities(
         for field in sorted({change.field for change in result.changes}):
             for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
                 side.append([word.text for word in Document.read((fields[field],), cut).words])
-    totals = [nats.totals(side) for side in sentences]
-    before, after = (math.exp(min(total / count, 700)) if count else None for total, count in totals)
+    predictions = [[each for of_words in nats(side) for each in of_words] for side in sentences]
+    before, after = (math.exp(min(sum(each) / len(each), 700)) if each else None for each in predictions)
     return before, after
 
 
@@ -233,15 +232,15 @@ def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> lis
     return [f"{told}; {remedy}"]
 
 
-def notes(plan: AttackPlan, named: NamedVictim, opposites: int) -> list[str]:
-    """What an attack left alone and did not check; ``opposites`` pairs of words must not stand for each other."""
+def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
+    """What an attack left alone and did not check; ``told`` is what its constraints say of themselves."""
     names = [part.name for part in plan.constraints]
-    found = [f"constraints: {', '.join(names) if names else 'none'} (protect {plan.attack.protect})"]
-    if plan.attack.protect == "nothing" and not {"stop_words", "protected"} & set(names):
+    found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
+    if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
         found.append("stop words, marks, numbers and negations may change")
-    if opposites:
-        given = "with the lists given" if _antonym_list(plan) else "our short list alone, no antonym list was given"
-        found.append(f"opposites left out: {opposites:,} pairs, {given}")
+    if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
+        found.append(unchecked)
+    found += told
     if named.victim.words is None and plan.attack.known_words:
         found.append("known-words filter off: the function names no words (attribute words), so substitutes may be new to it")
     elif not plan.attack.known_words:
@@ -266,6 +265,16 @@ def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
             "the victim; give candidates in the language of the texts, or loosen the constraints"
         )
     return found
+
+
+def _part_of_speech(plan: AttackPlan) -> str:
+    """What to say where the constraint has no lexicon: candidates keep parts of speech by themselves, or nothing does."""
+    settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
+    if any(getattr(found, "sources", ()) for found in settings):
+        return ""
+    if plan.candidates.name in ("sememe", "wordnet"):
+        return f"part of speech kept by the candidates ({plan.candidates.name})"
+    return "part of speech not checked: no lexicon was given; add --source FORMAT:PATH"
 
 
 def _antonym_list(plan: AttackPlan) -> bool:

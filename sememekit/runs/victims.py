@@ -11,17 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sememekit.attack import Cutter, Victim
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.run import Run, Which
-from sememekit.runs.streams import stream_nats, with_context
-from sememekit.tasks.base import WordPredictor, require
+from sememekit.runs.run import Which
+from sememekit.runs.run_cutter import CUTS_WORDS, run_cutter
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,6 @@ class NamedVictim:
 
 
 _PIECES: Final = "white space and marks"
-_CUTS_WORDS: Final = ("characters", "fmm", "jieba")
-"""Segmenters whose words are the text from left to right. Those of English change it, and SentencePiece cuts below words."""
 
 
 def open_victim(
@@ -90,9 +84,9 @@ def open_victim(
     kind = recorded_set(signature.dataset, f"{name}/data.json")
     own = str(signature.options["segmenter"])
     cut: Cutter | None
-    if (own in _CUTS_WORDS or ":" in own) and not segmenter:
+    if (own in CUTS_WORDS or ":" in own) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
-    elif segmenter and (own in _CUTS_WORDS or own == "none"):
+    elif segmenter and (own in CUTS_WORDS or own == "none"):
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
@@ -132,10 +126,12 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
         if lexicon:
             raise ConfigError(f"--lexicon {lexicon}: it holds the words of a segmenter; add --segmenter fmm or jieba")
         return None, _PIECES
-    if segmenter not in (*_CUTS_WORDS, "none") and ":" not in segmenter:
+    if Path(segmenter).is_dir():
+        return run_cutter(Path(segmenter), lexicon)
+    if segmenter not in (*CUTS_WORDS, "none") and ":" not in segmenter:
         raise ConfigError(
-            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(_CUTS_WORDS)}, none "
-            "(white space) or package.module:Class; leave it out for texts with blanks between their words"
+            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(CUTS_WORDS)}, none "
+            "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"
         )
     with _working_folder_importable():
         opened = segmenter_for(segmenter, lexicon=lexicon or None)
@@ -185,38 +181,3 @@ def _working_folder_importable() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
-
-
-class SentenceNats:
-    """Sentences under one of our language models, in the form of its data. A word that it lacks is tried in lower case."""
-
-    def __init__(self, run: Path, device: str = "auto") -> None:
-        loaded = Run.open(run, device=device)
-        self._task = require(loaded.task, WordPredictor, "attack --lm")
-        self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-        self._vocabulary, self._form, self.snapshot = loaded.vocabulary, loaded.form(), loaded.snapshot
-
-    def __call__(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """(N,) nats of whole sentences."""
-        return np.array([sum(nats) for nats in self._by_word(sentences)])
-
-    def totals(self, sentences: Sequence[Sequence[str]]) -> tuple[float, int]:
-        """Nats of all sentences together, and how many predictions they are the sum of."""
-        nats = self._by_word(sentences)
-        return sum(map(sum, nats)), sum(map(len, nats))
-
-    def _by_word(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
-        streams = [with_context(self._ids(words), self._end) for words in sentences]
-        order = sorted((index for index, stream in enumerate(streams) if len(stream) > 1), key=lambda i: -len(streams[i]))
-        found: list[list[float]] = [[] for _ in streams]
-        for begin in range(0, len(order), 256):
-            part = order[begin : begin + 256]
-            nats, _ = stream_nats(self._task, [streams[index] for index in part])
-            for index, each in zip(part, nats, strict=True):
-                found[index] = each
-        return found
-
-    def _ids(self, words: Sequence[str]) -> list[int]:
-        formed = [self._form.word(word) for word in words]
-        ids = self._vocabulary.encode(word if word in self._vocabulary else word.lower() for word in formed).tolist()
-        return [*ids, self._end] if self._end is not None else ids

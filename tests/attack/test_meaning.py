@@ -31,9 +31,9 @@ from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
 PLAIN = {"candidates": {"name": "table", "path": "x"}}
 
 
-def narrowed(text: str, table: dict[str, tuple[str, ...]], protect: str = "nothing", **constraints: Any) -> dict[str, Any]:
+def narrowed(text: str, table: dict[str, tuple[str, ...]], preset: str = "none", **constraints: Any) -> dict[str, Any]:
     """Word -> what is left of its substitutes."""
-    plan = read_attack_plan({**PLAIN, "constraints": constraints, "attack": {"protect": protect}}, "a test")
+    plan = read_attack_plan({**PLAIN, "constraints": constraints, "attack": {"constraints": preset}}, "a test")
     space = Space.open(Document.read((text,)), table)
     for constraint in build_constraints(plan, RESOURCES):
         space = constraint.narrow(space)
@@ -132,8 +132,8 @@ def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
     assert [part.name for part in plan.constraints] == [*STANDARD, "share"]
     assert read_attack_plan(plan.table(), "again") == plan
     own = read_attack_plan({**PLAIN, "constraints": {"opposites": {"built_in": False}}}, "a test")
-    assert not own.constraints[2].settings.built_in  # type: ignore[attr-defined]
-    assert read_attack_plan({**PLAIN, "attack": {"protect": "nothing"}}, "a test").constraints == ()
+    assert not own.constraints[STANDARD.index("opposites")].settings.built_in  # type: ignore[attr-defined]
+    assert read_attack_plan({**PLAIN, "attack": {"constraints": "none"}}, "a test").constraints == ()
 
 
 def test_expressions_of_several_words_are_no_substitutes(tmp_path: Path) -> None:

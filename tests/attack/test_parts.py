@@ -30,7 +30,7 @@ from tests.attack.toys import RESOURCES, TABLE
 
 
 def plan_of(**tables: Any) -> Any:
-    bare = {"candidates": {"name": "table", "path": "x"}, "attack": {"protect": "nothing"}}
+    bare = {"candidates": {"name": "table", "path": "x"}, "attack": {"constraints": "none"}}
     return read_attack_plan({**bare, **tables}, "a test")
 
 
@@ -160,9 +160,9 @@ def test_constraints_narrow_the_space() -> None:
 def test_the_language_model_keeps_the_likeliest() -> None:
     asked: list[list[str]] = []
 
-    def nats(sentences: Any) -> np.ndarray:
+    def nats(sentences: Any) -> list[list[float]]:
         asked.extend([list(sentence) for sentence in sentences])
-        return np.array([float(len(" ".join(sentence))) for sentence in sentences])
+        return [[float(len(word)) for word in sentence] for sentence in sentences]
 
     resources = AttackResources(None, (), ("text",), nats)
     space = narrowed(("a good bad film",), resources, language_model={"keep": 2})

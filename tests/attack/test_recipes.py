@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from sememekit.attack import (
     read_attack_plan,
 )
 from sememekit.attack.constraints import STANDARD
-from sememekit.config import list_recipes, load_recipe
+from sememekit.attack.plan import flags_of
+from sememekit.commands._tables import typed_table
+from sememekit.commands.attack import PLACES, VARIANTS
+from sememekit.config import list_recipes, load_recipe, merge_tables
 from tests.attack.toys import TABLE, TEXTS, predict
 
 NAMES = [recipe.name for recipe in list_recipes() if is_attack(load_recipe(recipe.name))]
@@ -38,7 +42,7 @@ def test_a_recipe_survives_its_plan(name: str) -> None:
     assert plan.attack.preset, "the report says what the settings stand for"
     assert set(STANDARD) <= {part.name for part in plan.constraints}, "what changes the meaning stays"
     bare = load_recipe(name)
-    bare["attack"]["protect"] = "nothing"
+    bare["attack"]["constraints"] = "none"
     assert {part.name for part in read_attack_plan(bare, name).constraints} == set(bare.get("constraints", {}))
 
 
@@ -58,7 +62,7 @@ def test_a_recipe_attacks(name: str) -> None:
         for index, (text, label) in enumerate(TEXTS)
     ]
     resources = AttackResources(
-        None, ("the",), ("premise", "hypothesis") if pairs else ("text",), lambda rows: np.zeros(len(rows))
+        None, ("the",), ("premise", "hypothesis") if pairs else ("text",), lambda rows: [[0.0]] * len(rows)
     )
     function: Any = three if pairs else predict
     attack = Attack(
@@ -79,3 +83,34 @@ def test_a_recipe_attacks(name: str) -> None:
 def test_presets_are_what_was_published(name: str) -> None:
     search = load_recipe(name)["search"]
     assert (search["population"], search["generations"], search["replacement"], search["temperature"]) == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_flags_of_a_plan_give_it_again(name: str) -> None:
+    """What a folder that cannot be resumed prints: with the flags, and no recipe, the same attack."""
+    for change in ({}, {"attack": {"constraints": "none", "limit": 7}}, {"constraints": {"similarity": {"path": "v 1.txt"}}}):
+        plan = read_attack_plan(merge_tables(load_recipe(name), change), name)
+        flags = flags_of(plan.table())
+        options: dict[str, Any] = dict.fromkeys(("recipe", "overrides"))
+        options["overrides"] = [value for flag, value in pairwise(flags) if flag == "--set"]
+        options |= {flag[2:]: value for flag, value in pairwise(flags) if flag[2:] in (*VARIANTS, *PLACES)}
+        again = read_attack_plan(typed_table(options, PLACES, VARIANTS), "flags")
+        assert again.table() | {"claim": None} == plan.table() | {"claim": None}
+        assert not any("attack.seed" in flag for flag in flags), "what is usual is not said"
+
+
+def test_the_flags_of_an_earlier_version_name_the_preset_of_today() -> None:
+    table: dict[str, Any] = {
+        "goal": {"name": "untargeted"},
+        "search": {"name": "greedy", "rescan": False},
+        "candidates": {"name": "mine:Own", "most": 3},
+        "constraints": {"opposites": {"built_in": True}, "share": {"most": 0.25}},
+        "attack": {"protect": "nothing", "seed": 2},
+    }
+    assert " ".join(flags_of(table)) == (
+        "--constraints none --goal untargeted --search greedy --candidates mine:Own --set search.rescan=false "
+        "--set candidates.most=3 --set constraints.opposites={} --set constraints.share={} --set attack.seed=2"
+    )
+    assert flags_of({"attack": {"protect": "standard"}, "constraints": {"opposites": {}}}) == [
+        "--goal", "untargeted", "--search", "genetic", "--candidates", "sememe",
+    ]  # fmt: skip

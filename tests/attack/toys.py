@@ -86,7 +86,7 @@ def make_attack(
     plan_table: dict[str, Any] = {
         "search": {"name": search},
         "candidates": {"name": "table", "path": "unused"},
-        "attack": {"protect": "nothing"},
+        "attack": {"constraints": "none"},
     }
     for path, value in tables.items():
         slot, _, key = path.partition("__")

@@ -133,7 +133,8 @@ def test_a_few_uncut_texts_are_a_warning(files: dict[str, Path]) -> None:
 
 def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files: dict[str, Path]) -> None:
     report = run(files, files["out"])
-    assert "constraints: stop_words, protected, opposites (protect standard)" in report.notes
+    assert "constraints standard: stop_words, protected, part_of_speech, opposites" in report.notes
+    assert "part of speech not checked: no lexicon was given; add --source FORMAT:PATH" in report.notes
     assert any(note.startswith("opposites left out: ") and "no antonym list was given" in note for note in report.notes)
     assert any(note.startswith("known-words filter off: the function names no words") for note in report.notes)
     assert report.warnings == ()
@@ -181,3 +182,46 @@ def test_half_a_surrogate_is_refused_at_reading(files: dict[str, Path]) -> None:
         with pytest.raises(DataError, match=problem):
             run({**files, "data": data}, files["out"])
     assert not files["out"].exists()
+
+
+def test_what_some_candidates_take_is_for_a_constraint_with_others(files: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("good 1 0\nfine 1 0.1\nfilm 0 1\nbad -1 0\npoor -1 0.1\nfinish 1 1\n", encoding="utf-8")
+    (tmp_path / "l.tsv").write_text("word\tpos\tsememes\nend\tnoun\tx\nfinish\tverb\tx\n", encoding="utf-8")
+    typed = [
+        "attack",
+        VICTIM,
+        "--labels",
+        "no,yes",
+        "--data",
+        str(files["data"]),
+        "--search",
+        "greedy",
+        "--candidates",
+        "table",
+    ]
+    typed += [
+        "--set",
+        f"candidates.path={files['table']}",
+        "--source",
+        f"table:{tmp_path}/l.tsv",
+        "--vectors",
+        f"{tmp_path}/v.txt",
+    ]
+    found = CliRunner().invoke(app, [*typed, "--out", str(files["out"]), "--json"])
+    assert found.exit_code == 0, found.stderr
+    notes = json.loads(found.stdout)["notes"]
+    assert notes[0] == "constraints standard: stop_words, protected, part_of_speech, opposites, similarity"
+    assert "part of speech kept where known: table:l.tsv" in notes
+    assert "similarity: cosine of the text before and after at least 0.9, vectors v.txt" in notes
+    changes = [change for result in AttackFolder.open(files["out"]).results().values() for change in result.changes]
+    assert changes
+    assert {change.new for change in changes} <= {"fine", "poor"}, "finish is a verb, the others have no vector"
+    assert AttackFolder.open(files["out"]).identity["constraints"].keys() == {"table:l.tsv", "v.txt"}
+    bare = CliRunner().invoke(app, [*typed[:12], "--constraints", "none", "--out", str(tmp_path / "bare"), "--json"])
+    assert bare.exit_code == 0, bare.stderr
+    told = json.loads(bare.stdout)["notes"]
+    assert told[:2] == ["constraints none: everything may change", "stop words, marks, numbers and negations may change"]
+    wrong = CliRunner().invoke(app, [*typed, "--constraints", "nothing", "--out", str(tmp_path / "x")])
+    assert wrong.exit_code == 1
+    assert "constraints" in wrong.stderr
+    assert "none" in wrong.stderr

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
+from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, DataError
 from sememekit.reports.attack import marked
@@ -68,7 +71,7 @@ def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path
     assert not mark.exists()
 
 
-def test_folders_of_the_first_format_can_be_compared_and_not_resumed(files: dict[str, Path], tmp_path: Path) -> None:
+def test_folders_of_earlier_formats_can_be_compared_and_not_resumed(files: dict[str, Path], tmp_path: Path) -> None:
     run(files, tmp_path / "new")
     run(files, tmp_path / "old")
     path = tmp_path / "old" / "attack.json"
@@ -87,8 +90,20 @@ def test_folders_of_the_first_format_can_be_compared_and_not_resumed(files: dict
     assert [marked(result) for result in old.values()] == [
         marked(result) for result in AttackFolder.open(tmp_path / "new").results().values()
     ]
-    with pytest.raises(CheckpointError, match=r"begun by an earlier version.*start anew: sememekit attack tests"):
+    identity = json.loads(path.read_text())
+    del identity["plan"]["attack"]["constraints"], identity["plan"]["constraints"]["part_of_speech"]
+    identity["plan"]["attack"]["protect"] = "standard"
+    path.write_text(json.dumps({**identity, "format": 2}))
+    assert compare(tmp_path / "new", tmp_path / "old").common == found.common
+    with pytest.raises(CheckpointError, match=r"begun by an earlier version.*start anew: sememekit attack tests") as refused:
         attack(VICTIM, out=tmp_path / "old", resume=True)
+    command = shlex.split(str(refused.value).split("start anew: ")[1].replace("OTHER", str(tmp_path / "remade")))
+    done = CliRunner().invoke(app, command[1:])
+    assert done.exit_code == 0, done.stderr
+    remade = AttackFolder.open(tmp_path / "remade")
+    new = AttackFolder.open(tmp_path / "new")
+    assert remade.identity["plan"] == new.identity["plan"]
+    assert remade.results() == new.results()
 
 
 def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:

@@ -17,7 +17,7 @@ from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import open_reader, segment_lines
-from sememekit.runs.victims import SentenceNats
+from sememekit.runs.sentence_nats import SentenceNats
 
 LINES = ("We paid 12 Dollars .", "They paid 7.5 Marks .", "We sold 3 Boats .", "They sold 1,000 Cows .") * 12
 TYPED = ("WE sold 99.9% marks .", "They PAID N dollars .", "We paid 5 zebras .")

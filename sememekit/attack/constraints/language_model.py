@@ -1,16 +1,21 @@
-"""Language model: only the substitutes that are most probable in place."""
+"""Constraints by a language model: only the substitutes most probable in place, or texts that stay as probable as they were."""
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from sememekit.attack.constraints.base import Constraint
-from sememekit.attack.resources import AttackResources
-from sememekit.attack.space import Space
+from sememekit.attack.constraints.base import Check, Constraint, TextConstraint
+from sememekit.attack.resources import AttackResources, SentenceNats
+from sememekit.attack.space import Rows, Space
 from sememekit.errors import ConfigError
+
+_ROUNDING: Final = 1e-6
+"""Nats of a prediction that differ by less are equal: the last bits depend on what else is in the batch."""
 
 
 @final
@@ -33,25 +38,80 @@ class LanguageModelConstraint(Constraint):
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
-        if resources.sentence_nats is None:
-            raise ConfigError("[constraints.language_model] needs a language model: name its run folder with --lm RUN")
-        self._nats = resources.sentence_nats
+        self._nats = _model(resources, "language_model")
 
     def narrow(self, space: Space) -> Space:
-        document, keep = space.document, self.settings.keep
+        keep = self.settings.keep
         crowded = [number for number in space.positions if len(space.substitutes[number]) > keep]
-        sentences = []
-        for number in crowded:
-            field = document.words[number].field
-            inside = [(index, word.text) for index, word in enumerate(document.words) if word.field == field]
-            for other in space.substitutes[number]:
-                sentences.append([other if index == number else text for index, text in inside])
+        sentences = [_sentence(space, number, {number: other}) for number in crowded for other in space.substitutes[number]]
         if not sentences:
             return space
-        nats, found, begin = self._nats(sentences), list(space.substitutes), 0
+        nats = np.array([sum(of_words) for of_words in self._nats(sentences)])
+        found, begin = list(space.substitutes), 0
         for number in crowded:
             here = nats[begin : begin + len(found[number])]
             begin += len(here)
             best = np.sort(np.argsort(here, kind="stable")[:keep])
             found[number] = tuple(found[number][index] for index in best)
         return space.narrowed(substitutes=tuple(found))
+
+
+@final
+class Perplexity(TextConstraint):
+    """Texts whose perplexity under a language model is at most ``most`` times what it was alone are tried.
+
+    The perplexity of a field is exp of the mean nats of its predictions; every field that changed has to pass.
+    """
+
+    class Settings(TextConstraint.Settings):
+        most: float = Field(default=1.5, gt=0.0)
+        """Perplexity of a changed field over that of the field as it was, at most."""
+
+    settings: Perplexity.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        self._nats = _model(resources, "perplexity")
+
+    @property
+    def told(self) -> str:
+        return f"perplexity: at most {self.settings.most:g} times that of the text before, under the model of --lm"
+
+    def check(self, space: Space) -> Check:
+        words = space.document.words
+        places = dict.fromkeys(words[number].field for number in space.positions)
+        first = {field: next(number for number, word in enumerate(words) if word.field == field) for field in places}
+        before = dict(zip(first, self._means([_sentence(space, number, {}) for number in first.values()]), strict=True))
+        limit = float(np.log(self.settings.most)) + _ROUNDING
+
+        def allowed(rows_NP: Rows) -> NDArray[np.bool_]:
+            rows, fields, sentences = [], [], []
+            for index, row in enumerate(rows_NP):
+                changes = space.changes(row)
+                for field in sorted({words[number].field for number in changes}):
+                    rows.append(index)
+                    fields.append(field)
+                    sentences.append(_sentence(space, first[field], changes))
+            passes = np.ones(len(rows_NP), dtype=bool)
+            for index, field, mean in zip(rows, fields, self._means(sentences), strict=True):
+                passes[index] &= mean - before[field] <= limit
+            return passes
+
+        return allowed
+
+    def _means(self, sentences: list[list[str]]) -> list[float]:
+        """Mean nats of the predictions of each sentence; 0 for one without any."""
+        found = self._nats(sentences) if sentences else []
+        return [sum(nats) / len(nats) if nats else 0.0 for nats in found]
+
+
+def _model(resources: AttackResources, name: str) -> SentenceNats:
+    if resources.sentence_nats is None:
+        raise ConfigError(f"[constraints.{name}] needs a language model: name its run folder with --lm RUN")
+    return resources.sentence_nats
+
+
+def _sentence(space: Space, number: int, changes: Mapping[int, str]) -> list[str]:
+    """The words of the field in which word ``number`` stands, some of them changed."""
+    words, field = space.document.words, space.document.words[number].field
+    return [changes.get(index, word.text) for index, word in enumerate(words) if word.field == field]

@@ -41,9 +41,10 @@ class Opposites(Constraint):
             self.hashes["wordnet antonyms"] = wordnet.sha256
 
     @property
-    def num_pairs(self) -> int:
-        """Pairs of all lists together."""
-        return len(self._pairs)
+    def told(self) -> str:
+        given = self.settings.files or self.settings.wordnet
+        lists = "with the lists given" if given else "our short list alone, no antonym list was given"
+        return f"opposites left out: {len(self._pairs):,} pairs, {lists}"
 
     def narrow(self, space: Space) -> Space:
         return space.filtered(lambda word, other: frozenset((word.lower(), other.lower())) not in self._pairs)

@@ -1,0 +1,89 @@
+"""Similarity: the changed text stays near the text as it was, in a space of word vectors that a user has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sememekit.attack.constraints.base import Check, TextConstraint
+from sememekit.attack.resources import AttackResources
+from sememekit.attack.space import Rows, Space
+from sememekit.errors import ConfigError
+from sememekit.text.vectors import read_vectors
+
+_ROUNDING: Final = 1e-9
+
+
+@final
+class Similarity(TextConstraint):
+    """Only texts with cos(s, s') >= ``least`` are tried: s is the sum of the vectors of the words of a field, s' after changes.
+
+    The mean of word vectors is the plainest sentence encoder; every field has to pass. A substitute without a vector is out,
+    since nothing is known of it; other words without one add nothing. A word is looked up as written, then in lower case.
+    """
+
+    class Settings(TextConstraint.Settings):
+        path: str = ""
+        """Word vectors as text, ``.xz`` too; those of embedding candidates unless given. The command line's --vectors."""
+        least: float = Field(default=0.9, gt=0.0, le=1.0)
+        """Cosine at least."""
+
+    settings: Similarity.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        if not settings.path:
+            raise ConfigError("[constraints.similarity] needs word vectors: name their file with --vectors FILE")
+        path, words = Path(settings.path).expanduser(), resources.words
+        wanted = None if words is None else words | {word.lower() for word in words}
+        self._vectors = read_vectors(path, words=wanted)
+        self.hashes = {path.name: self._vectors.sha256}
+
+    @property
+    def told(self) -> str:
+        file = Path(self.settings.path).name
+        return f"similarity: cosine of the text before and after at least {self.settings.least:g}, vectors {file}"
+
+    def check(self, space: Space) -> Check:
+        words = space.document.words
+        sums_FE = np.zeros((len(space.document.fields), self._vectors.size))
+        for word in words:
+            if (row := self._row(word.text)) is not None:
+                sums_FE[word.field] += self._vectors.matrix[row]
+        places = [(words[number], space.substitutes[number]) for number in space.positions]
+        steps = [(word.field, *self._steps(word.text, substitutes)) for word, substitutes in places]
+
+        def allowed(rows_NP: Rows) -> NDArray[np.bool_]:
+            changed_NFE = np.repeat(sums_FE[None], len(rows_NP), axis=0)
+            known_N = np.ones(len(rows_NP), dtype=bool)
+            for column, (field, step_CE, known_C) in enumerate(steps):
+                changed_NFE[:, field] += step_CE[rows_NP[:, column]]
+                known_N &= known_C[rows_NP[:, column]]
+            lengths_NF = np.linalg.norm(changed_NFE, axis=2) * np.linalg.norm(sums_FE, axis=1)
+            same_NF = (changed_NFE == sums_FE).all(axis=2)
+            dots_NF = (changed_NFE * sums_FE).sum(axis=2)
+            cosines_NF = np.divide(dots_NF, lengths_NF, out=np.zeros_like(dots_NF), where=lengths_NF > 0)
+            near_NF = same_NF | (cosines_NF >= self.settings.least - _ROUNDING)
+            return known_N & near_NF.all(axis=1)
+
+        return allowed
+
+    def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """What each choice at a place, none first, adds to the sum, and whether it has a vector."""
+        rows = [self._row(other) for other in substitutes]
+        step_CE = np.zeros((1 + len(rows), self._vectors.size))
+        before = self._row(word)
+        for choice, row in enumerate(rows, start=1):
+            if row is not None:
+                step_CE[choice] += self._vectors.matrix[row]
+            if before is not None:
+                step_CE[choice] -= self._vectors.matrix[before]
+        return step_CE, np.array([True, *(row is not None for row in rows)])
+
+    def _row(self, word: str) -> int | None:
+        found = self._vectors.row_of
+        return found.get(word, found.get(word.lower()))

@@ -1,0 +1,39 @@
+"""A run as the segmenter of an attack: a lattice model that finds words, or the segmenter of a run's data."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sememekit.attack import Cutter
+from sememekit.errors import ConfigError
+from sememekit.runs.lattices import LatticeReader, segment_lines
+from sememekit.runs.run import Run
+from sememekit.tasks.lattice.model import Lattice
+
+CUTS_WORDS: Final = ("characters", "fmm", "jieba")
+"""Segmenters whose words are the text from left to right. Those of English change it, and SentencePiece cuts below words."""
+
+
+def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
+    """What cuts texts into the words that may be replaced, and the same in words.
+
+    A lattice model of characters or pieces cuts by its best path; of another run the segmenter of its data cuts. Raises
+    ConfigError: words are given besides, or the run reads text cut by blanks or into pieces. Raises CheckpointError: no run.
+    """
+    if lexicon:
+        raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
+    run = Run.open(path)
+    if isinstance(run.task, Lattice):
+        reader = LatticeReader(run, run.task, run.segmenter())
+        if reader.finds_words:  # texts are kept in memory: an attack cuts each several times
+            return cache(lambda text: next(segment_lines(reader, [text]))), f"the lattice model {path}, {run.snapshot}"
+    name = str(run.signature.options.get("segmenter"))
+    if name not in CUTS_WORDS and ":" not in name:
+        raise ConfigError(
+            f"--segmenter {path}: the run reads text cut by: {run.signature.segmenter}; give a lattice model of characters, or "
+            "a run on text cut by jieba, fmm or characters"
+        )
+    own = run.segmenter()
+    return own.segment, f"the segmenter of {path}: {own.description}"

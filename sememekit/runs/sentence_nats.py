@@ -1,0 +1,53 @@
+"""Sentences of an attack under one of our language models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sememekit.errors import ConfigError
+from sememekit.runs.run import Run
+from sememekit.runs.streams import stream_nats, with_context
+from sememekit.tasks.base import WordPredictor, require
+
+_AT_ONCE = 256
+
+
+class SentenceNats:
+    """The nats of each prediction of a sentence, in the form of the model's data: what a constraint and the report ask.
+
+    The words of a sentence are cut further as the model's text was (characters, fmm, jieba); one that it lacks is tried in
+    lower case. Raises ConfigError: a run that predicts no words, or whose text is of SentencePiece pieces.
+    """
+
+    def __init__(self, run: Path, device: str = "auto") -> None:
+        loaded = Run.open(run, device=device)
+        self._task = require(loaded.task, WordPredictor, "attack --lm")
+        self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
+        self._vocabulary, self._form, self.snapshot = loaded.vocabulary, loaded.form(), loaded.snapshot
+        cut_by = loaded.signature.options.get("segmenter")
+        if cut_by == "sentencepiece":
+            raise ConfigError(
+                f"attack --lm {run}: its text is of SentencePiece pieces, which depend on the blanks of a text; give a model "
+                "of words or characters, of data by: sememekit preprocess plain TEXT --segmenter jieba --out DATA"
+            )
+        self._segment = None if cut_by == "none" else loaded.segmenter().segment
+
+    def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
+        """Of each sentence, words apart, the nats of its predictions; the end counts where sentences of the model end."""
+        streams = [with_context(self._ids(words), self._end) for words in sentences]
+        order = sorted((index for index, stream in enumerate(streams) if len(stream) > 1), key=lambda i: -len(streams[i]))
+        found: list[list[float]] = [[] for _ in streams]
+        for begin in range(0, len(order), _AT_ONCE):
+            part = order[begin : begin + _AT_ONCE]
+            nats, _ = stream_nats(self._task, [streams[index] for index in part])
+            for index, each in zip(part, nats, strict=True):
+                found[index] = each
+        return found
+
+    def _ids(self, words: Sequence[str]) -> list[int]:
+        if self._segment is not None:
+            words = [piece for word in words for piece in self._segment(word)]
+        formed = [self._form.word(word) for word in words]
+        ids = self._vocabulary.encode(word if word in self._vocabulary else word.lower() for word in formed).tolist()
+        return [*ids, self._end] if self._end is not None else ids
