@@ -82,7 +82,10 @@ Html = Annotated[Path | None, option("--html", "Also write an HTML page (one fil
 
 Errors = Annotated[ErrorPolicy, _ERRORS]
 ErrorsIfGiven = Annotated[ErrorPolicy | None, _ERRORS]
-SEGMENTER_HELP = "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece or package.module:Class."
+SEGMENTER_HELP = (
+    "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece, hf:PATH (tokenizer of a model) or "
+    "package.module:Class."
+)
 Segmenter = Annotated[
     str | None, typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=names_of("text.segmenters:SEGMENTERS"))
 ]

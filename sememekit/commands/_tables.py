@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+HUGGING_FACE = "hf"
+"""The encoder whose name may be followed by the folder of its model: ``--encoder hf:PATH``."""
+
 
 def typed_table(
     options: Mapping[str, Any],
@@ -20,7 +23,8 @@ def typed_table(
             ``variants`` and the options of ``places`` are read.
         places: option -> the slot and the keys below it where its value goes.
         variants: slots whose option names a variant; another name than the recipe's replaces the table of the slot whole. A
-            variant that ``overrides`` choose is chosen before any key is set.
+            variant that ``overrides`` choose is chosen before any key is set. ``--encoder
+            hf:PATH`` is the encoder hf with its path.
         below: a table that lies under the recipe.
     """
     from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
@@ -30,8 +34,13 @@ def typed_table(
     if below is not None:
         table = merge_tables(below, table)
     named = {slot: options[slot] for slot in variants if options.get(slot) is not None}
+    kind, _, folder = str(named.get("encoder", "")).partition(":")
+    if kind == HUGGING_FACE:
+        named["encoder"] = kind
     for slot, name in {**named, **named_variants(overrides)}.items():
         table = choose_variant(table, slot, name)
+    if kind == HUGGING_FACE and folder:
+        table = _with(table, ("encoder", "path"), folder)
     for option, path in places.items():
         if options.get(option) is not None:
             table = _with(table, path, options[option])

@@ -146,15 +146,20 @@ def preprocess(
     from sememekit.corpora.examples.corpus import ExampleCorpus
     from sememekit.corpora.opening import open_corpus, with_rules
     from sememekit.corpora.plain import Plain
-    from sememekit.data.segmenters import kept_words
+    from sememekit.data.segmenters import MODELS, kept_words
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
     from sememekit.prepare.segmentation import choose_segmenter, read_lexicon, refuse_text_without_blanks, training_sentences
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
+    from sememekit.text.huggingface import PREFIX, HuggingFacePieces
     from sememekit.text.segmenters import SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
 
     settings = settings or PreprocessSettings()
     vocabulary, segmenter = settings.vocabulary, settings.segmenter
+    tokenizer = None
+    if segmenter is not None and segmenter.startswith(PREFIX):
+        tokenizer, segmenter = HuggingFacePieces.of_folder(segmenter.removeprefix(PREFIX)), "hf"
+        settings = settings.model_copy(update={"segmenter": segmenter})
     given = read_given_words(vocabulary) if vocabulary is not None else None
     corpus = open_corpus(
         dataset,
@@ -170,6 +175,8 @@ def preprocess(
     cut_already = segmenter == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
     if given is not None and not cut_already:
         name = name_of_segmenter(given, segmenter)
+    elif tokenizer is not None:
+        name = "hf"
     else:
         name = choose_segmenter(dataset, corpus, segmenter)
     if given is not None:
@@ -181,11 +188,15 @@ def preprocess(
         name = "none"
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> SegmenterClass:
-        model.unlink(missing_ok=True)  # of an earlier, killed run
+        for file in MODELS.values():
+            model.with_name(file).unlink(missing_ok=True)  # of an earlier, killed run
         if name == "none" and segmenter is None and isinstance(corpus, Plain):
             refuse_text_without_blanks(parts[0][1], settings.errors)
         if given is not None:
             return WhiteSpace() if cut_already else same_segmenter(given, words if named else None, model)
+        if tokenizer is not None:
+            model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
+            return tokenizer
         if name == "sentencepiece":
             sentences = islice(training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))

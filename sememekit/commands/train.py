@@ -56,7 +56,10 @@ def _any_of(names: Mapping[str, str]) -> str:
 def command(
     recipe: Recipe = None,
     task: Annotated[str | None, option("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
-    encoder: Annotated[str | None, option("--encoder", f"Encoder: {_any_of(ENCODERS)}", "encoders:ENCODERS")] = None,
+    encoder: Annotated[
+        str | None,
+        option("--encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH is a Hugging Face model.", "encoders:ENCODERS"),
+    ] = None,
     decoder: Annotated[str | None, option("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
     data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,

@@ -11,6 +11,7 @@ from sememekit.corpora.sources import CorpusFile, find_splits
 from sememekit.corpora.units import Unit
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.form import TextForm
+from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.segmenters import Segmenter, SentencePieces
 
 
@@ -68,7 +69,9 @@ class Plain(Corpus):
         words = self._form.words(segmenter.segment(read))
         left_out = False
         if self._max_length is not None:
-            left_out = self._is_long(len(read.split()) if isinstance(segmenter, SentencePieces) else len(words))
+            left_out = self._is_long(
+                len(read.split()) if isinstance(segmenter, SentencePieces | HuggingFacePieces) else len(words)
+            )
         yield Unit(words, *text_size(text.split()), left_out)
 
     def _is_long(self, words: int) -> bool:

@@ -5,7 +5,7 @@
     ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
     ├── signature.json                        where the text came from and what was done to it
     ├── signature.sha256                      SHA-256 of that file; folders of earlier versions have none
-    ├── sentencepiece.model                   only with that segmenter
+    ├── sentencepiece.model, pieces.json      only with the segmenters sentencepiece and hf
     ├── lexicon.txt                           only with a lexicon: the words that the segmenter knew
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
     ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.data.examples import Examples, Originals, check_lines, example_files
-from sememekit.data.segmenters import MODEL, kept_words, recorded_segmenter
+from sememekit.data.segmenters import MODELS, kept_words, recorded_segmenter
 from sememekit.data.signature import REMEDY, SIGNATURE, Signature, read_signature
 from sememekit.errors import DataError
 from sememekit.files import has_sha256, opening
@@ -83,10 +83,10 @@ class PreparedData:
             if not path.is_file() or path.stat().st_size != expected:
                 raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {REMEDY} {folder}")
         kept_words(folder, signature)
-        model = folder / MODEL
-        kind, _, stated = signature.segmenter.rpartition(" ")  # its description ends with the begin of a SHA-256
-        cut_by = hashlib.sha256(model.read_bytes()).hexdigest() if model.is_file() else stated
-        if kind.startswith("SentencePiece") and not cut_by.startswith(stated):
+        stated = signature.segmenter.rpartition(" ")[2]  # the description of a segmenter with a model ends with a SHA-256
+        own = MODELS.get(str(signature.options.get("segmenter")))
+        model = folder / own if own is not None else None
+        if model is not None and model.is_file() and not hashlib.sha256(model.read_bytes()).hexdigest().startswith(stated):
             raise DataError(f"{model}: is not the model by which the text was cut; {REMEDY} {folder}")
         return cls(folder, vocabulary, signature)
 

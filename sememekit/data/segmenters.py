@@ -12,11 +12,14 @@ from sememekit.data.signature import Signature
 from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.sememes import words_of_lexicons
+from sememekit.text.huggingface import PIECES
 from sememekit.text.segmenters import Segmenter, cuts_latin, knows_words, open_segmenter
 
 LEXICON: Final = "lexicon.txt"
 """The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""
 MODEL: Final = "sentencepiece.model"
+MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}
+"""Segmenter -> the file of its model in prepared data and runs."""
 
 
 def recorded_name(signature: Signature, where: Path) -> str:
@@ -41,7 +44,7 @@ def segmenter_for(
     lexicon.
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
-    ``lexicon_words`` replaces it; ``hmm`` lets jieba guess other words; ``model`` is a SentencePiece model. Raises ConfigError
+    ``lexicon_words`` replaces it; ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError
     for another name, or when something that it needs is missing. Raises DataError for a lexicon or a model that cannot be read.
     """
     words = frozenset(lexicon_words) if lexicon_words is not None else None
@@ -66,8 +69,10 @@ def recorded_segmenter(
         words = None
     elif words is None:
         words = kept if kept is not None else words_of_lexicons("open")
-    if name == "sentencepiece" and not (model := folder / MODEL).is_file():
-        raise DataError(f"{folder}: has no {MODEL}, by which its text was cut; copy the folder again from where it came from")
+    if name in MODELS and not (model := folder / MODELS[name]).is_file():
+        raise DataError(
+            f"{folder}: has no {MODELS[name]}, by which its text was cut; copy the folder again from where it came from"
+        )
     hmm = bool(signature.options.get("hmm"))
     segmenter = open_segmenter(
         name, words=None if words is None else frozenset(words), hmm=hmm, model=model, cut_latin=cuts_latin(signature.segmenter)

@@ -5,6 +5,7 @@ ENCODERS = {
     "bigru": "sememekit.encoders.bidirectional:BiGRU",
     "bilstm": "sememekit.encoders.bidirectional:BiLSTM",
     "gru": "sememekit.encoders.gru:GRU",
+    "hf": "sememekit.encoders.pretrained:Pretrained",
     "lattice_lstm": "sememekit.encoders.lattice_lstm:LatticeLSTM",
     "lstm": "sememekit.encoders.lstm:LSTM",
     "mogrifier": "sememekit.encoders.mogrifier:Mogrifier",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from sememekit.config import Settings
+from sememekit.data.prepared import PreparedData
 from sememekit.encoders.lengths import last_real_step
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
@@ -35,11 +36,13 @@ class Encoded:
 
 @dataclass(frozen=True)
 class EncoderResources:
-    """What an encoder is built from: E, the size of the input vectors; the words; and the graph, if any."""
+    """What an encoder is built from: E, the size of the input vectors; the words; the graph, if any; and what ``Encoder.keep``
+    gave when the run began, if anything."""
 
     input_size: int
     vocabulary: Vocabulary
     graph: SememeGraph | None = None
+    kept: bytes | None = None
 
 
 class Encoder(nn.Module, ABC):
@@ -64,6 +67,21 @@ class Encoder(nn.Module, ABC):
     def needs(cls, settings: Any) -> frozenset[str]:
         """Optional fields of ``EncoderResources`` that these settings require: "graph" or nothing."""
         return frozenset()
+
+    @classmethod
+    def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
+        """What a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json``; by default nothing.
+
+        Asked once, before a fresh run is built; every model of the run is built with it (``EncoderResources.kept``).
+        """
+        return None
+
+    def initialise(self) -> None:
+        """Called once, on the CPU, before a fresh run is trained: read what the weights begin with."""
+
+    def word_vectors(self) -> Tensor | None:
+        """(V, H) vectors that a table of words may begin with, where ``initialise`` has read any; given once."""
+        return None
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
         super().__init__()

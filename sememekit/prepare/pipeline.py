@@ -27,7 +27,7 @@ from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
-from sememekit.data.segmenters import LEXICON, MODEL, lexicon_bytes
+from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import sole_writer, sync_to_disk
@@ -38,9 +38,10 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import ShardJob, run_shards, shard_key
 from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
+from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, cut_spans
 from sememekit.text.segmenters import Segmenter, WhiteSpace
-from sememekit.text.vocabulary import END, STOP, Vocabulary
+from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
 OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 
@@ -124,7 +125,8 @@ class Pipeline:
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(parts, segmenter)
-        merged = self._merge(parts, results)
+        pieces = self._all_pieces(segmenter)
+        merged = self._merge(parts, results, pieces)
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
@@ -197,9 +199,18 @@ class Pipeline:
         rarest = found.counts[-1] if found.counts else 0
         return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
 
-    def _merge(self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult]) -> Merged:
-        """The vocabulary: of the corpus, or the given one."""
+    def _all_pieces(self, segmenter: Segmenter) -> tuple[str, ...]:
+        """All pieces of the tokenizer of a model, which are the vocabulary unless another one is asked for; else none."""
+        limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
+        return segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
+
+    def _merge(
+        self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult], pieces: tuple[str, ...]
+    ) -> Merged:
+        """The vocabulary: of the corpus and ``pieces``, or the given one."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
+        if pieces:
+            specials = tuple(dict.fromkeys((*pieces, *(word for word in specials if word != UNKNOWN))))
         if self._given is not None:
             missing = [word for word in specials if word not in self._given.vocabulary]
             if missing:
@@ -250,8 +261,9 @@ class Pipeline:
 
     def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
         vocabulary.save(target / VOCABULARY)
-        if (self._work / MODEL).is_file():
-            shutil.copyfile(self._work / MODEL, target / MODEL)
+        for name in MODELS.values():
+            if (self._work / name).is_file():
+                shutil.copyfile(self._work / name, target / name)
         if self._lexicon is not None:
             (target / LEXICON).write_bytes(lexicon_bytes(self._lexicon.words))
         write_signature(target / SIGNATURE, signature)

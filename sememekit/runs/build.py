@@ -30,6 +30,9 @@ from sememekit.text.vocabulary import STOP, Vocabulary
 from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
+ENCODER = "encoder.json"
+"""What ``Encoder.keep`` gave, in the folder of a run."""
+
 
 def labels_of(signature: Signature) -> tuple[str, ...]:
     """The labels of the data that have this signature; none for a stream of words."""
@@ -43,6 +46,7 @@ def build_task(
     clusters: NDArray[np.int64] | None = None,
     labels: tuple[str, ...] = (),
     chunks: ChunkVocabulary | None = None,
+    kept: bytes | None = None,
 ) -> Task:
     """The model of a plan, freshly initialised under the plan's seed, on the CPU.
 
@@ -50,6 +54,7 @@ def build_task(
         clusters: (V,) the cluster of each word, or None.
         labels: for tasks that predict labels, as ``labels_of`` gives them.
         chunks: words and n-grams, for tasks that read lattices, or None.
+        kept: what the encoder asked the run to keep (``Encoder.keep``), or None.
 
     Raises:
         ConfigError: when the parts do not fit, or when one needs a graph and there is none.
@@ -68,7 +73,7 @@ def build_task(
     decoder = None
     if plan.decoder is not None:
         decoder = Chosen[Decoder](plan.decoder.name, variant("decoder", plan.decoder.name), plan.decoder.settings)
-    resources = TaskResources(plan.task.name, vocabulary, encoder, decoder, graph, clusters, labels, chunks)
+    resources = TaskResources(plan.task.name, vocabulary, encoder, decoder, graph, clusters, labels, chunks, kept)
     return task_class.build(plan.task.settings, resources)
 
 
@@ -122,6 +127,15 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
             "decoder.start=file"
         )
     return read_clusters(plan.clusters.path, vocabulary)
+
+
+def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
+    """What a fresh run keeps for its encoder; where it begins with another run of these words, what that one keeps."""
+    other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
+    if other is not None and other.is_file():
+        return other.read_bytes()
+    kept: bytes | None = variant("encoder", plan.encoder.name).keep(plan.encoder.settings, data)
+    return kept
 
 
 def data_of(plan: Plan) -> PreparedData:

@@ -10,7 +10,7 @@ from sememekit.corpora import Corpus
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import VOCABULARY, PreparedData
-from sememekit.data.segmenters import MODEL, recorded_name, recorded_segmenter
+from sememekit.data.segmenters import MODELS, recorded_name, recorded_segmenter
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.pipeline import SegmenterWords
@@ -89,9 +89,10 @@ def name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
 
 
 def same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
-    """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, is copied to ``model``."""
+    """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
     own = words.words if words is not None else None
     segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")
-    if (kept := given.file.with_name(MODEL)).is_file():
-        shutil.copyfile(kept, model)
+    for name in MODELS.values():
+        if (kept := given.file.with_name(name)).is_file():
+            shutil.copyfile(kept, model.with_name(name))
     return segmenter

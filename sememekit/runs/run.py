@@ -16,7 +16,7 @@ from sememekit.config import Record, check_code, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.runs.build import build_task, labels_of, prepare_torch
+from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
 from sememekit.sememes import SememeGraph, words_of_lexicons
@@ -181,6 +181,12 @@ class Run:
         return stored_chunks(self.folder, self.vocabulary)
 
     @cached_property
+    def kept(self) -> bytes | None:
+        """What its encoder asked it to keep, or None."""
+        file = self.folder.file(ENCODER)
+        return file.read_bytes() if file.exists() else None
+
+    @cached_property
     def device(self) -> torch.device:
         """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
         return prepare_torch(self.settings)
@@ -188,7 +194,7 @@ class Run:
     @cached_property
     def _loaded(self) -> tuple[Task, str]:
         with trusting_code(self._trust_code):
-            task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks)
+            task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
             if self._overlay is not None:
                 check_reads_graph(self.plan, task, self.path)
         snapshot = self.folder.load(self._which, with_trainer=False)

@@ -14,11 +14,23 @@ from numpy.typing import NDArray
 
 from sememekit.config import trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
-from sememekit.data.segmenters import LEXICON, MODEL
+from sememekit.data.segmenters import LEXICON, MODELS
+from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented
-from sememekit.runs.build import build_task, check_counts, clusters_of, data_of, graph_of, labels_of, prepare_torch, versions
+from sememekit.runs.build import (
+    ENCODER,
+    build_task,
+    check_counts,
+    clusters_of,
+    data_of,
+    graph_of,
+    kept_of,
+    labels_of,
+    prepare_torch,
+    versions,
+)
 from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights, stored_chunks, stored_clusters, vocabulary_of_run
 from sememekit.sememes import SememeGraph
@@ -78,6 +90,7 @@ class _Sources(NamedTuple):
     graph: SememeGraph | None
     clusters: NDArray[np.int64] | None
     chunks: ChunkVocabulary | None
+    kept: bytes | None
 
 
 @contextmanager
@@ -106,11 +119,14 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         data, labels = sources.data, labels_of(sources.data.signature)
         if plan.data.augment:
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
-        task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks)
+        task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks, sources.kept)
         begun = folder is not None and bool(folder.pointer())
         if plan.run.start_from and not begun:
             _start_from(Path(plan.run.start_from), task, sources.vocabulary)
         elif not begun:
+            for part in task.modules():
+                if isinstance(part, Encoder):
+                    part.initialise()
             task.initialise()
             task.begin_training(data)
         remarks = remarks_on(plan) if folder is None else ()
@@ -122,6 +138,8 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)
+            if sources.kept is not None:
+                files[ENCODER] = sources.kept
             if plan.data.augment:
                 files[AUGMENT_FILE] = extra.read_bytes()
             folder = RunFolder.create(out, plan.table(), versions(), files)
@@ -149,14 +167,15 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
 def _fresh_sources(plan: Plan) -> _Sources:
     graph, data = graph_of(plan), data_of(plan)
     check_counts(plan, data)
-    return _Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks())
+    return _Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks(), kept_of(plan, data))
 
 
 def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
     data, vocabulary = data_of(plan), vocabulary_of_run(folder)
     graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
     _check_data(folder, data, vocabulary)
-    return _Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary))
+    kept = folder.file(ENCODER).read_bytes() if folder.file(ENCODER).exists() else None
+    return _Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary), kept)
 
 
 def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:
@@ -182,7 +201,7 @@ def kept_files(
         if clusters is not None:
             write_clusters(folder / CLUSTERS, vocabulary, clusters)
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for name in (CHUNKS, MODEL, LEXICON):
+    for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()

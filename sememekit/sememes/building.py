@@ -11,6 +11,8 @@ from sememekit.sememes.lexicon import Lexicon, Sense
 from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
 
+BLANK = "▁"
+"""Stands for the blank before a word in the pieces of a tokenizer."""
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
@@ -22,7 +24,8 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
 
     1. a special token has the sememes of its rule (``special_tokens``), unless it is one such as ``<unk>`` that a lexicon
        names itself;
-    2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII;
+    2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII, or
+       without the ``▁`` of a piece that begins with a blank;
     3. the first lexicon that has one for the lemma of the word;
     4. a token of nothing but punctuation or symbols has the sememe 标点;
     5. the one sense {``<unk>``}, and the word counts as not annotated.
@@ -48,8 +51,9 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
 
 
 def spellings(word: str) -> Iterator[str]:
-    """The word as it is, then with its ASCII characters in half width and in full width, each once."""
-    forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH))
+    """The word as it is, then with its ASCII characters in half width and in full width, then as a piece without the blank
+    before it, each once."""
+    forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH), word.removeprefix(BLANK) or word)
     return iter(dict.fromkeys(forms))
 
 

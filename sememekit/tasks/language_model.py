@@ -130,6 +130,11 @@ class LanguageModel(WordPredictor):
             excess=settings.length_excess,
         )
 
+    def initialise(self) -> None:
+        vectors = self.encoder.word_vectors()
+        if vectors is not None and vectors.shape == self.embedding.weight.shape:
+            self.embedding.weight.data.copy_(vectors)
+
     def begin_training(self, data: PreparedData) -> None:
         self.decoder.begin_training(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
 

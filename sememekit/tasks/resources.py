@@ -40,6 +40,7 @@ class TaskResources:
         clusters: (V,) the cluster of each word, where the run has a file of word clusters.
         labels: names of the labels of the data, by id; none for data without labels.
         chunks: words and n-grams, where the data have them.
+        kept: what ``Encoder.keep`` gave when the run began, where it gave anything.
     """
 
     task: str
@@ -50,10 +51,11 @@ class TaskResources:
     clusters: NDArray[np.int64] | None = None
     labels: tuple[str, ...] = ()
     chunks: ChunkVocabulary | None = None
+    kept: bytes | None = None
 
     def make_encoder(self, input_size: int) -> Encoder:
         """The encoder of the plan, for input vectors of ``input_size`` numbers; ConfigError where it does not fit."""
-        return self.encoder.kind(self.encoder.settings, EncoderResources(input_size, self.vocabulary, self.graph))
+        return self.encoder.kind(self.encoder.settings, EncoderResources(input_size, self.vocabulary, self.graph, self.kept))
 
     def make_decoder(self, width: int, embedding: nn.Embedding | None, entries: Vocabulary | None = None) -> Decoder:
         """The output layer of the plan; ConfigError where it does not fit or needs what is not there.

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Protocol, final
 
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
 
 _PATTERN: Final = itemgetter(2)
@@ -28,6 +29,7 @@ SEGMENTERS: Final = {
     "english-cased": "sememekit.text.english:EnglishCased",
     "fmm": "sememekit.text.segmenters:MaximumMatcher",
     "gigaword": "sememekit.text.english:Gigaword",
+    "hf": "sememekit.text.huggingface:HuggingFacePieces",
     "jieba": "sememekit.text.segmenters:JiebaSegmenter",
     "none": "sememekit.text.segmenters:WhiteSpace",
     "sentencepiece": "sememekit.text.segmenters:SentencePieces",
@@ -275,10 +277,19 @@ def open_segmenter(
     """A segmenter by name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class of your own without arguments.
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
-    ``sentencepiece``; ``cut_latin`` lets ``fmm`` cut Latin words and numbers that are no words of the lexicon. Raises
-    ConfigError for another name, or when what it needs is not given.
+    ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
+    Latin words and numbers that are no words of the lexicon. Raises ConfigError for another name, or when what it needs is not
+    given.
     """
+    from sememekit.text.huggingface import PREFIX, HuggingFacePieces
+
+    if name.startswith(PREFIX):
+        return HuggingFacePieces.of_folder(name.removeprefix(PREFIX))
     kind = load_variant("segmenter", name, SEGMENTERS)
+    if kind is HuggingFacePieces:
+        if model is None:
+            raise ConfigError("--segmenter hf needs the folder of a Hugging Face model; write --segmenter hf:PATH")
+        return HuggingFacePieces(read_bytes(model, DataError), str(model))
     if kind is MaximumMatcher:
         if words is None:
             raise ConfigError("--segmenter fmm needs the words of a lexicon; pass --lexicon FORMAT:PATH, or --lexicon open")

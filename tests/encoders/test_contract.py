@@ -99,7 +99,8 @@ def assert_states_close(one: State, other: State) -> None:
 
 
 def test_every_encoder_has_a_case() -> None:
-    assert {case.name for case in CASES} == set(ENCODERS)
+    """A pretrained model reads no vectors and keeps numbers of pieces: its promises are tried in test_pretrained.py."""
+    assert {case.name for case in CASES} == set(ENCODERS) - {"hf"}
 
 
 @each_case

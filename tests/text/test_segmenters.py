@@ -207,7 +207,7 @@ def test_sentencepiece_failures_are_ours(tmp_path: Path, sentences: list[str]) -
 def test_every_name_of_the_table_opens(tmp_path: Path, sentences: list[str]) -> None:
     model = tmp_path / "m.model"
     model.write_bytes(train_sentencepieces(sentences, 40, seed=3))
-    for name in SEGMENTERS:
+    for name in SEGMENTERS.keys() - {"hf"}:  # test_huggingface.py
         segmenter = open_segmenter(name, words=["他"], model=model)
         assert "".join(segmenter.segment("他")).replace("▁", "") == "他"
 

@@ -1,0 +1,308 @@
+"""A causal language model out of a Hugging Face folder, whose hidden states are the contexts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Self, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from sememekit import config
+from sememekit.data.prepared import PreparedData
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
+from sememekit.encoders.lengths import zero_padding
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.files import read_bytes, read_object
+from sememekit.text.huggingface import PIECES, Blanks, HuggingFacePieces, local_folder, needed
+
+FORMAT: Final = 1
+_USE: Final = "encoder 'hf'"
+_PROBE: Final = 6
+"""Pieces of the text on which a model is asked whether it looks ahead."""
+
+
+@final
+class Pretrained(Encoder):
+    """A causal language model of ``transformers``, frozen or trained further; without its own output layer.
+
+    >>> settings = Pretrained.Settings(path="models/gpt2", context=512)
+    >>> encoder = Pretrained(settings, EncoderResources(768, words, kept=Pretrained.keep(settings, data)))
+    >>> encoder.initialise()
+    >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
+
+    The model reads pieces. Of data that its own tokenizer cut (``preprocess --segmenter hf:PATH``) a word is a piece. Of other
+    data a word is the pieces that the tokenizer makes of it as it stands in running text (``blanks``), and its hidden state is
+    the one after its last piece: so the state before the first piece of the next word predicts the next word. Word vectors go
+    unread; they are as wide as the hidden states (``task.embedding_size``), so that tied output layers share them, and in a
+    fresh language model begin as the vectors of the model's own output layer, the mean over the pieces of the word.
+
+    What a word sees: a text is read in blocks of at most ``context`` pieces, each beginning with what the tokenizer puts before
+    a text. A word whose pieces do not fit any more begins a new block, which repeats the last ``overlap`` pieces of the one
+    before. So a word sees between ``overlap`` and ``context`` pieces, no position is beyond the model's, and what it sees
+    depends on its place in the text alone, never on how the text was cut for computing. Gradients reach the whole block.
+
+    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads the block
+    of every row again, so that chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``)
+    cost more.
+
+    A run keeps the configuration of the model and the pieces of its words (``encoder.json``) and, in each snapshot, its weights
+    in single precision: it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.
+    """
+
+    class Settings(config.Settings):
+        """Settings of a pretrained causal language model."""
+
+        path: str = Field(min_length=1)
+        """Folder of the model, with config.json, tokenizer.json and safetensors; or the name of a model in the local cache."""
+        frozen: bool = True
+        """Its weights stay as they are, without its dropout; false trains them further, with it."""
+        context: int = Field(default=256, ge=2)
+        """Pieces of a block at most."""
+        overlap: int = Field(default=128, ge=0)
+        """Pieces that a new block repeats from the one before; less than ``context``."""
+        blanks: Blanks = "auto"
+        """Whether a blank stands before a word in the text that the model knows: "auto" before all but those that begin with a
+        Chinese or Japanese character, "always" or "never". Not read where words are pieces."""
+
+    settings: Settings
+
+    def __init__(self, settings: Settings, resources: EncoderResources) -> None:
+        super().__init__(settings, resources)
+        kept = _Kept.read(resources.kept)
+        self.settings, self._pieces, self._first = settings, kept.pieces, kept.start
+        self._vectors: Tensor | None = None
+        if len(kept.pieces) != len(resources.vocabulary):
+            raise CheckpointError(
+                f"{_USE}: encoder.json has the pieces of {len(kept.pieces):,} words, and the vocabulary has "
+                f"{len(resources.vocabulary):,}; the files are of different runs; copy the folder again from where it came from"
+            )
+        described = _configuration(kept.config)
+        text = described.get_text_config()
+        self.output_size = int(text.hidden_size)
+        if resources.input_size != self.output_size:
+            raise ConfigError(
+                f"{_USE}: the hidden states of {settings.path} have {self.output_size} numbers and the word vectors "
+                f"{resources.input_size}; output layers share them, so add --set task.embedding_size={self.output_size}"
+            )
+        self._check_blocks(getattr(text, "max_position_embeddings", None), [len(pieces) for pieces in kept.pieces])
+        with _quietly():
+            causal = needed("transformers", _USE).AutoModelForCausalLM
+            self.model: Any = _asked(
+                settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
+            ).base_model
+        self.model.requires_grad_(not settings.frozen)
+        self.train(self.training)
+
+    def _check_blocks(self, positions: int | None, sizes: Sequence[int]) -> None:
+        settings, longest = self.settings, max(sizes) + len(self._first)
+        if positions is not None and settings.context > positions:
+            raise ConfigError(
+                f"{_USE}: {settings.path} has {positions} positions and encoder.context is {settings.context}; add --set "
+                f"encoder.context={positions} --set encoder.overlap={positions // 2}"
+            )
+        if settings.overlap >= settings.context:
+            raise ConfigError(
+                f"{_USE}: encoder.overlap ({settings.overlap}) must be less than encoder.context ({settings.context}); add "
+                f"--set encoder.overlap={settings.context // 2}"
+            )
+        if longest > settings.context:
+            raise ConfigError(
+                f"{_USE}: one word of the data has {longest - len(self._first)} pieces, which do not fit into a block of "
+                f"{settings.context}; add --set encoder.context={longest} or more"
+            )
+
+    @classmethod
+    def keep(cls, settings: Settings, data: PreparedData) -> bytes:
+        folder = local_folder(settings.path, _USE)
+        description = read_object(folder / "config.json", ConfigError)
+        own = data.folder / PIECES
+        tokenizer = HuggingFacePieces.of_folder(settings.path, _USE)
+        tokens = data.vocabulary.tokens
+        pieces: list[tuple[int, ...]]
+        if data.signature.options.get("segmenter") == "hf":
+            if read_bytes(own, ConfigError) != tokenizer.content:
+                raise ConfigError(
+                    f"{_USE}: the text of {data.folder} was cut by another tokenizer than that of {settings.path}; prepare it "
+                    f"with: sememekit preprocess {data.signature.dataset} SOURCE --segmenter hf:{settings.path} --out DIR"
+                )
+            found = {token: tokenizer.id(token) for token in tokens}
+            spelled = dict(zip(tokens, tokenizer.of_words(tokens, "never"), strict=True))
+            pieces = [spelled[token] if found[token] is None else (found[token],) for token in tokens]  # type: ignore[misc]
+        else:
+            pieces = tokenizer.of_words(tokens, settings.blanks)
+        table = {
+            "format": FORMAT,
+            "transformers": needed("transformers", _USE).__version__,
+            "config": description,
+            "start": list(tokenizer.start),
+            "pieces": [list(ids) for ids in pieces],
+        }
+        return (json.dumps(table, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+    def initialise(self) -> None:
+        settings = self.settings
+        folder = local_folder(settings.path, _USE)
+        transformers = needed("transformers", _USE)
+        if not any(folder.glob("*.safetensors")):
+            raise ConfigError(
+                f"{_USE}: {folder} holds no weights as safetensors; other files of weights can run code when they are read; "
+                f'write them with: python -c "from transformers import AutoModelForCausalLM as M; '
+                f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
+            )
+        load = transformers.AutoModelForCausalLM.from_pretrained
+        with _quietly():
+            whole = _asked(
+                settings.path,
+                lambda: load(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, trust_remote_code=False),
+            )
+        self.model.load_state_dict(whole.base_model.state_dict())
+        self._check_looks_back()
+        head = whole.get_output_embeddings()
+        if head is not None and head.weight.shape[1] == self.output_size:
+            self._vectors = torch.stack([head.weight.detach()[list(pieces)].mean(dim=0) for pieces in self._pieces])
+
+    def word_vectors(self) -> Tensor | None:
+        vectors, self._vectors = self._vectors, None
+        return vectors
+
+    @torch.no_grad()
+    def _check_looks_back(self) -> None:
+        """Raise ConfigError for a model whose states depend on pieces that come later."""
+        size = min(_PROBE, self.settings.context)
+        one = torch.arange(1, size + 1) % self.model.get_input_embeddings().num_embeddings
+        two = one.clone()
+        two[-1] = 0
+        before = self.model.training
+        self.model.eval()
+        states = self.model(input_ids=torch.stack([one, two]), use_cache=False)[0]
+        self.model.train(before)
+        if states.shape[-1] != self.output_size:
+            raise ConfigError(
+                f"{_USE}: {self.settings.path} gives {states.shape[-1]} numbers for a word and its hidden_size is "
+                f"{self.output_size}; take another model"
+            )
+        if not torch.allclose(states[0, :-1], states[1, :-1], atol=1e-4, rtol=1e-3):
+            raise ConfigError(
+                f"{_USE}: the states of {self.settings.path} depend on the words that follow, so that it cannot predict them; "
+                "take a causal language model, such as a GPT"
+            )
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        if self.settings.frozen:
+            self.model.eval()
+        return self
+
+    def start(self, batch_size: int) -> State:
+        device = next(self.parameters()).device
+        return (torch.zeros(batch_size, self.settings.context, dtype=torch.int64, device=device),)
+
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        steps, batch = tokens.shape
+        sizes = [steps] * batch if lengths is None else lengths.tolist()
+        blocks: list[list[int]] = []
+        places: list[list[tuple[int, int]]] = []  # of each row, for each word its block and the place of its last piece
+        after = torch.zeros_like(state[0])
+        for row, (words, filled) in enumerate(zip(tokens.t().tolist(), state[0].tolist(), strict=True)):
+            block = [number - 1 for number in filled if number] or list(self._first)
+            own: list[tuple[int, int]] = []
+            for word in words[: sizes[row]]:
+                pieces = self._pieces[word]
+                if len(block) + len(pieces) > self.settings.context:
+                    blocks.append(block)
+                    block = self._next_block(block, len(pieces))
+                block = [*block, *pieces]
+                own.append((len(blocks), len(block) - 1))
+            blocks.append(block)
+            places.append(own + [(0, 0)] * (steps - len(own)))
+            after[row, : len(block)] = torch.tensor(block, device=after.device) + 1
+        hidden_TBH = self._read(blocks, places, tokens.device)
+        hidden_TBH = zero_padding(hidden_TBH, lengths)
+        return Encoded(hidden=hidden_TBH, state=(after,), layers=(hidden_TBH,))
+
+    def _next_block(self, block: Sequence[int], coming: int) -> list[int]:
+        """The block after a full one, before a word of ``coming`` pieces."""
+        first = list(self._first)
+        kept = min(self.settings.overlap, self.settings.context - len(first) - coming, len(block) - len(first))
+        return [*first, *(block[-kept:] if kept > 0 else [])]
+
+    def _read(
+        self, blocks: Sequence[Sequence[int]], places: Sequence[Sequence[tuple[int, int]]], device: torch.device
+    ) -> Tensor:
+        """(T, B, H) the states at ``places`` of the blocks; padding comes after all pieces, where no piece sees it."""
+        longest = max(map(len, blocks))
+        ids_NL = torch.tensor([[*block, *[0] * (longest - len(block))] for block in blocks], device=device)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
+            states_NLH = self.model(input_ids=ids_NL, use_cache=False)[0]
+        places_TB = torch.tensor([[block * longest + place for block, place in row] for row in places], device=device).t()
+        hidden_TBH: Tensor = states_NLH.flatten(0, 1)[places_TB]
+        return hidden_TBH.to(next(self.parameters()).dtype)
+
+    def state_part(self, state: State, masks: State = ()) -> State:
+        raise ConfigError(
+            f"{_USE} cannot be the encoder of a lattice: its state is the pieces it has read, which cannot be merged; take "
+            "another, such as --encoder lattice_lstm"
+        )
+
+
+class _Kept(NamedTuple):
+    """What ``encoder.json`` holds: the configuration, ids before a text, and the ids of each word."""
+
+    config: dict[str, Any]
+    start: tuple[int, ...]
+    pieces: list[tuple[int, ...]]
+
+    @classmethod
+    def read(cls, content: bytes | None) -> _Kept:
+        if content is None:
+            raise ConfigError(f"{_USE} needs what a run keeps of its model; train one with: sememekit train --encoder hf:PATH")
+        try:
+            table = json.loads(content)
+            if table["format"] != FORMAT:
+                raise ValueError(f"format {table['format']!r}")
+            pieces = [tuple(map(int, ids)) for ids in table["pieces"]]
+            return cls(dict(table["config"]), tuple(map(int, table["start"])), pieces)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"encoder.json is not what sememekit wrote ({error!r}); copy the folder again from where it came from"
+            ) from None
+
+
+def _configuration(table: dict[str, Any]) -> Any:
+    """The configuration of a model; ConfigError where this transformers has no such model."""
+    rest = dict(table)
+    kind = rest.pop("model_type", "")
+    return _asked(str(kind), lambda: needed("transformers", _USE).AutoConfig.for_model(kind, **rest))
+
+
+def _asked(what: str, call: Any) -> Any:
+    """What ``call`` gives; ConfigError where transformers cannot."""
+    try:
+        return call()
+    except ConfigError:
+        raise
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise ConfigError(
+            f"{_USE}: transformers cannot open {what} as a causal language model ({type(error).__name__}: "
+            f"{lines[0] if lines else ''}); give a folder with such a model; one that brings its own code is not run"
+        ) from error
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Inside, transformers neither warns nor draws bars."""
+    log = needed("transformers", _USE).utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()

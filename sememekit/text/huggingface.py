@@ -1,0 +1,232 @@
+"""Folders of Hugging Face models: where they lie, and their tokenizers as segmenters.
+
+Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_object
+from sememekit.text.vocabulary import END, STOP, UNKNOWN
+
+PREFIX: Final = "hf:"
+"""Before the folder of a model on the command line: ``--encoder hf:PATH``."""
+PIECES: Final = "pieces.json"
+"""A tokenizer as prepared data and runs keep it; see ``HuggingFacePieces.content``."""
+FORMAT: Final = 1
+
+Blanks = Literal["auto", "always", "never"]
+"""Whether a blank stands before a word in running text: before all but those that begin with a Chinese or Japanese character or
+a full-width mark, before all, before none."""
+
+_EAST_ASIAN: Final = (("\u2e80", "\u9fff"), ("\uf900", "\ufaff"), ("\uff00", "\uffef"), ("\U00020000", "\U0003ffff"))
+
+
+def needed(module: str, use: str) -> Any:
+    """A package of the extra ``hf``, imported when it is first used. Raises ConfigError: it is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        told = f'{use} needs the package {module!r}, which is not installed; run: pip install "sememekit[hf]"'
+        raise ConfigError(told) from None
+
+
+def local_folder(name: str, use: str) -> Path:
+    """The folder of a model: ``name`` itself, or where the cache of huggingface_hub has the model of that name.
+
+    Nothing is downloaded. Raises ConfigError: neither; ``use`` opens the message.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    told = f"{use}: {name!r} is no folder"
+    if not name or name.count("/") > 1 or name.startswith((".", "/", "~")):
+        raise ConfigError(f"{told}; give the folder of a model, with config.json and tokenizer.json")
+    hub = needed("huggingface_hub", use)
+    try:
+        return Path(hub.snapshot_download(name, local_files_only=True))
+    except Exception as error:
+        raise ConfigError(
+            f"{told}, and the cache of huggingface_hub has no model of that name ({type(error).__name__}); sememekit downloads "
+            f"no models: run 'hf download {name}' first, or give the folder of a model"
+        ) from None
+
+
+@final
+class HuggingFacePieces:
+    """Pieces of the tokenizer of a Hugging Face model; read one with ``of_folder``.
+
+    >>> segmenter = HuggingFacePieces.of_folder("models/gpt2")
+    >>> segmenter.segment("a good film")
+    ['a', '▁good', '▁film']
+
+    A piece is written readably: bytes that are whole characters as these, others as ``<0xE4>``, a blank as ``▁``. The pieces
+    that stand for unknown text and end a text are ``<unk>`` and ``<eos>``. No two pieces have one name.
+
+    Attributes:
+        names: of all pieces, by their id in the model.
+        content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
+        start: ids that the tokenizer puts before a text, such as the id of ``<s>``.
+    """
+
+    def __init__(self, content: bytes, where: str) -> None:
+        """Take what ``content`` gave, out of the file ``where``. Raises DataError: it is none."""
+        tokenizers = needed("tokenizers", where)
+        try:
+            table = json.loads(content)
+            if table["format"] != FORMAT:
+                raise ValueError(f"format {table['format']!r}")
+            self._tokenizer: Any = tokenizers.Tokenizer.from_str(json.dumps(table["tokenizer"], ensure_ascii=False))
+            begin, end, unknown = table["begin"], table["end"], table["unknown"]
+            byte_level = "ByteLevel" in json.dumps([table["tokenizer"].get("decoder"), table["tokenizer"].get("pre_tokenizer")])
+        except Exception as error:
+            raise DataError(
+                f"{where}: no tokenizer that can be read ({error}); copy it again from where it came from"
+            ) from None
+        self.content, self._where = content, where
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        tokens: dict[int, str] = {index: token for token, index in self._tokenizer.get_vocab(with_added_tokens=True).items()}
+        self.names: tuple[str, ...] = _names(tokens, end, unknown, byte_level)
+        self.end_id: int | None = self._tokenizer.token_to_id(end) if end is not None else None
+        self.unknown_id: int | None = self._tokenizer.token_to_id(unknown) if unknown is not None else None
+        self._ids = {name: index for index, name in enumerate(self.names)}
+        first = self._tokenizer.encode("").ids[:1]
+        self.start: tuple[int, ...] = (
+            tuple(first) if begin is not None and first == [self._tokenizer.token_to_id(begin)] else ()
+        )
+        self.description = f"Hugging Face tokenizer, {len(self.names)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
+
+    @classmethod
+    def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> HuggingFacePieces:
+        """The tokenizer of the model ``name``, see ``local_folder``. Raises ConfigError: there is none of the fast kind."""
+        folder = local_folder(name, use)
+        file = folder / "tokenizer.json"
+        if not file.is_file():
+            raise ConfigError(
+                f'{use}: {folder} has no tokenizer.json; write one with: python -c "from transformers import AutoTokenizer as '
+                f"T; T.from_pretrained('{folder}').save_pretrained('{folder}')\""
+            )
+        special = _special_tokens(folder)
+        table = {
+            "format": FORMAT,
+            "tokenizer": read_object(file, DataError),
+            "begin": special["bos_token"],
+            "end": special["eos_token"],
+            "unknown": special["unk_token"],
+        }
+        return cls((json.dumps(table, ensure_ascii=False, sort_keys=True) + "\n").encode(), str(file))
+
+    def __reduce__(self) -> tuple[type[HuggingFacePieces], tuple[bytes, str]]:
+        return HuggingFacePieces, (self.content, self._where)
+
+    def segment(self, text: str) -> list[str]:
+        """Pieces of a text, without those that a tokenizer puts around it."""
+        found = self._tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
+        return [self.names[index] for index in found]
+
+    def id(self, name: str) -> int | None:
+        """The id in the model of a piece by its name; None where there is none."""
+        return self._ids.get(name)
+
+    def of_words(self, words: Sequence[str], blanks: str = "auto") -> list[tuple[int, ...]]:
+        """The ids of the pieces of each word, as it stands in running text, whatever the words beside it.
+
+        ``<eos>`` and ``</s>`` are the piece that ends a text, else a line end; ``<unk>`` is the piece for what is unknown,
+        where that is another one, else it is spelled. A word is cut behind another word or mark, by itself where that changes
+        how the other one is cut. Raises ConfigError: a word of which no piece is left.
+        """
+        found: list[tuple[int, ...]] = []
+        anchors = [(anchor, self._cut(anchor)) for anchor in ("a", "1", "，", ",")]
+        special = {UNKNOWN: self.unknown_id if self.unknown_id != self.end_id else None, END: self.end_id, STOP: self.end_id}
+        for word in words:
+            if (known := special.get(word)) is not None:
+                found.append((known,))
+                continue
+            written = "\n" if word in (END, STOP) else (" " if blank_before(word, blanks) else "") + word
+            whole = ((before, self._cut(anchor + written)) for anchor, before in anchors)
+            own = next((ids[len(before) :] for before, ids in whole if ids[: len(before)] == before), None)
+            ids = own or self._cut(written)
+            if not ids:
+                raise ConfigError(
+                    f"{self._where}: its tokenizer leaves nothing of the word {word!r}; take such words out of the text, or "
+                    "prepare the data with the tokenizer itself: sememekit preprocess plain TEXT --segmenter hf:PATH"
+                )
+            found.append(tuple(ids))
+        return found
+
+    def _cut(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def blank_before(word: str, blanks: str) -> bool:
+    """Whether a blank stands before a word in running text; see ``Blanks``."""
+    if blanks == "auto":
+        return not any(first <= word[:1] <= last for first, last in _EAST_ASIAN)
+    return blanks == "always"
+
+
+def _names(tokens: dict[int, str], end: str | None, unknown: str | None, byte_level: bool) -> tuple[str, ...]:
+    """A readable name for each piece, by its id; a number that is no piece has one, too."""
+    table = _bytes_of_characters() if byte_level else {}
+    names: list[str] = []
+    taken: set[str] = {UNKNOWN, END}
+    for index in range(max(tokens, default=-1) + 1):
+        token = tokens.get(index)
+        if token is not None and token == end:
+            names.append(END)
+            continue
+        if token is not None and token == unknown:
+            names.append(UNKNOWN)
+            continue
+        name = f"<{index}>" if token is None else _readable(token, table)
+        while name in taken or not name:
+            name = f"{name}<{index}>"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _readable(token: str, table: dict[str, int]) -> str:
+    text = token
+    if table and all(character in table for character in token):
+        text = bytes(table[character] for character in token).decode("utf-8", errors="surrogateescape")
+    shown = []
+    for character in text:
+        if "\udc80" <= character <= "\udcff":
+            shown.append(f"<0x{ord(character) - 0xDC00:02X}>")
+        elif character == " ":
+            shown.append("▁")
+        elif character.isspace() or character == "\0":
+            shown += [f"<0x{byte:02X}>" for byte in character.encode()]
+        else:
+            shown.append(character)
+    return "".join(shown)
+
+
+def _bytes_of_characters() -> dict[str, int]:
+    """Character -> byte of tokenizers that cut bytes: printable bytes stand for themselves, others for U+0100 and on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+def _special_tokens(folder: Path) -> dict[str, str | None]:
+    """The pieces that begin and end a text and stand for unknown text, as the files beside a tokenizer name them."""
+    found: dict[str, str | None] = {"bos_token": None, "eos_token": None, "unk_token": None}
+    for file in (folder / "special_tokens_map.json", folder / "tokenizer_config.json"):
+        table = read_object(file, DataError) if file.is_file() else {}
+        for key in found:
+            value = table.get(key)
+            value = value.get("content") if isinstance(value, dict) else value
+            found[key] = value if isinstance(value, str) else found[key]
+    return found

@@ -1,0 +1,51 @@
+"""Hugging Face models of a few thousand numbers with tokenizers of their own, made here and written to folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.small_run import write_text
+
+END = "<|endoftext|>"
+
+
+def write_tokenizer(folder: Path) -> Path:
+    """A byte-level BPE tokenizer of 290 pieces, of the sentences of ``small_run`` and some English."""
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=290, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+    )
+    text = write_text(folder / "text", 40) / "train.txt"
+    lines = text.read_text(encoding="utf-8").splitlines() + ["a good film of a good man", "an old man is in the film"] * 3
+    tokenizer.train_from_iterator(lines, trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": END, "bos_token": END}), encoding="utf-8")
+    return folder
+
+
+def write_gpt2(folder: Path, *, positions: int = 48, seed: int = 3, **settings: Any) -> Path:
+    """A GPT-2 with random weights and that tokenizer."""
+    transformers = pytest.importorskip("transformers")
+    import torch
+
+    write_tokenizer(folder)
+    torch.manual_seed(seed)
+    given: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": positions, **settings}
+    config = transformers.GPT2Config(vocab_size=290, bos_token_id=0, eos_token_id=0, initializer_range=0.3, **given)
+    save_quietly(transformers.GPT2LMHeadModel(config), folder)
+    return folder
+
+
+def save_quietly(model: Any, folder: Path) -> None:
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    model.save_pretrained(folder)
