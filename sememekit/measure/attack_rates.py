@@ -8,7 +8,9 @@ An example has one of five outcomes, which are never added up into each other:
     skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
     error          the victim or the example itself is at fault: neither robust nor fooled
 
-Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means and of differences are bootstrap intervals.
+Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means and of differences are bootstrap intervals. A
+difference of rates that has no spread under the bootstrap (both at 0 or 100 %, or equal on every example) gets the interval of
+Newcombe (1998, method 10) out of the two of Wilson, as if the sides had nothing to do with each other, which is wider.
 """
 
 from __future__ import annotations
@@ -139,12 +141,12 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
 
 
 class Difference(Record):
-    """The first attack minus the second, of one metric, with the paired bootstrap interval, and whether that excludes zero
-    (None without a difference)."""
+    """The first attack minus the second, of one metric, both with their intervals, and whether that of the difference excludes
+    zero (None without a difference)."""
 
     name: str
-    first: float | None
-    second: float | None
+    first: Interval
+    second: Interval
     difference: Interval
     excludes_zero: bool | None
 
@@ -188,10 +190,21 @@ def paired_differences(
 
 
 def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Difference:
+    mean = name.startswith("mean ")
+    sides = [interval(ratio_interval(*side)) if mean else rate(*side) for side in (one, two)]
     found = interval(ratio_difference_interval(one, two))
-    values = [float(top.sum() / bottom.sum()) if bottom.sum() else None for top, bottom in (one, two)]
+    if not mean and found.low is not None and found.low == found.high:
+        found = _square_and_add(*sides)
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
-    return Difference(name=name, first=values[0], second=values[1], difference=found, excludes_zero=zero_out)
+    return Difference(name=name, first=sides[0], second=sides[1], difference=found, excludes_zero=zero_out)
+
+
+def _square_and_add(one: Interval, two: Interval) -> Interval:
+    """The difference of two independent rates with Newcombe's interval."""
+    first, second = ([bound or 0.0 for bound in (side.value, side.low, side.high)] for side in (one, two))
+    value = first[0] - second[0]
+    low = value - math.hypot(first[0] - first[1], second[2] - second[0])
+    return Interval(value=value, low=low, high=value + math.hypot(first[2] - first[0], second[0] - second[1]))
 
 
 def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:

@@ -30,6 +30,13 @@ def percent(found: Interval | None) -> str:
     return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
 
 
+def _number(found: Interval) -> str:
+    """A mean with its interval: "52.0 (45.1 to 58.9)"."""
+    if found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{found.value:,.1f} ({found.low:,.1f} to {found.high:,.1f})"
+
+
 def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     """Name and value of every number of a report, for a terminal as for a page."""
     rates = report.rates
@@ -43,13 +50,11 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     if rates.untried:
         rows.append((f"the same, if the {rates.untried:,} right but untried survive", percent(rates.accuracy_at_most)))
     rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
-    if rates.attacked > rates.attackable:
-        rows.append((f"success rate, of {rates.attacked:,} with and without", percent(rates.success_of_attacked)))
+    rows.append((f"success rate, of all {rates.attacked:,} attacked", percent(rates.success_of_attacked)))
     for level, found in rates.success_at.items():
         rows.append((f"success rate at {level:,} queries", percent(found) if found else "beyond the query budget"))
-    mean = rates.mean_queries
-    if mean.value is not None and mean.low is not None and mean.high is not None:
-        rows.append(("mean queries", f"{mean.value:,.1f} ({mean.low:,.1f} to {mean.high:,.1f})"))
+    if rates.attackable:
+        rows.append(("mean queries", _number(rates.mean_queries)))
         rows.append(("median queries", f"{rates.median_queries:,.1f}"))
     if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
         rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
@@ -92,20 +97,34 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
 
 
 def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
-    """Successes of the examples on which there was something to try, by the queries that they took; a line an attack."""
-    lines = []
-    for name, results in attacks.items():
-        tried = [result for result in results if result.outcome in ("success", "failed")]
-        won = sorted(result.queries for result in tried if result.outcome == "success")
-        rising = {float(max(queries, 1)): number / len(tried) for number, queries in enumerate(won, start=1)}
-        if tried:
-            ends = {1.0: 0.0}, {float(max(result.queries for result in tried)): len(won) / len(tried)}
-            lines.append(Line(name, tuple((ends[0] | rising | ends[1]).items())))
-    told = "; ".join(f"{line.name} {line.points[-1][1]:.1%}" for line in lines)
-    title = f"Share of the examples that are fooled within so many queries: {told}"
-    if not lines:
-        return []
-    return [Curves(title, "queries", "success rate", tuple(lines), "percent", "log", show=".1%", steps=True)]
+    """Successes of the examples on which there was something to try, by the queries that they took and by the words that they
+    changed; a line an attack. No chart where there was nothing to try, and none of words where nothing succeeded."""
+    tried = {name: [one for one in results if one.outcome in ("success", "failed")] for name, results in attacks.items()}
+    tried = {name: results for name, results in tried.items() if results}
+    won = {name: [one for one in results if one.outcome == "success"] for name, results in tried.items()}
+    most = max((one.words_changed for results in won.values() for one in results), default=0)
+    within, changed = [], []
+    for name, results in tried.items():
+        last = max(one.queries for one in results)
+        within.append(Line(name, _rising([one.queries for one in won[name]], len(results), 1, last)))
+        changed.append(Line(name, _rising([one.words_changed for one in won[name]], len(results), 0, most)))
+    told = "; ".join(f"{line.name} {line.points[-1][1]:.1%}" for line in within)
+    title = f"Share of the examples that are fooled {{}}: {told}"
+    found = []
+    if within:
+        named = title.format("within so many queries")
+        found.append(Curves(named, "queries", "success rate", tuple(within), "percent", "log", show=".1%", steps=True))
+    if most:
+        named = title.format("with so many words changed at most")
+        found.append(Curves(named, "words changed", "success rate", tuple(changed), "percent", show=".1%", steps=True))
+    return found
+
+
+def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple[float, float], ...]:
+    """(cost, share of ``of`` that cost no more), from ``first`` to ``last``; 0 before the first."""
+    points = {float(first): 0.0}
+    points |= {float(max(cost, first)): number / of for number, cost in enumerate(sorted(costs), start=1)}
+    return tuple((points | {float(last): len(costs) / of}).items())
 
 
 def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
@@ -141,8 +160,8 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
     """Metric, both values, difference with interval, verdict."""
     rows = []
     for row in comparison.rows:
-        scale, unit = (1.0, "") if "queries" in row.name and "rate" not in row.name else (100.0, " %")
-        values = ["–" if value is None else f"{scale * value:,.1f}{unit}" for value in (row.first, row.second)]
+        scale = 1.0 if row.name.startswith("mean ") else 100.0
+        values = [_number(side) if scale == 1.0 else percent(side) for side in (row.first, row.second)]
         found = row.difference
         if found.value is None or found.low is None or found.high is None:
             rows.append((row.name, values[0], values[1], "–", "–"))

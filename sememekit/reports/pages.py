@@ -33,9 +33,14 @@ def word(value: object, kind: str = "") -> Markup:
     """A word or a sentence, marked as Chinese for fonts and screen readers where it has such characters."""
     if isinstance(value, Markup):
         return value
-    language = Markup(' lang="zh-Hans"') if _EAST_ASIAN.search(str(value)) else ""
+    language = lang(value)
     shown = Markup(' class="{}"').format(kind) if kind else ""
     return Markup("<span{}{}>{}</span>").format(shown, language, value) if language or shown else Markup("{}").format(value)
+
+
+def lang(value: object) -> Markup:
+    """The attribute of an element whose text is Chinese, or nothing."""
+    return Markup(' lang="zh-Hans"' if _EAST_ASIAN.search(str(value)) else "")
 
 
 @cache
@@ -48,5 +53,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["word"] = word
+    environment.filters["lang"] = lang
     environment.filters["show"] = format
     return environment

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from sememekit.attack.folder import AttackFolder
 from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.reports.attack import charts, comparison_page, percent, rate_rows
+from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, percent, rate_rows
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page
@@ -43,15 +45,43 @@ def test_a_report_tells_outcomes_apart(files: dict[str, Path]) -> None:
     page = (files["out"] / "report.html").read_text()
     won = next(line for line in lines if line["outcome"] == "success")
     assert f"<del>{won['changes'][0]['old']}</del> <ins>{won['changes'][0]['new']}</ins>" in page
-    (told,) = check_page(page).charts
-    assert told.endswith(f"success rate {report.rates.success_rate.value:.1%}")
-    (chart,) = charts({"one": list(AttackFolder.open(files["out"]).results().values())})
-    points = chart.lines[0].points
-    assert points[0] == (1.0, 0.0)
-    assert points[-1][1] == pytest.approx(report.rates.success_rate.value)
+    told = check_page(page).charts
+    assert [name.split(":")[0].removeprefix("Share of the examples that are fooled ") for name in told] == [
+        "within so many queries",
+        "with so many words changed at most",
+    ]
+    assert all(name.endswith(f"success rate {report.rates.success_rate.value:.1%}") for name in told)
+    results = AttackFolder.open(files["out"]).results().values()
+    by_queries, by_words = (chart.lines[0].points for chart in charts({"one": list(results)}))
+    assert (by_queries[0], by_words[0]) == ((1.0, 0.0), (0.0, 0.0))
+    assert by_queries[-1][1] == by_words[-1][1] == pytest.approx(report.rates.success_rate.value)
     for level, rate in report.rates.success_at.items():
-        within = max((share for queries, share in points if queries <= level), default=0.0)
+        within = max((share for queries, share in by_queries if queries <= level), default=0.0)
         assert rate is None or within == pytest.approx(rate.value)
+    for changed, share in by_words:
+        enough = [one for one in results if one.outcome == "success" and one.words_changed <= changed]
+        assert share == pytest.approx(len(enough) / report.rates.attackable)
+    assert by_words[-1][0] == max(one.words_changed for one in results) > 1
+    none = [one.model_copy(update={"outcome": "failed", "words_changed": 0}) for one in results if one.outcome == "success"]
+    assert [chart.x for chart in charts({"one": none})] == ["queries"]
+    assert charts({"one": [one for one in results if one.outcome == "skipped"]}) == []
+
+
+def test_rows_of_the_page_can_be_sorted_and_filtered(files: dict[str, Path]) -> None:
+    report = run(files, files["out"])
+    page = (files["out"] / "report.html").read_text()
+    rows = re.findall(r'<tr data-kind="(\w+)"><th scope="row" data-key="(\d+)">', page)
+    assert Counter(kind for kind, _ in rows) == {kind: number for kind, number in report.rates.outcomes.items() if number}
+    assert [kind for kind, _ in rows] == sorted((kind for kind, _ in rows), key=[*_TITLES].index), "successes first"
+    keys = re.findall(r'<td class="number" data-key="(\d+)">', page)
+    won = {one.index: one for one in AttackFolder.open(files["out"]).results().values()}
+    assert [(int(queries), int(changed)) for queries, changed in zip(keys[::2], keys[1::2], strict=True)] == [
+        (won[int(index)].queries, won[int(index)].words_changed) for _, index in rows
+    ]
+    told = f'<option value="success">Fooled: {report.rates.outcomes["success"]}</option>'
+    assert told in page
+    assert '<p class="filter" hidden>' in page, "shown by the script that makes it work"
+    assert "bar.hidden = false" in check_page(page).scripts
 
 
 def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> None:
@@ -69,7 +99,9 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     assert both.exit_code == 0, both.stderr
     drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
     rate = next(row for row in found.rows if row.name == "success rate")
-    assert all(f">{name} {value:.1%}<" in drawn for name, value in (("a", rate.first), ("b", rate.second)))
+    assert all(f">{name} {value:.1%}<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
+    row = next(row for row in comparison_rows(found) if row[0] == "success rate")
+    assert row[1:3] == (percent(rate.first), percent(rate.second))
     same = compare(tmp_path / "a", tmp_path / "a")
     assert same.unlike == {}
     assert all(row.difference.value == 0 and not row.excludes_zero for row in same.rows)
@@ -154,7 +186,7 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     rows = dict(rate_rows(little))
     untried = little.rates.untried
     assert rows[f"the same, if the {untried} right but untried survive"] == percent(little.rates.accuracy_at_most)
-    assert f"success rate, of {little.rates.attacked} with and without" in rows
+    assert rows[f"success rate, of all {little.rates.attacked} attacked"] == percent(little.rates.success_of_attacked)
 
 
 def test_neighbours_without_an_antonym_list_are_a_warning(files: dict[str, Path], tmp_path: Path) -> None:

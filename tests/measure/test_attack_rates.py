@@ -128,6 +128,26 @@ def test_draws_without_anything_to_divide_by_are_left_out() -> None:
     assert np.isnan(ratio_interval([0.0], [0.0]).low)
 
 
+def test_sides_of_a_difference_have_intervals_and_no_difference_is_certain() -> None:
+    """Newcombe 1998, table II: 0 of 36 against 0 of 36 is not 0 to 0; 1 against 0 is wide, too."""
+    never, always = (dict(enumerate([outcome(kind, 5, changed=1)] * 36)) for kind in ("failed", "success"))
+    bound = attack_rates(list(never.values())).success_rate.high
+    rows = {row.name: row for row in paired_differences(never, never)}
+    row = rows["success rate"]
+    assert (row.first.low, row.first.high, row.second.high) == (0, bound, bound)
+    assert bound == pytest.approx(0.0964, abs=1e-4)
+    assert (row.difference.low, row.difference.high) == (pytest.approx(-bound), pytest.approx(bound))
+    row = {row.name: row for row in paired_differences(always, never)}["success rate"]
+    assert (row.difference.value, row.difference.low) == (1, pytest.approx(1 - np.hypot(bound, bound)))
+    assert row.difference.high == 1
+    assert rows["mean queries, attacked in both"].difference.high == 0, "a mean has no such interval"
+    half = {**never, **dict(list(always.items())[:9])}
+    row = {row.name: row for row in paired_differences(half, half)}["success rate"]
+    low, high = (getattr(attack_rates(list(half.values())).success_rate, name) for name in ("low", "high"))
+    side = np.hypot(0.25 - low, high - 0.25)
+    assert (row.difference.low, row.difference.high) == (pytest.approx(-side), pytest.approx(side))
+
+
 def test_a_clear_difference_excludes_zero_in_either_direction() -> None:
     weak, strong = (dict(enumerate([outcome(kind, 5, changed=1)] * 40)) for kind in ("failed", "success"))
     for first, second in ((weak, strong), (strong, weak)):
@@ -140,7 +160,7 @@ def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
     records = [outcome("failed"), outcome("failed"), outcome("success"), outcome("skipped"), outcome("skipped", correct=False)]
     first = dict(enumerate(records))
     second = {**first, 0: outcome("success"), 3: outcome("failed")}
-    rows = {row.name: (row.first, row.second, row.difference.value) for row in paired_differences(first, second)}
+    rows = {row.name: (row.first.value, row.second.value, row.difference.value) for row in paired_differences(first, second)}
     assert rows["accuracy"] == pytest.approx((4 / 5, 4 / 5, 0))
     assert rows["accuracy under attack"] == pytest.approx((2 / 5, 2 / 5, 0))
     assert rows["accuracy under attack, untried as surviving"] == pytest.approx((3 / 5, 2 / 5, 1 / 5))
@@ -150,4 +170,4 @@ def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
     assert rows["mean queries, attacked in both"] == pytest.approx((1, 1, 0))
     slower = {**second, 2: outcome("success", 5)}
     slow = {row.name: row for row in paired_differences(first, slower)}["mean queries, attacked in both"]
-    assert (slow.first, slow.second) == pytest.approx((1, 7 / 3))
+    assert (slow.first.value, slow.second.value) == pytest.approx((1, 7 / 3))

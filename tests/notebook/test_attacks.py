@@ -82,7 +82,7 @@ def test_results_show_themselves(table: dict[str, Any]) -> None:
     told = repr(found)
     assert told.startswith("Attack on Model")
     assert "success rate" in told
-    assert "note: constraints:" in told
+    assert "note: constraints standard: stop_words, " in told
 
 
 def test_wrong_calls_are_told(table: dict[str, Any]) -> None:
