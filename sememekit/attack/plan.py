@@ -83,10 +83,11 @@ class AttackPlan(Settings):
         return plain
 
 
-_PARTS = {
+PARTS = {
     slot: (variants, USUAL_VARIANTS[slot])
     for slot, variants in (("goal", GOALS), ("search", SEARCHES), ("candidates", CANDIDATES))
 }
+"""Slot -> its variants, and the usual one."""
 _TABLES = ("claim", *ATTACK_SLOTS)
 """The tables of an attack's recipe."""
 
@@ -104,7 +105,7 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         if table[slot] is not None and not isinstance(table[slot], Mapping):
             raise ConfigError(f"{where}: [{slot}] is a table of settings, given {table[slot]!r}")
     parts: dict[str, Any] = {}
-    for slot, (variants, usual) in _PARTS.items():
+    for slot, (variants, usual) in PARTS.items():
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
         if not isinstance(name, str):
@@ -143,7 +144,7 @@ def flags_of(table: Mapping[str, Any]) -> list[str]:
     bare = {running.pop("protect", ""), running.pop("constraints", "")} & {"nothing", "none"}
     flags = ["--constraints", "none"] if bare else []
     sets: list[str] = []
-    for slot, (variants, usual) in _PARTS.items():
+    for slot, (variants, usual) in PARTS.items():
         given = dict(table.get(slot) or {})
         name = str(given.pop("name", usual))
         flags += [f"--{slot}", name]

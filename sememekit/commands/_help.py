@@ -1,26 +1,30 @@
-"""Help pages on narrow terminals: the name of an option is never cut, however little room its help has."""
+"""Help pages on narrow terminals: no name, no type and no word of the help is cut, however little room there is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import typer.rich_utils
+from rich.columns import Columns
 from rich.table import Table
 from rich.text import Text
 
-_NAME_COLUMNS = 4
+_NAME_COLUMNS: Final = 4
 """typer gives an option's names as long, short, long negative and short negative, each in a column of its own."""
-_OTHER_COLUMNS = 2
+_OTHER_COLUMNS: Final = 2
 """Behind them: its type and its help."""
+_TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 
 
-def keep_names_whole() -> None:
-    """Let typer draw its tables of options with all names of an option in one column, which keeps its width."""
+def keep_words_whole() -> None:
+    """Let typer draw its tables of options in two columns: all names of an option, and its type and its help."""
     vars(typer.rich_utils)["Table"] = _OptionTable
 
 
 class _OptionTable(Table):
-    """A table that puts the names of an option below each other; other tables come out as they are."""
+    """A table that puts the names of an option below each other, and its type behind its help; others come out as they are."""
 
     def add_row(self, *cells: object, **options: object) -> None:
         before = len(cells) - _NAME_COLUMNS - _OTHER_COLUMNS  # the mark of a required option, where a table has one
@@ -28,10 +32,31 @@ class _OptionTable(Table):
             super().add_row(*cells, **options)  # type: ignore[arg-type]
             return
         names = _below_each_other(cells[before : before + _NAME_COLUMNS])
-        super().add_row(*cells[:before], names, *cells[before + _NAME_COLUMNS :], **options)  # type: ignore[arg-type]
+        super().add_row(*cells[:before], names, _typed_help(*cells[-_OTHER_COLUMNS:]), **options)  # type: ignore[arg-type]
         self.columns[before].no_wrap = True
 
 
 def _below_each_other(names: Sequence[object]) -> Text:
     pairs = ([name for name in pair if isinstance(name, Text) and name.plain] for pair in (names[:2], names[2:]))
     return Text("\n").join(Text(", ").join(pair) for pair in pairs if pair)
+
+
+def _typed_help(kind: object, told: object) -> Text:
+    """The help, its type in brackets, then what typer says of the default."""
+    told, *more = [part for part in told.renderables if isinstance(part, Text)] if isinstance(told, Columns) else [Text()]
+    name = _type_name(kind.plain) if isinstance(kind, Text) else ""
+    types = [Text(f"[{name}]", style=typer.rich_utils.STYLE_TYPES)] if name else []
+    # A default that is told and not given stands between round brackets there.
+    return Text(" ").join([told, *types, *(Text(re.sub(r"\((.*)\)\]$", r"\1]", part.plain), part.style) for part in more)])
+
+
+def _type_name(shown: str) -> str:
+    """``N >= 1`` for ``<int range> [x>=1]``; a metavar and the choices of an option as they are; nothing for a flag."""
+    form = re.fullmatch(r"<(?:list\[)?(.+?)\]?>(?: \[x(.+)\])?", shown.strip())
+    if form is None:
+        return shown.strip()
+    name, limit = form.groups()
+    if name == "bool":
+        return ""
+    name = _TYPES.get(name, name)
+    return f"{name} {limit[:2]} {limit[2:]}" if limit else name

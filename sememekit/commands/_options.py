@@ -5,64 +5,67 @@ An option whose type ends in ``IfGiven`` is None unless it is typed: for command
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
+
+from sememekit.commands._completion import (
+    complete_recipe,
+    complete_search_setting,
+    complete_setting,
+    complete_source,
+    complete_split,
+    names_of,
+)
+from sememekit.config.tables import USUAL_VARIANTS
 
 if TYPE_CHECKING:
     from sememekit.config import Settings
 
 S = TypeVar("S", bound="Settings")
 
+LEXICON = "FORMAT:PATH"
+"""What stands for a lexicon in the help."""
+
 DeviceName = Literal["auto", "cpu", "cuda"]
 ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 
 
-def option(flag: str, help_text: str, *tables: str, **more: Any) -> Any:
-    """An option; one that takes the name of a variant completes it out of ``tables``, as of ``names_of``."""
-    return typer.Option(flag, help=help_text, autocompletion=names_of(*tables) if tables else None, **more)
+def option(flag: str, help_text: str, kind: str = "", **more: Any) -> Any:
+    """An option; one that takes the name of a variant of a ``kind``, or a lexicon, completes it."""
+    if kind:
+        more["autocompletion"] = names_of(kind)
+    elif more.get("metavar") == LEXICON:
+        more["autocompletion"] = complete_source
+    return typer.Option(flag, help=help_text, **more)
 
 
-def names_of(*tables: str) -> Callable[[str], list[str]]:
-    """Completion of the names in tables of variants, each given as ``room:TABLE``; no variant is imported."""
-
-    def complete(incomplete: str) -> list[str]:
-        found: set[str] = set()
-        for table in tables:
-            module, _, name = table.partition(":")
-            found.update(getattr(import_module(f"sememekit.{module}"), name))
-        return [name for name in sorted(found) if name.startswith(incomplete)]
-
-    return complete
-
-
-def complete_recipe(incomplete: str) -> list[str]:
-    """Names of the shipped recipes."""
-    from sememekit.config import recipe_names
-
-    return [name for name in recipe_names() if name.startswith(incomplete)]
+def variant_option(slot: str, told: str) -> Any:
+    """The option that chooses the variant of a slot."""
+    return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
 _SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")
-_SPLIT = option("--split", "Split of the data: train, valid or test.")
+_SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
 _MEAN = option(
     "--mean", "Mean probability of a sememe: over the word counts (the default), or over a split.", metavar="counts|SPLIT"
 )
 
 Seed = Annotated[int, _SEED]
-SeedIfGiven = Annotated[int | None, _SEED]
+SeedIfGiven = Annotated[int | None, option("--seed", _SEED.help, min=0, show_default="1")]
 Device = Annotated[DeviceName, _DEVICE]
-DeviceIfGiven = Annotated[DeviceName | None, _DEVICE]
-Dtype = Annotated[
-    Literal["float32", "tf32", "bfloat16"] | None, option("--dtype", "Precision of matrix products; sums stay in float32.")
-]
+DeviceIfGiven = Annotated[DeviceName | None, option("--device", _DEVICE.help, show_default="auto")]
+DtypeName = Literal["float32", "tf32", "bfloat16"]
+_DTYPE = "Precision of matrix products; sums stay in float32."
+Dtype = Annotated[DtypeName | None, option("--dtype", _DTYPE, show_default="that of the run")]
+DtypeIfGiven = Annotated[DtypeName | None, option("--dtype", _DTYPE, show_default="float32")]
 Json = Annotated[bool, option("--json", "Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other folders name; only if you trust their author.")]
@@ -81,27 +84,23 @@ Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, 
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 
 Errors = Annotated[ErrorPolicy, _ERRORS]
-ErrorsIfGiven = Annotated[ErrorPolicy | None, _ERRORS]
+ErrorsIfGiven = Annotated[ErrorPolicy | None, option("--errors", _ERRORS.help, show_default="strict")]
 SEGMENTER_HELP = (
     "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece, hf:PATH (tokenizer of a model) or "
     "package.module:Class."
 )
-Segmenter = Annotated[
-    str | None, typer.Option("--segmenter", help=SEGMENTER_HELP, autocompletion=names_of("text.segmenters:SEGMENTERS"))
-]
+Segmenter = Annotated[str | None, option("--segmenter", SEGMENTER_HELP, "segmenter", show_default="that of the data set")]
 SegmenterLexicons = Annotated[
     list[str] | None,
     option(
         "--lexicon",
         "Lexicon of the segmenter, as for --source, or none. May be repeated; the words are joined.",
-        metavar="FORMAT:PATH",
+        metavar=LEXICON,
     ),
 ]
 DataLexicon = Annotated[
     str | None,
-    option(
-        "--lexicon", "Words that the segmenter of the training data knew, for a run without lexicon.txt.", metavar="FORMAT:PATH"
-    ),
+    option("--lexicon", "Words that the segmenter of the training data knew, for a run without lexicon.txt.", metavar=LEXICON),
 ]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
@@ -117,7 +116,7 @@ Sources = Annotated[
         "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
         "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
         "May be repeated: the first source that knows a word has it.",
-        metavar="FORMAT:PATH",
+        metavar=LEXICON,
     ),
 ]
 Side = Annotated[
@@ -133,9 +132,23 @@ Recipe = Annotated[
         autocompletion=complete_recipe,
     ),
 ]
-Overrides = Annotated[list[str] | None, option("--set", "Change one setting; may be repeated.", metavar="SLOT.KEY=VALUE")]
+Overrides = Annotated[
+    list[str] | None,
+    option(
+        "--set",
+        "Change one setting; may be repeated. 'sememekit settings' lists them all.",
+        metavar="SLOT.KEY=VALUE",
+        autocompletion=complete_setting,
+    ),
+]
 SearchOverrides = Annotated[
-    list[str] | None, option("--set", "Beam search of headlines and dialogue.", metavar="task.search.KEY=VALUE")
+    list[str] | None,
+    option(
+        "--set",
+        "Beam search of headlines and dialogue.",
+        metavar="task.search.KEY=VALUE",
+        autocompletion=complete_search_setting,
+    ),
 ]
 
 
@@ -154,3 +167,8 @@ def example(*lines: str) -> str:
     """The epilog of a help page. Examples are lines that work when they are typed."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n\n".join([title, *(f"  {line}".replace("[", "\\[") for line in lines)])
+
+
+def paragraphs(docstring: str | None) -> str:
+    """A docstring with a line for each paragraph, which a terminal breaks where it ends."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from sememekit import __version__
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
-from sememekit.commands._options import Debug, TrustCode, example
+from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._render import say, shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning
@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 1000
 _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
-    "Train": "train sweep recipes cluster-update",
+    "Train": "train sweep recipes settings cluster-update",
     "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
     "Use and look inside": "predict generate explain analyze clusters report",
     "Attack": "attack",
@@ -67,9 +67,9 @@ class Program(TyperGroup):
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
         if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
-            from sememekit.commands._help import keep_names_whole
+            from sememekit.commands._help import keep_words_whole
 
-            keep_names_whole()
+            keep_words_whole()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)
@@ -123,7 +123,8 @@ class _Subcommands(Mapping[str, Any]):
                 app.add_typer(module.command, name=name, rich_help_panel=panel)
                 self._made[name] = typer.main.get_group(app).commands[name]
             else:
-                app.command(name, epilog=example(*module.EXAMPLES), rich_help_panel=panel)(module.command)
+                told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
+                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 self._made[name].former = getattr(module, "FORMER", {})
             _add_options(self._made[name], trusting=name in TRUSTING)

@@ -12,7 +12,7 @@ import typer
 from sememekit import __version__
 from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import WhichName, option
+from sememekit.commands._options import WhichName, option, variant_option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.errors import ConfigError
@@ -53,13 +53,9 @@ def command(
     data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
     recipe: shared.Recipe = None,
-    goal: Annotated[str | None, option("--goal", "untargeted or targeted.", "attack.plan:GOALS")] = None,
-    search: Annotated[
-        str | None, option("--search", "genetic, pso, greedy, beam, random, exhaustive.", "attack.searches:SEARCHES")
-    ] = None,
-    candidates: Annotated[
-        str | None, option("--candidates", "sememe, embedding, wordnet or table.", "attack.candidates:CANDIDATES")
-    ] = None,
+    goal: Annotated[str | None, variant_option("goal", "Goal: untargeted or targeted.")] = None,
+    search: Annotated[str | None, variant_option("search", "Search: genetic, pso, greedy, beam, random or exhaustive.")] = None,
+    candidates: Annotated[str | None, variant_option("candidates", "Substitutes: sememe, embedding, wordnet or table.")] = None,
     sources: Annotated[
         list[str] | None,
         option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._comparison import print_comparison, print_overlay
+from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.errors import ConfigError
@@ -84,6 +85,7 @@ def command(
             "statistics_tokens; tune.tokens. May be repeated.",
             metavar="SLOT.KEY=VALUE",
             show_default=False,
+            autocompletion=complete_setting,
         ),
     ] = None,
     device: Device = "auto",

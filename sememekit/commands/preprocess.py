@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import given, names_of, option, read_options
+from sememekit.commands._completion import names_of
+from sememekit.commands._options import given, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def command(
             metavar="DATASET",
             help="peoples-daily, ptb, wikitext, text8, plain; with labels: snli, nli, sst2, imdb, classification; "
             "pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
-            autocompletion=names_of("corpora:DATASETS", "corpora.examples:EXAMPLE_SETS"),
+            autocompletion=names_of("data set"),
         ),
     ],
     out: Annotated[Path, option("--out", "Folder to write.")],
@@ -51,9 +52,9 @@ def command(
     lexicon: shared.SegmenterLexicons = None,
     segmenter: shared.Segmenter = None,
     hmm: shared.Hmm = False,
-    pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1)] = None,
+    pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1, show_default="8000")] = None,
     piece_model: Annotated[
-        Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model; usually unigram.")
+        Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model.", show_default="unigram")
     ] = None,
     lower: Annotated[bool, option("--lower", "plain: convert the text to lower case.")] = False,
     numbers_to: Annotated[
@@ -77,7 +78,7 @@ def command(
     turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
     errors: shared.ErrorsIfGiven = None,
-    workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1)] = None,
+    workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1, show_default="1")] = None,
     seed: shared.SeedIfGiven = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,

@@ -33,9 +33,9 @@ JOBS: Final = 2
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, option("--task", "Task, as of train.", "tasks:TASKS")] = None,
-    encoder: Annotated[str | None, option("--encoder", "Encoder, as of train.", "encoders:ENCODERS")] = None,
-    decoder: Annotated[str | None, option("--decoder", "Output layer, as of train.", "decoders:DECODERS")] = None,
+    task: Annotated[str | None, option("--task", "Task, as of train.", "task")] = None,
+    encoder: Annotated[str | None, option("--encoder", "Encoder, as of train.", "encoder")] = None,
+    decoder: Annotated[str | None, option("--decoder", "Output layer, as of train.", "decoder")] = None,
     data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,
     clusters: Annotated[Path | None, option("--clusters", "Word clusters.")] = None,

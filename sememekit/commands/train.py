@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import DeviceIfGiven, Dtype, Json, Overrides, Quiet, Recipe, SeedIfGiven, option
+from sememekit.commands._options import (
+    DeviceIfGiven,
+    DtypeIfGiven,
+    Json,
+    Overrides,
+    Quiet,
+    Recipe,
+    SeedIfGiven,
+    option,
+    variant_option,
+)
 from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.commands._training import train
@@ -55,12 +65,11 @@ def _any_of(names: Mapping[str, str]) -> str:
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, option("--task", f"Task: {_any_of(TASKS)}", "tasks:TASKS")] = None,
+    task: Annotated[str | None, variant_option("task", f"Task: {_any_of(TASKS)}")] = None,
     encoder: Annotated[
-        str | None,
-        option("--encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH is a Hugging Face model.", "encoders:ENCODERS"),
+        str | None, variant_option("encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH is a Hugging Face model.")
     ] = None,
-    decoder: Annotated[str | None, option("--decoder", f"Output layer: {_any_of(DECODERS)}", "decoders:DECODERS")] = None,
+    decoder: Annotated[str | None, variant_option("decoder", f"Output layer: {_any_of(DECODERS)}")] = None,
     data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,
     vectors: Annotated[Path | None, option("--vectors", "Pretrained word vectors of a classifier (GloVe text format).")] = None,
@@ -75,9 +84,11 @@ def command(
     print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
     seed: SeedIfGiven = None,
     seeds: Annotated[str | None, option("--seeds", "Train with several seeds, OUT/seed-N each.", metavar="N,N,...")] = None,
-    jobs: Annotated[int | None, option("--jobs", "With --seeds: processes at a time (2), with one thread each.", min=1)] = None,
+    jobs: Annotated[
+        int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
+    ] = None,
     device: DeviceIfGiven = None,
-    dtype: Dtype = None,
+    dtype: DtypeIfGiven = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -1,8 +1,11 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
+from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
 from sememekit.config.settings import OnlyWith, Record, Settings, collected, nearest, read_settings, unread
 from sememekit.config.tables import (
+    ADAPTATION_SLOTS,
+    COMMAND_SLOTS,
     USUAL_VARIANTS,
     apply_overrides,
     choose_variant,
@@ -10,19 +13,25 @@ from sememekit.config.tables import (
     named_variants,
     read_overrides,
 )
-from sememekit.config.variants import check_code, load_variant, trusted_code, trusting_code
+from sememekit.config.variants import check_code, installed_variants, is_own, load_variant, trusted_code, trusting_code
 
 __all__ = [
+    "ADAPTATION_SLOTS",
+    "COMMAND_SLOTS",
     "USUAL_VARIANTS",
     "Claim",
     "OnlyWith",
     "RecipeInfo",
     "Record",
+    "Setting",
     "Settings",
     "apply_overrides",
     "check_code",
     "choose_variant",
     "collected",
+    "describe_settings",
+    "installed_variants",
+    "is_own",
     "list_recipes",
     "load_recipe",
     "load_variant",
@@ -34,6 +43,7 @@ __all__ = [
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "summary_of",
     "trusted_code",
     "trusting_code",
     "unread",

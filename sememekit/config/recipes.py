@@ -29,6 +29,7 @@ class Claim(Settings):
     metric: str
     """"test perplexity"."""
     value: float
+    """The number that is printed there."""
     tolerance: float = 0.0
     """Largest difference from ``value`` that counts as reproduced, in the unit of the metric."""
     note: str = ""

@@ -14,8 +14,17 @@ from sememekit.errors import ConfigError
 ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
 """Tables of a recipe for an attack."""
 
-RUN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run", *ATTACK_SLOTS)
-"""The tables that ``--set`` may change."""
+TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run")
+"""Tables of a recipe for a run."""
+
+RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)
+"""The tables that a recipe and ``--set`` may change."""
+
+ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
+"""What ``--set`` changes where a model learns from the text that it is evaluated on."""
+
+COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
+"""Command -> the slots of its ``--set``; ``sweep`` has those of ``train``."""
 
 SLOTS = ("claim", *RUN_SLOTS)
 """The tables that a recipe may have."""

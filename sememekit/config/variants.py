@@ -1,7 +1,8 @@
-"""Look-up of a variant by name: a table of ``name -> "module:Class"``, or any importable class.
+"""Look-up of a variant by name: a table of ``name -> "module:Class"``, an installed package's, or any importable class.
 
-A name with a colon is code. One that the user typed is loaded; one that a folder names (a run, prepared data) is refused by
-:func:`check_code` unless the folder is trusted (``--trust-code``) or the user typed the same name.
+A package declares a variant as an entry point of the group ``sememekit.KIND`` (``sememekit.decoder``, ...); its name then works
+as one of ours. A name with a colon is code. One that the user typed is loaded; one that a folder names (a run, prepared data)
+is refused by :func:`check_code` unless the folder is trusted (``--trust-code``) or the user typed the same name.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from importlib.metadata import entry_points
 from inspect import isclass
 from typing import Any
 
@@ -32,21 +34,25 @@ _METHODS: dict[str, tuple[str, ...]] = {
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
-    """The class behind ``name``, a key of ``table`` or ``package.module:Class``; the working folder is searched, too.
+    """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class``, also of the working folder.
 
-    ``kind`` is for messages: "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose
-    methods are checked by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one,
-    and for code of another kind.
+    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose methods are checked
+    by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one, and for code of
+    another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
     target = table.get(name, name)
-    module_name, colon, class_name = target.partition(":")
-    if not colon:
-        raise ConfigError(
-            f"unknown {kind} {name!r}{nearest(name, table)}; allowed: {', '.join(sorted(table))}, "
-            f"or package.module:Class for a {kind} of your own"
-        )
+    if ":" not in target:
+        installed = installed_variants(kind)
+        if name not in installed:
+            allowed = sorted({*table, *installed})
+            raise ConfigError(
+                f"unknown {kind} {name!r}{nearest(name, allowed)}; allowed: {', '.join(allowed)}, "
+                f"or package.module:Class for a {kind} of your own"
+            )
+        target = installed[name]
+    module_name, _, class_name = target.partition(":")
     if not all(part.isidentifier() for part in [*module_name.split("."), class_name]):
         raise ConfigError(f"{kind} {name!r}: expected package.module:Class, such as my_lab.layers:Mine")
     if target == name and (here := os.getcwd()) not in sys.path and "" not in sys.path:
@@ -69,7 +75,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
         where = getattr(found, "__file__", None) or "a part of Python"
         raise ConfigError(f"{kind} {name!r}: module {module_name!r} ({where}) has no class {class_name!r}")
     variant = getattr(found, class_name)
-    if target != name:
+    if name in table:
         return variant
     if not (is_one(variant) if is_one is not None else _has_methods(variant, kind)):
         needed = ", ".join(_METHODS.get(kind, ()))
@@ -79,6 +85,27 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
             + (f" with {needed}" if needed else f" of a {kind}")
         )
     return variant
+
+
+def installed_variants(kind: str) -> dict[str, str]:
+    """name -> "module:Class" of the entry points of the group ``sememekit.KIND``, a blank in the kind as ``_``.
+
+    Nothing is imported. Raises ConfigError: two packages declare one name.
+    """
+    group = f"sememekit.{kind.replace(' ', '_')}"
+    found: dict[str, str] = {}
+    for point in entry_points(group=group):
+        if found.setdefault(point.name, point.value) != point.value:
+            raise ConfigError(
+                f"two installed packages declare the {kind} {point.name!r} (entry points of {group}): {found[point.name]} and "
+                f"{point.value}; give the one that you mean as package.module:Class, or uninstall the other"
+            )
+    return found
+
+
+def is_own(kind: str, name: str) -> bool:
+    """Whether a name stands for a variant that is not ours: ``package.module:Class``, or one of an installed package."""
+    return ":" in name or name in installed_variants(kind)
 
 
 def _has_methods(found: Any, kind: str) -> bool:

@@ -40,6 +40,7 @@ class AWDLSTM(Encoder):
         hidden_size: int = Field(default=1150, ge=1)
         """Size of each layer but the last."""
         num_layers: int = Field(default=3, ge=1)
+        """How many of them stand on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
         """Size of the last layer; None for that of the word vectors, which a tied output layer needs."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

@@ -43,6 +43,7 @@ class LatticeLSTM(Encoder):
         hidden_size: int = Field(default=200, ge=1)
         """H, the size of each layer (Section 5.2, Buckman and Neubig 2018)."""
         num_layers: int = Field(default=2, ge=1)
+        """How many of them stand on top of each other."""
         coupled: bool = False
         """Input gate 1 - f in place of one of its own."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

@@ -37,6 +37,7 @@ class RecurrentStack(Encoder):
         hidden_size: int = Field(default=650, ge=1)
         """Size of each layer; 650 is the "medium" and 1500 the "large" model of the word language-model tradition."""
         num_layers: int = Field(default=2, ge=1)
+        """How many of them stand on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
         """Size of the last layer, where it differs from ``hidden_size``: a tied output layer needs the embedding's."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

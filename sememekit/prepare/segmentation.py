@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Final
 
+from sememekit.config import is_own
 from sememekit.corpora import Corpus
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.data.segmenters import lexicon_bytes
@@ -28,7 +29,7 @@ def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str
     """The segmenter that was asked for, when the data set allows it, or the data set's own."""
     if segmenter is None:
         return corpus.segmenters[0]
-    if segmenter not in corpus.segmenters and ":" not in segmenter:
+    if segmenter not in corpus.segmenters and not is_own("segmenter", segmenter):
         raise ConfigError(f"--segmenter {segmenter!r}: {dataset} here allows {', '.join(corpus.segmenters)}")
     return segmenter
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from pydantic import Field
 
-from sememekit.config import Record, Settings, read_overrides, read_settings
+from sememekit.config import ADAPTATION_SLOTS, Record, Settings, read_overrides, read_settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
@@ -224,22 +224,26 @@ S = TypeVar("S", bound=Settings)
 
 
 class CacheChoice(CacheSettings):
-    """``--set cache.KEY=VALUE``: the settings, and a preset for those that are not chosen."""
+    """The continuous cache: its settings, and a preset for those that are not chosen."""
 
     preset: str | None = None
+    """Published settings by data set for what is not chosen: "ptb" or "wikitext-2"."""
 
 
 class DynamicChoice(DynamicSettings):
-    """``--set dynamic.KEY=VALUE``: the settings, a preset for the others, and the training tokens that MS is computed from."""
+    """Dynamic evaluation: its settings, a preset for the others, and the training tokens that MS is computed from."""
 
     preset: str | None = None
+    """Published settings for what is not chosen: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
+    """Gradient statistics (MS) from the first so many training tokens; None for all, as published."""
 
 
 class TuneChoice(Settings):
-    """``--set tune.KEY=VALUE``."""
+    """Tuning of the settings that were not chosen: the text that they are tuned on."""
 
     tokens: int | None = Field(default=None, ge=2)
+    """Only the first so many validation tokens; None for all with a cache alone, and 30,000 with dynamic evaluation."""
 
 
 def read_adaptation(
@@ -251,7 +255,7 @@ def read_adaptation(
     that was not chosen, and only the chosen one of any other. Raises ConfigError: an override of something that was not asked
     for, of an unknown key or out of its range.
     """
-    table = read_overrides(overrides, ("cache", "dynamic", "tune"))
+    table = read_overrides(overrides, ADAPTATION_SLOTS)
     needed = {"cache": cache, "dynamic": dynamic, "tune": tune}
     for slot, keys in table.items():
         if not needed[slot]:

@@ -99,11 +99,12 @@ class Plan(Settings):
         return plain
 
 
-_VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
+VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
     slot: (variants, base, USUAL_VARIANTS[slot])
     for slot, variants, base in (("task", TASKS, Task), ("encoder", ENCODERS, Encoder), ("decoder", DECODERS, Decoder))
 }
-_PLAIN: dict[str, type[Settings]] = {
+"""Slot -> its variants, the class that they derive from, and the usual one."""
+PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
     "data": DataSettings,
     "graph": GraphSettings,
@@ -112,11 +113,12 @@ _PLAIN: dict[str, type[Settings]] = {
     "schedule": ScheduleSettings,
     "run": RunSettings,
 }
+"""Slot -> its settings, where it has no variants."""
 
 
 def variant(slot: str, name: str) -> Any:
     """The class of an encoder, a decoder or a task; ConfigError where there is no such one."""
-    table, base, _ = _VARIANTS[slot]
+    table, base, _ = VARIANTS[slot]
 
     def is_one(found: Any) -> bool:
         kinds = (found, base), (getattr(found, "Settings", None), Settings)
@@ -139,15 +141,15 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     """Read the table of a recipe, overrides included, into a plan; ``where`` is its name in messages. Raises ConfigError: an
     unknown slot, variant or key, or a value of the wrong kind.
     """
-    allowed = [*_PLAIN, *_VARIANTS]
+    allowed = [*PLAIN, *VARIANTS]
     for slot in table:
         if slot not in allowed:
             raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
     parts: dict[str, Any] = {}
-    for slot, kind in _PLAIN.items():
+    for slot, kind in PLAIN.items():
         given = table.get(slot)
         parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
-    for slot, (_, _, usual) in _VARIANTS.items():
+    for slot, (_, _, usual) in VARIANTS.items():
         if slot == "decoder" and not variant("task", parts["task"].name).takes_decoder:
             if table.get(slot):
                 raise ConfigError(f"{where}: {no_words(parts['task'].name)}; leave the decoder out")
@@ -163,7 +165,7 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
 def completed(table: Mapping[str, Any]) -> dict[str, Any]:
     """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
     plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
-    for slot in _VARIANTS:
+    for slot in VARIANTS:
         if "name" in plan.get(slot, {}):
             kind = variant(slot, plan[slot]["name"])
             plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
@@ -189,7 +191,7 @@ def remarks_on(plan: Plan) -> tuple[str, ...]:
 
 
 def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
-    return [(slot, chosen) for slot in _VARIANTS if (chosen := getattr(plan, slot)) is not None]
+    return [(slot, chosen) for slot in VARIANTS if (chosen := getattr(plan, slot)) is not None]
 
 
 def no_words(task: str) -> str:
@@ -202,7 +204,7 @@ def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Pl
     class of somebody's own that it names cannot be imported here.
     """
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
-    for slot in _VARIANTS:
+    for slot in VARIANTS:
         keys = wanted.get(slot)
         if isinstance(keys, Mapping) and isinstance(name := keys.get("name"), str) and ":" in name:
             variant(slot, name)  # that it is not here is no fault of the plan
@@ -210,4 +212,6 @@ def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Pl
         return read_plan(completed(wanted), where)
     except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
-        raise CheckpointError(f"{why}; the plan was changed by hand or written by another version of sememekit") from None
+        raise CheckpointError(
+            f"{why}; the plan was changed by hand, or written with another version of sememekit or a package that is not here"
+        ) from None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.attack import Cutter, Victim
+from sememekit.config import is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
@@ -84,7 +85,7 @@ def open_victim(
     kind = recorded_set(signature.dataset, f"{name}/data.json")
     own = str(signature.options["segmenter"])
     cut: Cutter | None
-    if (own in CUTS_WORDS or ":" in own) and not segmenter:
+    if (own in CUTS_WORDS or is_own("segmenter", own)) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
     elif segmenter and (own in CUTS_WORDS or own == "none"):
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
@@ -128,7 +129,7 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
         return None, _PIECES
     if Path(segmenter).is_dir():
         return run_cutter(Path(segmenter), lexicon)
-    if segmenter not in (*CUTS_WORDS, "none") and ":" not in segmenter:
+    if segmenter not in (*CUTS_WORDS, "none") and not is_own("segmenter", segmenter):
         raise ConfigError(
             f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(CUTS_WORDS)}, none "
             "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"

@@ -14,7 +14,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from sememekit.attack import read_attack_plan
 from sememekit.commands._program import app
+from sememekit.commands._seeds import JOBS
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.plan import read_plan
 
 FROZEN = Path(__file__).with_name("flags.txt")
 EVERYWHERE = {"--debug"}
@@ -74,9 +78,51 @@ def test_common_flags_mean_the_same_everywhere(name: str) -> None:
             assert params[flag].type_descriptor.annotation == train[flag].type_descriptor.annotation
 
 
+@pytest.mark.parametrize("columns", [60, 80])
 @pytest.mark.parametrize("name", LEAVES)
-def test_help_names_every_option_in_full_on_a_narrow_terminal(name: str) -> None:
-    result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
-    printed = set(result.stdout.replace(",", " ").split())
+def test_no_word_of_a_help_page_is_cut(name: str, columns: int) -> None:
+    """Every word of the command's text, and of the help, type and default of each option, is there in full."""
+    result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": str(columns), "TERM": "dumb"})
+    assert max(map(len, result.stdout.splitlines())) <= columns
+    assert "…" not in result.stdout.replace("[…", "")
     options = [param for param in LEAVES[name].params if param.param_type_name == "option"]
-    assert {flag for param in options for flag in (*param.opts, *param.secondary_opts)} <= printed
+    second = {flag for param in options for flag in param.secondary_opts}  # below the name, in the middle of the help
+    flat = " ".join(word for word in re.sub("[│╭╮╰╯─]", " ", result.stdout).split() if word not in second)
+    texts = [*LEAVES[name].help.split("\n\n"), *(param.help or "" for param in LEAVES[name].params)]
+    texts += [f"[{param.metavar}]" for param in options if param.metavar]
+    assert {flag for param in options for flag in (*param.opts, *param.secondary_opts)} <= set(
+        result.stdout.replace(",", " ").split()
+    )
+    assert [text for text in texts if " ".join(text.split()) not in flat] == []
+
+
+def test_help_shows_names_and_defaults() -> None:
+    shown = " ".join(runner.invoke(app, ["train", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout.split())
+    for words in ("headline, language_model, lattice", "[default: softmax]", "[default: lstm]", "[N >= 0] [default: 1]"):
+        assert words in shown, words
+    assert "<bool>" not in shown
+    assert "(softmax)" not in shown
+
+
+def test_defaults_that_are_told_are_those_of_the_settings() -> None:
+    """An option that is None unless it is typed says in words what holds then."""
+    told = {
+        (name, param.opts[0][2:].replace("-", "_")): param.show_default
+        for name in ("sememekit train", "sememekit preprocess", "sememekit attack")
+        for param in LEAVES[name].params
+        if param.param_type_name == "option" and isinstance(param.show_default, str)
+    }
+    plan = read_plan({}, "the plan").table()
+    expected = {("sememekit train", slot): plan[slot]["name"] for slot in ("task", "encoder", "decoder")}
+    expected |= {("sememekit train", key): str(plan["run"][key]) for key in ("seed", "device", "dtype")}
+    expected[("sememekit train", "jobs")] = str(JOBS)
+    usual = PreprocessSettings()
+    expected |= {
+        ("sememekit preprocess", key): str(getattr(usual, key))
+        for key in ("pieces", "piece_model", "errors", "workers", "seed")
+    }
+    expected[("sememekit preprocess", "segmenter")] = "that of the data set"
+    attack = read_attack_plan({}, "the plan").table()
+    expected |= {("sememekit attack", slot): attack[slot]["name"] for slot in ("goal", "search", "candidates")}
+    expected[("sememekit attack", "seed")] = str(attack["attack"]["seed"])
+    assert told == expected

@@ -21,7 +21,7 @@ class TableCandidates(Candidates):
 
     class Settings(Candidates.Settings):
         path: str
-        """A JSON file."""
+        """A JSON file of words and their substitutes."""
         most: int = Field(default=0, ge=0)
         """Substitutes a word; 0 for all."""
 

@@ -65,7 +65,7 @@ class FrequentWords(Constraint):
 
     class Settings(Constraint.Settings):
         count: int = Field(default=26, ge=0)
-        """How many words."""
+        """How many of the most frequent words are never touched."""
 
     settings: FrequentWords.Settings
 

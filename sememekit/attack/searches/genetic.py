@@ -26,7 +26,7 @@ class Genetic(Search):
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=2)
-        """Members."""
+        """Texts of one generation."""
         generations: int = Field(default=20, ge=1)
         """Populations that are looked at."""
         temperature: float = Field(default=0.3, gt=0.0)

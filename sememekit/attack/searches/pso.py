@@ -25,7 +25,7 @@ class ParticleSwarm(Search):
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=1)
-        """Particles."""
+        """Particles, texts that move."""
         iterations: int = Field(default=20, ge=1)
         """Moves of the swarm."""
         inertia: tuple[float, float] = (0.8, 0.2)

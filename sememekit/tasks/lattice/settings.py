@@ -67,15 +67,15 @@ class LatticeSettings(config.Settings):
     max_length: int = Field(default=LONG, ge=0)
     """Training leaves longer sentences out, the end mark not counted; 0 takes all. Evaluation always scores all."""
     temperature: float = Field(default=5.0, gt=0.0)
-    """Of "gumbel" and "gumbel_tree" at the start."""
+    """Temperature of "gumbel" and "gumbel_tree" at the start."""
     temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
-    """What it is multiplied by every ``temperature_every`` updates."""
+    """What the temperature is multiplied by every ``temperature_every`` updates."""
     temperature_every: int | None = Field(default=None, ge=1)
     """Updates, 100 in the release. None: it falls by one factor at each update, to the floor after ``temperature_share``."""
     temperature_share: float = Field(default=0.5, gt=0.0, le=1.0)
     """Share of the planned updates after which it is at ``temperature_floor``, where ``temperature_every`` is not set."""
     temperature_floor: float = Field(default=0.25, gt=0.0)
-    """Where it stays."""
+    """The lowest temperature, where it stays."""
 
     @property
     def start_spread(self) -> float:

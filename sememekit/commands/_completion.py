@@ -1,0 +1,144 @@
+"""What the shell completes: names of variants, recipes, settings, lexicons and splits.
+
+Nothing is said of what is wrong on the line: the command does that. Without a setting to be named, torch is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from sememekit.errors import SememekitError
+
+KINDS: Final = {
+    "task": ("tasks:TASKS",),
+    "encoder": ("encoders:ENCODERS",),
+    "decoder": ("decoders:DECODERS",),
+    "goal": ("attack.plan:GOALS",),
+    "search": ("attack.searches:SEARCHES",),
+    "candidates": ("attack.candidates:CANDIDATES",),
+    "constraints": ("attack.constraints:CONSTRAINTS",),
+    "segmenter": ("text.segmenters:SEGMENTERS",),
+    "data set": ("corpora:DATASETS", "corpora.examples:EXAMPLE_SETS"),
+    "lexicon format": ("sememes:LEXICON_FORMATS",),
+}
+"""Kind of a variant, as ``load_variant`` has it -> its tables, as ``room:TABLE``."""
+SPLITS: Final = ("train", "valid", "test")
+_WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")
+"""Formats of a lexicon that need no path."""
+
+
+def names_of(kind: str) -> Callable[[str], list[str]]:
+    """Completion of the variants of a kind, ours and those of installed packages; none is imported."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _beginning(incomplete, _names(kind))
+
+    return complete
+
+
+def complete_recipe(incomplete: str) -> list[str]:
+    """Names of the shipped recipes."""
+    from sememekit.config import recipe_names
+
+    return _beginning(incomplete, recipe_names())
+
+
+def complete_split(incomplete: str) -> list[str]:
+    """train, valid and test."""
+    return _beginning(incomplete, SPLITS)
+
+
+def complete_source(incomplete: str) -> list[str]:
+    """Formats of ``--source``, then the files behind ``FORMAT:``."""
+    name, mark, path = incomplete.partition(":")
+    if not mark:
+        return _beginning(incomplete, [each if each in _WITHOUT_PATH else f"{each}:" for each in _names("lexicon format")])
+    folder = Path(path) if path.endswith("/") else Path(path).parent
+    found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
+    shown = [f"{name}:{folder / each.name}{'/' if each.is_dir() else ''}" for each in found]
+    return _beginning(f"{name}:{Path(path)}" if path and not path.endswith("/") else incomplete, sorted(shown))
+
+
+def complete_slot(incomplete: str) -> list[str]:
+    """Slots of settings."""
+    from sememekit.config import COMMAND_SLOTS
+
+    return _beginning(incomplete, [slot for slots in COMMAND_SLOTS.values() for slot in slots])
+
+
+def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Variants of the slot that was typed before."""
+    return _beginning(incomplete, _names(str(ctx.params.get("slot"))))
+
+
+def complete_setting(ctx: typer.Context, incomplete: str) -> list[str]:
+    """``SLOT.KEY=VALUE`` of ``--set``: slots, then the keys of the variant that is chosen so far, then values."""
+    from sememekit.config import COMMAND_SLOTS, USUAL_VARIANTS
+
+    slots = COMMAND_SLOTS.get("train" if ctx.info_name == "sweep" else str(ctx.info_name), ())
+    slot, dot, rest = incomplete.partition(".")
+    if not dot:
+        return _beginning(incomplete, [f"{slot}." for slot in slots])
+    if slot not in slots:
+        return []
+    from sememekit.runs.slots import settings_table
+
+    try:
+        if slot == "constraints":
+            name, dot, _ = rest.partition(".")
+            if not dot:
+                return _beginning(incomplete, [f"constraints.{each}." for each in _names("constraints")])
+            return _of_table(incomplete, settings_table(slot, name))
+        if slot not in USUAL_VARIANTS or slot == "optimizer":
+            return _of_table(incomplete, settings_table(slot))
+        offered = _of_table(incomplete, settings_table(slot, _chosen(ctx, slot)))
+    except SememekitError:  # a wrong word on the line
+        return []
+    names = [f"{slot}.name={name}" for name in _names(slot)] if rest.startswith("name=") else [f"{slot}.name="]
+    return [*_beginning(incomplete, names), *offered]
+
+
+def complete_search_setting(incomplete: str) -> list[str]:
+    """``task.search.KEY=VALUE``."""
+    from sememekit.runs.slots import settings_table
+
+    return [each for each in _of_table(incomplete, settings_table("task", "headline")) if each.startswith("task.search.")]
+
+
+def _chosen(ctx: typer.Context, slot: str) -> str:
+    from sememekit.commands._tables import typed_table
+    from sememekit.config import USUAL_VARIANTS
+
+    variants = [each for each in USUAL_VARIANTS if each in ctx.params]
+    given = {**ctx.params, "overrides": [each for each in ctx.params.get("overrides") or () if "=" in each]}
+    return str(typed_table(given, {}, variants).get(slot, {}).get("name", USUAL_VARIANTS[slot]))
+
+
+def _of_table(incomplete: str, table: Any) -> list[str]:
+    path, equals, _ = incomplete.partition("=")
+    if not equals:
+        return _beginning(incomplete, [f"{table.prefix}{setting.key}=" for setting in table.settings])
+    for setting in table.settings:
+        if path == f"{table.prefix}{setting.key}":
+            values = setting.choices or (("true", "false") if setting.type == "true or false" else ())
+            return _beginning(incomplete, [f"{path}={value}" for value in values])
+    return []
+
+
+def _names(kind: str) -> list[str]:
+    from sememekit.config import installed_variants
+
+    found = set(installed_variants(kind))
+    for table in KINDS.get(kind, ()):
+        module, _, name = table.partition(":")
+        found.update(getattr(import_module(f"sememekit.{module}"), name))
+    return sorted(found)
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

@@ -1,0 +1,82 @@
+"""The subcommand settings; the plain functions are in ``sememekit.runs.slots``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sememekit.commands._completion import complete_slot, complete_variant
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._options import Json
+from sememekit.commands._render import print_json, print_table, remark, say
+
+if TYPE_CHECKING:
+    from sememekit.config import Setting
+
+EXAMPLES = (
+    "sememekit settings",
+    "sememekit settings schedule",
+    "sememekit settings decoder",
+    "sememekit settings decoder sdlm",
+)
+
+
+def command(
+    slot: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SLOT]",
+            help="Table of settings, such as task, encoder, decoder or schedule; all are listed unless given.",
+            autocompletion=complete_slot,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Variant in the table, such as sdlm or package.module:Class; all are listed unless given.",
+            autocompletion=complete_variant,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.
+
+    Settings of preprocess and of other commands without --set are options: see COMMAND --help.
+    """
+    from sememekit.runs.slots import SettingsList, has_variants, settings_slots, settings_table, slot_info
+
+    if slot is None:
+        if name is not None:
+            fail_usage("a NAME needs its SLOT")
+        slots = settings_slots()
+        if json:
+            print_json(SettingsList(slots=slots))
+            return
+        rows = [(info.slot, info.command, info.summary, " ".join(info.variants) or "–") for info in slots]
+        print_table("", ("slot", "command", "what it is", "names"), rows, numeric=4)
+        remark("next: sememekit settings SLOT [NAME]", quiet=False)
+    elif name is None and has_variants(slot):
+        info = slot_info(slot)
+        if json:
+            print_json(info)
+            return
+        names = [(each, "usual" if each == info.usual else "", summary) for each, summary in info.variants.items()]
+        print_table(f"{slot}: {info.summary}", ("name", "", "what it is"), names, numeric=3)
+        remark(f"next: sememekit settings {slot} NAME", quiet=False)
+    else:
+        table = settings_table(slot, name or "")
+        if json:
+            print_json(table)
+            return
+        if not table.settings:
+            say(f"{slot} {name}: {table.summary} No settings.")
+            return
+        title = f"{slot} {name}" if name else slot
+        lines = [(f"{table.prefix}{one.key}", one.values, one.default_text, _told(one)) for one in table.settings]
+        print_table(f"{title}: {table.summary}", ("setting", "values", "default", "meaning"), lines, numeric=4)
+
+
+def _told(setting: Setting) -> str:
+    return f"{setting.meaning} Read with {setting.read_with} only." if setting.read_with else setting.meaning

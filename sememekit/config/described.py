@@ -1,0 +1,149 @@
+"""What every setting means, which values it takes and what it is unless it is set: read from the classes of settings.
+
+The meaning of a setting is the docstring below its field, and stands nowhere else; it is read when it is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+from functools import cache
+from itertools import pairwise
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from sememekit.config.settings import Record, Settings, collected
+
+_WORDS: Final = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+_LIMITS: Final = {
+    "gt": "above {:.17g}",
+    "ge": "{:.17g} or more",
+    "lt": "below {:.17g}",
+    "le": "{:.17g} or less",
+    "multiple_of": "a multiple of {:.17g}",
+}
+
+
+class Setting(Record):
+    """One setting, as ``--set`` takes it.
+
+    Attributes:
+        key: as in ``--set SLOT.KEY=VALUE``, with a dot before the keys of a table inside, such as ``search.beam_size``.
+        type: ``true or false``, ``whole number``, ``number``, ``text``, ``one of``, ``list of ...`` or ``table``.
+        choices: the values of ``one of``.
+        range: the limits of a number, such as ``0 or more, below 1``; empty for none.
+        required: whether it has no default.
+        default: as JSON has it; None also for a setting that may be left unset.
+        meaning: what it does.
+        read_with: when it is read at all, such as ``num_layers other than 1``; empty for always.
+    """
+
+    key: str
+    type: str
+    choices: tuple[str, ...] = ()
+    range: str = ""
+    required: bool = False
+    default: Any = None
+    meaning: str
+    read_with: str = ""
+
+    @property
+    def values(self) -> str:
+        """Type and range in a few words, such as ``number, 0 or more, below 1`` or ``none | depth | role``."""
+        return ", ".join(part for part in (" | ".join(self.choices) or self.type, self.range) if part)
+
+    @property
+    def default_text(self) -> str:
+        """The default as ``--set`` takes it, ``required``, or a dash where it is left unset."""
+        if self.required:
+            return "required"
+        if self.default is None:
+            return "–"
+        return str(self.default) if isinstance(self.default, str) and self.default else json.dumps(self.default)
+
+
+def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
+    """Every setting of a class in its order; those of a table inside it stand in its place.
+
+    >>> from sememekit.encoders.lstm import LSTM
+    >>> dropout = next(setting for setting in describe_settings(LSTM.Settings) if setting.key == "dropout")
+    >>> dropout.values, dropout.default
+    ('number, 0 or more, below 1', 0.0)
+    """
+    meanings, conditions = _meanings(kind), collected(kind, "only_with")
+    found: list[Setting] = []
+    for name, field in kind.model_fields.items():
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        if isinstance(default, Settings):
+            given = default.model_dump(mode="json")
+            for inner in describe_settings(type(default)):
+                found.append(inner.model_copy(update={"key": f"{name}.{inner.key}", "default": given[inner.key]}))
+            continue
+        word, choices = _type(field.annotation)
+        setting = Setting(
+            key=name,
+            type=word,
+            choices=choices,
+            range=", ".join(_limit(rule) for rule in field.metadata if _limit(rule)),
+            required=field.is_required(),
+            default=default,
+            meaning=meanings.get(name, ""),
+            read_with=conditions[name].describe() if name in conditions else "",
+        )
+        found.append(setting)
+    return tuple(found)
+
+
+def summary_of(kind: type) -> str:
+    """The first paragraph of the docstring of a class; empty where it has none."""
+    return _plain(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0])
+
+
+@cache
+def _meanings(kind: type[Settings]) -> dict[str, str]:
+    """Field -> the docstring below it, of the class or the nearest base that has one."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, Settings):
+            found |= _docstrings_of_fields(base)
+    return found
+
+
+def _docstrings_of_fields(kind: type) -> dict[str, str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, SyntaxError):  # a class that was typed into a shell has no source
+        return {}
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    return {
+        field.target.id: _plain(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
+
+
+def _plain(docstring: str) -> str:
+    return " ".join(docstring.replace("``", "").split())
+
+
+def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
+    """The word for a type, and the values of one that has a few."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        kinds = [_type(part) for part in parts if part is not NoneType]
+        return " or ".join(word for word, _ in kinds), tuple(value for _, values in kinds for value in values)
+    if origin is Literal:
+        return "one of", tuple(str(value) for value in parts)
+    if origin in (tuple, list):
+        words = dict.fromkeys(_type(part)[0] for part in parts if part is not Ellipsis)
+        return f"list of {' and '.join(words)}s", ()
+    if origin is dict:
+        return "table", ()
+    return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)).lower()), ()
+
+
+def _limit(rule: object) -> str:
+    return ", ".join(text.format(getattr(rule, name)) for name, text in _LIMITS.items() if hasattr(rule, name))
