@@ -57,8 +57,13 @@ class Settings(BaseModel):
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
 
-    def for_optimizer(self, name: str) -> Self:
-        """The settings with what was not given and depends on the optimiser; a plan holds them so."""
+    def settled(self, optimizer: str, unit_contexts: bool) -> Self:
+        """The settings with what was not given and depends on other slots; a plan holds them so.
+
+        Args:
+            optimizer: its name.
+            unit_contexts: whether the encoder normalises its contexts.
+        """
         return self
 
 

@@ -30,10 +30,10 @@ class BiasStartSettings(Settings):
     starts: ClassVar[Mapping[str, BiasStart]] = STARTS
     """Optimiser -> where biases start with it; "zero" where it is not listed."""
 
-    def for_optimizer(self, name: str) -> Self:
+    def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.bias_start is not None:
             return self
-        return self.model_copy(update={"bias_start": self.starts.get(name, "zero")})
+        return self.model_copy(update={"bias_start": self.starts.get(optimizer, "zero")})
 
 
 def log_frequencies(counts: NDArray[np.integer]) -> Tensor:

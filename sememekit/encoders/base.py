@@ -62,6 +62,8 @@ class Encoder(nn.Module, ABC):
     """H, the size of the hidden states."""
     reads_ahead: ClassVar[bool] = False
     """Whether hidden states depend on words to the right: for whole sentences, never for predicting the next word."""
+    unit_contexts: ClassVar[bool] = False
+    """Whether hidden states are normalised, their numbers of variance one: word vectors of tied layers then start shorter."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from pydantic import Field
@@ -106,6 +106,8 @@ class Transformer(Encoder):
     means of keys and values of steps equally far back, which is not the attention to all of them, and ``direct`` adds them up.
     Each edge copies its state, 2 C H numbers a layer: keep ``context`` small.
     """
+
+    unit_contexts: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the transformer."""

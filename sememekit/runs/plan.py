@@ -149,6 +149,8 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     for slot, kind in PLAIN.items():
         given = table.get(slot)
         parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
+    encoder = (table.get("encoder") or {}).get("name", VARIANTS["encoder"][2])
+    unit_contexts = variant("encoder", encoder).unit_contexts
     for slot, (_, _, usual) in VARIANTS.items():
         if slot == "decoder" and not variant("task", parts["task"].name).takes_decoder:
             if table.get(slot):
@@ -158,7 +160,7 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
         settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
-        parts[slot] = Slot(name=name, settings=settings.for_optimizer(parts["optimizer"].name))
+        parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, unit_contexts))
     return Plan(**parts)
 
 

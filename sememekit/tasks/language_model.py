@@ -46,6 +46,8 @@ class LanguageModel(WordPredictor):
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     class Settings(StartSettings):
+        unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
+
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

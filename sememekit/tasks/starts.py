@@ -29,13 +29,16 @@ class StartSettings(config.Settings):
     length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"spread": SHORT}
-    start_lengths: ClassVar[Mapping[str, float]] = {"adam": 1.7}
+    start_lengths: ClassVar[dict[str, float]] = {"adam": 1.7}
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
-    def for_optimizer(self, name: str) -> Self:
+    unit_lengths: ClassVar[dict[str, float]] = {}
+    """The same where the encoder normalises its contexts and the output layer reads them; else as without."""
+
+    def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.spread is not None:
             return self
-        length = self.start_lengths.get(name)
+        length = (self.start_lengths | self.unit_lengths if unit_contexts else self.start_lengths).get(optimizer)
         return self.model_copy(update={"spread": SHORT if length is None else spread_of(length, self.embedding_size)})
 
     @property

@@ -66,6 +66,28 @@ def test_by_length_with_an_optimiser_that_gains_by_it(monkeypatch: pytest.Monkey
     assert spread(table()) == 0.1
 
 
+def test_shorter_where_the_encoder_normalises_its_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under every layer that reads the encoder's contexts; headlines have a decoder of their own between."""
+    transformer = {"name": "transformer", "hidden_size": SIZE}
+    monkeypatch.setattr(LanguageModel.Settings, "unit_lengths", {"adam": 0.5})
+    assert spread({**table(optimizer="adam"), "encoder": transformer}) == pytest.approx(0.5 * (3 / SIZE) ** 0.5)
+    assert spread({**table(), "encoder": transformer}) == 0.1
+    assert spread({**table("headline", "adam"), "encoder": transformer}) == spread(table("headline", "adam"))
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "transformer", "mogrifier"])
+def test_the_first_logits_of_a_model_are_small(encoder: str) -> None:
+    """With Adam far below one whatever the encoder, so that no model has to unlearn its start."""
+    plan = {**table(optimizer="adam", embedding_size=128), "encoder": {"name": encoder, "hidden_size": 128, "num_layers": 2}}
+    torch.manual_seed(3)
+    model = built(plan)
+    assert isinstance(model, LanguageModel)
+    with torch.no_grad():
+        hidden_TBH, _ = model.contexts(torch.randint(0, len(VOCABULARY), (30, 8)), model.encoder.start(8))
+        deviation = float((hidden_TBH.flatten(0, 1) @ model.embedding.weight.T).std())
+    assert 0.02 < deviation < 0.5
+
+
 def test_a_classifier_draws_vectors_as_wide_as_it_is_told() -> None:
     for wanted in (0.1, 0.6):
         plan = {"task": {"name": "classification", "embedding_size": SIZE, "spread": wanted}, "encoder": {"hidden_size": 4}}
