@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import begin_bias
-from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.mixture import MixtureSettings, mixture_parts
 from sememekit.decoders.sampling import Draw, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
 from sememekit.layers import linear_cross_entropy
 
@@ -42,9 +41,7 @@ class MoS(SampledDecoder):
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         self.log_shift, self.tables = settings.log_shift, settings.num_components
-        self.words = word_vectors(resources, "mos", tied=settings.tied, any_size=True)
-        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
-        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "mos")
         self.bias_start = settings.bias_start
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:

@@ -115,7 +115,7 @@ class SampledDecoder(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: SamplingSettings) -> bool:
-        return settings.samples > 0
+        return cls.frequency_decides or settings.samples > 0
 
     @property
     def estimates_in_training(self) -> bool:
