@@ -255,7 +255,7 @@ class Trainer:
             if not math.isfinite(value):
                 raise TrainingError(
                     f"--from {self.run_settings.start_from}: before any training its model has the validation "
-                    f"{name.replace('_', ' ')} {value} on {self.data.folder}; choose another run, or begin without --from"
+                    f"{name.replace('_', ' ')} {value} on these data; choose another run, or begin without --from"
                 )
         self.progress.best = valid[self.task.metric.name]
         self._save(best=True)
