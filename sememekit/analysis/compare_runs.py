@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.analysis.evaluate import TextReading
 from sememekit.analysis.evaluate_several import check_all_comparable, score_all
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
@@ -152,8 +153,9 @@ def compare_runs(
     if len(set(flat)) < len(flat):
         raise ConfigError(f"a run is given twice: {next(str(path) for path in flat if flat.count(path) > 1)}; name each once")
     opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
-    check_all_comparable(opened, split, data, batch_size)
-    reports, texts = score_all(opened, split, data=data, batch_size=batch_size, progress=progress)
+    text = TextReading(split, data, batch_size)
+    check_all_comparable(opened, text)
+    reports, texts = score_all(opened, text, progress=progress)
     columns = _columns([len(side) for side in paths])
     every_word = np.ones(len(texts[0].nats), dtype=np.bool_)
     sums = [text.sums(every_word) for text in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,16 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.tasks.writing import TextWriter
+
+
+@dataclass(frozen=True)
+class TextReading:
+    """Which text is scored, and how it is read; see ``evaluate_ppl``."""
+
+    split: str = "test"
+    data: Path | None = None
+    batch_size: int | None = None
+    adaptation: Adaptation | None = None
 
 
 class PerplexityReport(OfRun, Perplexity):
@@ -127,43 +138,40 @@ def evaluate_ppl(
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     given = None if graph is None else given_graph(graph, loaded)
-    return measure_ppl(loaded, split, by, data, given, batch_size, adaptation, progress)
+    return measure_ppl(loaded, TextReading(split, data, batch_size, adaptation), by, given, progress)
 
 
 def measure_ppl(
     loaded: Run,
-    split: str,
+    text: TextReading,
     by: Sequence[Grouping] = (),
-    data: Path | None = None,
     graph: SememeGraph | None = None,
-    batch_size: int | None = None,
-    adaptation: Adaptation | None = None,
     progress: Progress | None = None,
     found: WordNats | None = None,
 ) -> PerplexityReport:
     """``evaluate_ppl`` of an opened run; ``graph`` goes before its own, and ``found`` is given what was scored."""
-    run = loaded.path
+    run, split, adaptation = loaded.path, text.split, text.adaptation
     if declares(loaded.task, SentencePredictor):
-        if by or adaptation is not None or batch_size is not None or found is not None:
+        if by or adaptation is not None or text.batch_size is not None or found is not None:
             raise ConfigError(
                 f"{run} scores whole sentences, not single words, so that --by, --cache, --dynamic, --batch-size and several "
                 "runs do not apply; leave them out"
             )
-        return _sentence_perplexity(loaded, loaded.task, split, data, progress)
+        return _sentence_perplexity(loaded, loaded.task, text, progress)
     used_graph, found = graph or loaded.graph, found or WordNats(len(loaded.vocabulary))
     if by and used_graph is None:
         raise GraphError(f"--by {by[0]} needs a sememe graph, and {run} has none; give one with --graph FILE")
     if declares(loaded.task, TextWriter):
-        if adaptation is not None or batch_size is not None:
+        if adaptation is not None or text.batch_size is not None:
             raise ConfigError(
                 f"{run} reads pairs, not a running text, so that --cache, --dynamic and --batch-size do not apply; leave them "
                 "out"
             )
-        return _pair_perplexity(loaded, loaded.task, split, data, by, used_graph, found, progress)
+        return _pair_perplexity(loaded, loaded.task, text, by, used_graph, found, progress)
     task = require(loaded.task, WordPredictor, "evaluate-ppl")
-    prepared = loaded.data(data)
+    prepared = loaded.data(text.data)
     tokens = prepared.tokens(split)
-    columns = columns_of(task, len(tokens), batch_size, adaptation)
+    columns = columns_of(task, len(tokens), text)
     show = progress or (lambda stage, done, total: None)
     with loaded.autocast():
         reader = make_scorer(task, prepared, run, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
@@ -188,10 +196,10 @@ def measure_ppl(
     )
 
 
-def columns_of(task: WordPredictor, num_tokens: int, batch_size: int | None, adaptation: Adaptation | None) -> int:
+def columns_of(task: WordPredictor, num_tokens: int, text: TextReading) -> int:
     """The columns that a text of so many tokens is read in; never more than predictions."""
-    usual = task.evaluation_batch_size if adaptation is None else 1
-    return min(batch_size or usual, max(num_tokens - 1, 1))
+    usual = task.evaluation_batch_size if text.adaptation is None else 1
+    return min(text.batch_size or usual, max(num_tokens - 1, 1))
 
 
 def _report(
@@ -222,10 +230,10 @@ def _report(
 
 
 def _sentence_perplexity(
-    loaded: Run, task: SentencePredictor, split: str, data: Path | None, progress: Progress | None
+    loaded: Run, task: SentencePredictor, text: TextReading, progress: Progress | None
 ) -> PerplexityReport:
     """Perplexity under a model of whole sentences: every token is predicted, end marks too, and no state is carried."""
-    prepared = loaded.data(data)
+    prepared, split = loaded.data(text.data), text.split
     show = None if progress is None else partial(progress, "tokens")
     with loaded.autocast():
         nats = sum(float(part.sum()) for _, part in task.sentence_nats(prepared, split, show))
@@ -238,15 +246,14 @@ def _sentence_perplexity(
 def _pair_perplexity(
     loaded: Run,
     task: TextWriter,
-    split: str,
-    data: Path | None,
+    text: TextReading,
     by: Sequence[Grouping],
     graph: SememeGraph | None,
     found: WordNats,
     progress: Progress | None,
 ) -> PerplexityReport:
     """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
-    prepared = loaded.data(data)
+    prepared, split = loaded.data(text.data), text.split
     with loaded.autocast():
         for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
             found.add(scored)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sememekit.analysis.evaluate import given_graph, measure_ppl
+from sememekit.analysis.evaluate import TextReading, given_graph, measure_ppl
 from sememekit.analysis.evaluate_several import Kind, PerplexityComparison, comparison, kinds_by
 from sememekit.analysis.text_nats import TextNats
 from sememekit.analysis.word_groups import Grouping
@@ -82,7 +82,7 @@ def evaluate_overlay(
     reports, texts = [], []
     for loaded in sides:
         texts.append(TextNats(prepared, split))
-        reports.append(measure_ppl(loaded, split, (), data, None, batch_size, None, progress, texts[-1]))
+        reports.append(measure_ppl(loaded, TextReading(split, data, batch_size), progress=progress, found=texts[-1]))
     counts = sememe_counts(before, run.vocabulary.counts)
     kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(used, one))]
     return OverlayComparison(

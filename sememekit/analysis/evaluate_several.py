@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.evaluate import PerplexityReport, columns_of, given_graph, measure_ppl
+from sememekit.analysis.evaluate import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
 from sememekit.analysis.signatures import PAIRS, perplexity_signature
 from sememekit.analysis.text_nats import TextNats
 from sememekit.analysis.word_groups import Grouping, word_kinds
@@ -114,38 +114,30 @@ def compare_ppl(
     """
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    check_all_comparable(runs, split, data, batch_size, adaptation)
+    text = TextReading(split, data, batch_size, adaptation)
+    check_all_comparable(runs, text)
     used = _common_graph(runs, graph) if by else None
-    reports, texts = score_all(runs, split, by, data, used, batch_size, adaptation, progress)
+    reports, texts = score_all(runs, text, by, used, progress)
     kinds = [kind for one in by if used is not None for kind in kinds_by(used, one)]
     return comparison(reports, texts, kinds, used, seed)
 
 
-def check_all_comparable(
-    runs: Sequence[Run],
-    split: str,
-    data: Path | None = None,
-    batch_size: int | None = None,
-    adaptation: Adaptation | None = None,
-) -> None:
+def check_all_comparable(runs: Sequence[Run], text: TextReading) -> None:
     """Refuse, before a text is read, runs whose figures would not be of the same text by the same rule.
 
     Raises:
         ConfigError: signatures or dtypes that differ, or a run that gives words no probability.
     """
-    first, *others = (_signed(loaded, split, data, batch_size, adaptation) for loaded in runs)
+    first, *others = (_signed(loaded, text) for loaded in runs)
     for other in others:
         _check_comparable(first, other)
 
 
 def score_all(
     runs: Sequence[Run],
-    split: str,
+    text: TextReading,
     by: Sequence[Grouping] = (),
-    data: Path | None = None,
     graph: SememeGraph | None = None,
-    batch_size: int | None = None,
-    adaptation: Adaptation | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[PerplexityReport], list[TextNats]]:
     """What ``evaluate-ppl`` finds of each run, and its nats sentence by sentence; the sentences are the same for all.
@@ -154,27 +146,25 @@ def score_all(
         ConfigError: signatures that differ.
     """
     reports: list[PerplexityReport] = []
-    texts: list[TextNats] = []
+    nats: list[TextNats] = []
     for loaded in runs:
-        texts.append(TextNats(loaded.data(data), split))
-        reports.append(measure_ppl(loaded, split, by, data, graph, batch_size, adaptation, progress, texts[-1]))
+        nats.append(TextNats(loaded.data(text.data), text.split))
+        reports.append(measure_ppl(loaded, text, by, graph, progress, nats[-1]))
         _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
-    return reports, texts
+    return reports, nats
 
 
-def _signed(
-    loaded: Run, split: str, data: Path | None, batch_size: int | None, adaptation: Adaptation | None
-) -> tuple[str, str]:
+def _signed(loaded: Run, text: TextReading) -> tuple[str, str]:
     """The folder of a run, and its signature as far as it is known before the text is read, with the dtype. Raises ConfigError:
     a task that gives words no probability.
     """
-    prepared, task = loaded.data(data), loaded.task
-    num_tokens, reading = len(prepared.tokens(split)), None
+    prepared, task = loaded.data(text.data), loaded.task
+    num_tokens, reading = len(prepared.tokens(text.split)), None
     if declares(task, TextWriter):
         columns, reading = 1, PAIRS
     else:
-        columns = columns_of(require(task, WordPredictor, "evaluate-ppl RUN RUN2"), num_tokens, batch_size, adaptation)
-    signature = perplexity_signature(prepared, split, num_tokens, columns, reading)
+        columns = columns_of(require(task, WordPredictor, "evaluate-ppl RUN RUN2"), num_tokens, text)
+    signature = perplexity_signature(prepared, text.split, num_tokens, columns, reading)
     return str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"
 
 

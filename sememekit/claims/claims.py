@@ -100,18 +100,19 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
             claims of one name.
     """
     claims: dict[str, tuple[ClaimFile, PaperClaim]] = {}
+    places: dict[str, Path] = {}
     for path in sorted((folder or claims_folder()).glob("*.toml")):
         try:
             table = tomllib.loads(read_text(path, ConfigError))
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: not TOML: {error}") from None
+            raise ConfigError(f"{path}: not TOML: {error}; correct the file, then type: sememekit reproduce list") from None
         file = read_settings(ClaimFile, table, str(path))
         for problem in _problems(file):
             raise ConfigError(f"{path}: {problem}")
         for name, claim in file.claim.items():
             if name in claims:
-                raise ConfigError(f"{path}: a second claim is called {name!r}; rename one of them")
-            claims[name] = (file, claim)
+                raise ConfigError(f"{path}: [claim.{name}] is a name that {places[name]} has, too; rename one of them")
+            claims[name], places[name] = (file, claim), path
     return claims
 
 
@@ -120,10 +121,10 @@ def _problems(file: ClaimFile) -> Iterator[str]:
         if arm.data not in file.data:
             yield f"[arm.{name}]: no data set {arm.data!r}{nearest(arm.data, file.data)}; there are {', '.join(file.data)}"
         elif arm.graph and not file.data[arm.data].graph:
-            yield f"[arm.{name}]: graph = true, but [data.{arm.data}] has no key 'graph'"
+            yield f"[arm.{name}]: graph = true, but [data.{arm.data}] has no key 'graph', the command that builds one; add it"
     for name, claim in file.claim.items():
         for arm_name in claim.small or ():
             if arm_name not in file.arm:
                 yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
         if claim.small is None and not claim.why_not:
-            yield f"[claim.{name}]: without 'small' it must say 'why_not'"
+            yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two arms, or why there are none"

@@ -69,7 +69,10 @@ class RunResult(Record):
             else:
                 found = found.get(key) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
-            raise DataError(f"result {self.trial}: its measurement has no number {path!r}; it has {', '.join(self.measured)}")
+            raise DataError(
+                f"result {self.trial}: what was measured has no number {path!r}; it has {', '.join(self.measured)}; correct "
+                f"'value' of the claim, or delete {self.trial}.json and make it again: sememekit reproduce run"
+            )
         return float(found)
 
 
@@ -87,5 +90,8 @@ def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
             except ValidationError as error:
                 what = error.errors()[0]
                 where = ".".join(map(str, what["loc"]))
-                raise DataError(f"{path}: no result of a trial ({where}: {what['msg']}); delete it and run again") from None
+                raise DataError(
+                    f"{path}: no result of a trial ({where or 'the file'}: {what['msg']}); delete it and make it again: "
+                    "sememekit reproduce run"
+                ) from None
     return results

@@ -86,9 +86,12 @@ def judge(
     if not baseline or not other:
         missing = [arm for arm, results in zip(claim.small, (baseline, other), strict=True) if not results]
         return result.model_copy(update={"why": f"no run of {' and '.join(missing)}"})
-    if len({run.signature for run in (*baseline, *other)}) > 1:
+    if unlike := [run for run in (*baseline[1:], *other) if run.signature != baseline[0].signature]:
+        first, second = baseline[0], unlike[0]
         raise DataError(
-            f"claim {name}: its runs were measured on unlike data; remove those of {baseline[0].trial} and run again"
+            f"claim {name}: results {first.trial} and {second.trial} were not measured on the same data in the same way "
+            f"({first.signature!r} and {second.signature!r}); delete the files of the older ones, and the data and runs beside "
+            f"them, and type: sememekit reproduce run {name}"
         )
     values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
     effect = _log_ratio(*values)

@@ -25,6 +25,7 @@ from sememekit.commands._exit import STOPPED
 from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
+from sememekit.training import metrics
 
 _LOOK_EVERY: Final = 0.1
 """Seconds between two looks at a command that runs."""
@@ -139,8 +140,8 @@ def _train(
     environment: Mapping[str, str],
 ) -> None:
     """Train or go on training, unless that is done; the CPU seconds of all calls are added up in ``times``."""
-    before = read_object(times, DataError) if times.is_file() else {"cpu_seconds": 0.0, "done": False}
-    if before["done"]:
+    before, done = _times_of(times) if times.is_file() else (0.0, False)
+    if done:
         return
     begun = (step.made / "plan.json").is_file()
     if begun:
@@ -148,12 +149,23 @@ def _train(
     say(step.shell())
     step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
-    done = False
     try:
         _call(step, asked_to_stop, environment, spent)
         done = True
     finally:
-        write_bytes(times, json.dumps({"cpu_seconds": before["cpu_seconds"] + sum(spent), "done": done}).encode() + b"\n")
+        write_bytes(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
+
+
+def _times_of(path: Path) -> tuple[float, bool]:
+    """The CPU seconds that a training took so far, and whether it is done. Raises DataError: the file has neither."""
+    found = read_object(path, DataError)
+    match found.get("cpu_seconds"), found.get("done"):
+        case (int() | float()) as seconds, bool() as done:
+            return float(seconds), done
+    raise DataError(
+        f"{path} holds no CPU seconds of a training; delete it and the folder {path.name.removesuffix('.cpu.json')} beside it, "
+        "and type the same command"
+    )
 
 
 def _taken(text: Iterable[bytes], count: int) -> Iterable[bytes]:
@@ -175,6 +187,8 @@ def _copy(step: Step) -> None:
                 kept.writelines(_taken(text, int(lines)))
         except FileNotFoundError:
             raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(f"{source} cannot be read ({error}); put a whole copy there, and type the same command") from None
     torn.replace(step.made)
 
 
@@ -206,7 +220,10 @@ def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[st
             raise Stopped
         if child.returncode != 0:
             last = _text(said).strip().splitlines()
-            raise TrainingError(f"exit code {child.returncode} of: {step.shell()}: {last[-1] if last else 'it said nothing'}")
+            raise TrainingError(
+                f"exit code {child.returncode} of: {step.shell()}: {last[-1] if last else 'it said nothing'}; when that is "
+                "mended, the same 'sememekit reproduce run' goes on"
+            )
         return _text(printed)
 
 
@@ -217,11 +234,12 @@ def _text(stream: IO[bytes]) -> str:
 
 def _result(trial: Trial, times: Path) -> RunResult:
     measured = read_object(trial.steps[-1].made, DataError)
-    spent = float(read_object(times, DataError)["cpu_seconds"])
-    reports = [json.loads(line) for line in (trial.run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    epochs = [report for report in reports if report["kind"] == "EpochReport"]
+    spent, _ = _times_of(times)
+    epochs = [report for report in metrics.read(trial.run / "metrics.jsonl") if report["kind"] == "EpochReport"]
     if not epochs:
-        raise TrainingError(f"{trial.run} has no finished epoch; delete it and run again")
+        raise TrainingError(
+            f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"
+        )
     return RunResult(
         trial=trial.name,
         arm=trial.arm,

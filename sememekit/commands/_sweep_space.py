@@ -62,7 +62,7 @@ def read_spaces(given: Sequence[str]) -> list[Space]:
     keys = [key for space in spaces for key in space.key.split(",")]
     twice = [key for key in keys if keys.count(key) > 1]
     if twice:
-        raise ConfigError(f"--over {twice[0]} is given twice; put all its values into one")
+        raise ConfigError(f"--over {twice[0]} is given twice; put all its values into one: --over {twice[0]}=VALUE,VALUE")
     return spaces
 
 
@@ -77,11 +77,12 @@ def _read_space(text: str) -> Space:
         numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
         if not numbers or low >= high or (found[1] and low <= 0):  # type: ignore[operator]
             raise ConfigError(
-                f"--over {text!r}: a range has two numbers, the smaller one first, and above 0 where logarithms are drawn"
+                f"--over {text!r}: a range has two numbers, the smaller one first, and above 0 where logarithms are drawn, "
+                "such as optimizer.learning_rate=log:0.5..40"
             )
         return Space(key, (low, high), True, bool(found[1]))
     if said.startswith("log:"):
-        raise ConfigError(f"--over {text!r}: log: is for ranges; expected {_SYNTAX}")
+        raise ConfigError(f"--over {text!r}: log: is for ranges; write {key}=log:LOW..HIGH, or {key}={said[4:]}")
     values = tuple(_value(key, part) for part in said.split(","))
     if len({(type(value), value) for value in values}) < max(2, len(values)):
         raise ConfigError(f"--over {text!r}: two different values at least, each once; to set one value use --set {key}=VALUE")
@@ -94,7 +95,7 @@ def _value(key: str, text: str) -> Value:
     for part in key.split(",")[0].split("."):
         value = value[part]
     if not isinstance(value, int | float | bool | str):
-        raise ConfigError(f"--over {key}: {text!r} is no number, truth value or text")
+        raise ConfigError(f"--over {key}: {text!r} is no number, truth value or text; expected {_SYNTAX}")
     return value
 
 

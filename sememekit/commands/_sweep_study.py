@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from sememekit.commands._sweep_space import Space, overrides_of
 from sememekit.commands._training_progress import Position
 from sememekit.config import apply_overrides
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
+from sememekit.files import read_object
 from sememekit.progress import Progress
 from sememekit.runs.train_report import TrialReport
 from sememekit.training import EpochReport, RunFolder
@@ -118,7 +118,7 @@ class Study:
                         name, code = next(iter(dead.items()))
                         raise TrainingError(
                             f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
-                            "the same command goes on"
+                            "the same sweep command goes on, with --jobs 1 in less memory"
                         )
                     continue
                 name, message = received
@@ -311,13 +311,14 @@ def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
     path = out / file
     if not path.is_file():
         if (out / STUDY).exists():
-            raise DataError(f"{path} is missing beside {STUDY}; choose another --out, or delete {out} first")
+            raise DataError(
+                f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
+            )
         return
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        differing = [key for key in said if key != "budget" and stored[key] != said[key]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} cannot be read ({error!r:.100}); choose another --out, or delete {out} first") from None
+    stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
+    if lacking := [key for key in said if key not in stored]:
+        raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
+    differing = [key for key in said if key != "budget" and stored[key] != said[key]]
     if differing:
         key = differing[0]
         raise ConfigError(

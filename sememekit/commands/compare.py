@@ -10,6 +10,7 @@ import typer
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Device, Dtype, EvaluationData, Figure, Json, Quiet, Seed, Split, Which, option
 from sememekit.commands._render import per_cent, print_json, print_table, progress_bars, remark, say
+from sememekit.config import nearest
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,14 +58,18 @@ def command(
     if Path(first).is_file():
         if len(others) != 1 or by is None:
             fail_usage(
-                "files of texts are compared two at a time, with --by gigaword, duc, lcsts-characters, lcsts-words or bleu"
+                "files of texts are compared two at a time, with --by gigaword, duc, lcsts-characters, lcsts-words or bleu; "
+                f"given {1 + len(others)} and {'no --by' if by is None else f'--by {by}'}"
             )
         if csv or latex or figure:
-            fail_usage("--csv, --latex and --figure are for runs; leave them out")
+            given = "--csv" if csv else "--latex" if latex else "--figure"
+            fail_usage(f"{given} is for runs, and {first} is a file of texts; leave it out")
         _print_texts(Path(first), Path(others[0]), by, seed, json)
         return
     if by is not None:
-        raise ConfigError(f"--by: compare takes it with two files of 'eval --texts', and {first} is none; leave it out")
+        raise ConfigError(
+            f"--by {by}: it is for two files of 'eval --texts', and {first} is no file; leave --by out, or give two such files"
+        )
     for path, kind in ((csv, runs_table.CSV), (latex, runs_table.LATEX)):
         if path is not None:
             check_output(path, kind)
@@ -136,8 +141,9 @@ def compare(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonR
     from sememekit.analysis.written_texts import ComparisonReport, check_same_sources, difference_table, read_texts_file
     from sememekit.measure.rouge import PRESETS
 
-    if by not in (*PRESETS, "bleu"):
-        raise ConfigError(f"--by {by!r}: allowed are {', '.join([*PRESETS, 'bleu'])}")
+    allowed = [*PRESETS, "bleu"]
+    if by not in allowed:
+        raise ConfigError(f"--by {by!r}{nearest(by, allowed)}: allowed are {', '.join(allowed)}")
     one, two = read_texts_file(first), read_texts_file(second)
     check_same_sources(one, two, first, second)
     signature, rows = difference_table(one, two, by, seed)

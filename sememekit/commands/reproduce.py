@@ -138,7 +138,9 @@ def report(
     if html is not None:
         check_output(html, PAGE)
     if results is not None and not results.is_dir():
-        raise DataError(f"no folder {str(results)!r} of results; 'sememekit reproduce run --out DIR' writes DIR/results")
+        raise DataError(
+            f"--from {results}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results"
+        )
     folder = results or out / "results"
     found = reports.ledger(judged(out, list(_claims()), tiny, folder))
     if others := _of_no_claim(folder):
@@ -216,9 +218,11 @@ def _trials(
     chosen = [(name, *_claim(name, claims)) for name in names]
     for name, _, claim in chosen:
         if claim.small is None:
-            raise ConfigError(f"claim {name} has no small protocol: {claim.why_not}")
+            raise ConfigError(
+                f"claim {name} has no small protocol: {claim.why_not}; 'sememekit reproduce list' shows which claims have one"
+            )
     if must_exist and not folder.is_dir():
-        raise DataError(f"no folder {str(folder)!r} of corpora; name it with --root, or in SEMEMEKIT_DATA")
+        raise DataError(f"no folder {str(folder)!r} of corpora; name the folder with --root DIR, or in SEMEMEKIT_DATA")
     found = {
         trial.name: trial
         for _, file, claim in chosen
@@ -241,9 +245,12 @@ def _claim(name: str, claims: Mapping[str, tuple[ClaimFile, PaperClaim]]) -> tup
 
 def _check_markdown(path: Path) -> None:
     if path.suffix != ".md":
-        raise ConfigError(f"--markdown {path}: the name must end in .md")
+        raise ConfigError(f"--markdown {path}: the name must end in .md; give --markdown {path.with_suffix('.md')}")
     if path.is_file() and not path.read_bytes().startswith(b"# Claims\n"):
-        raise ConfigError(f"{path} is there already and is no ledger of claims; choose another name")
+        raise ConfigError(
+            f"--markdown {path}: the file is there already and is no ledger of claims (its first line is not '# Claims'); give "
+            "another name, or --into for a page with the two marks"
+        )
 
 
 def _print(found: Sequence[ClaimResult]) -> None:

@@ -70,7 +70,7 @@ def command(
     if not over:
         fail_usage("missing option '--over': what is tried, such as optimizer.learning_rate=log:0.5..40")
     if (trials is None) == (cpu_minutes is None):
-        fail_usage("a budget is stated, by --trials or by --cpu-minutes, and not by both")
+        fail_usage(f"a budget is needed, --trials or --cpu-minutes; {'neither is' if trials is None else 'both are'} given")
     table = typed_table({**locals(), "seed": None}, PLACES, VARIANTS)
     if epochs is not None:
         table["schedule"] = {**table.get("schedule", {}), "epochs": epochs}
@@ -146,7 +146,9 @@ def sweep(
     from sememekit.signals import stop_signals
 
     if (trials is None) == (cpu_minutes is None):
-        raise ConfigError("a sweep has one budget: trials or cpu_minutes")
+        raise ConfigError(
+            f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"
+        )
     import_optuna()
     out, spaces = Path(out), read_spaces(over)
     whole = {slot: dict(keys) for slot, keys in table.items() if slot != "claim"}

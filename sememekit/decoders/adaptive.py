@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from itertools import pairwise
+from typing import ClassVar, final
 
 import torch
 from pydantic import Field
@@ -23,6 +24,8 @@ class Adaptive(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    frequency_decides: ClassVar[bool] = True
+
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""
 
@@ -33,26 +36,17 @@ class Adaptive(Decoder):
         head_bias: bool = False
         """A bias in the first softmax."""
 
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return True
-
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         size = len(resources.vocabulary)
-        given = settings.cutoffs or (max(1, size // 20), max(3, size // 4))
-        if list(given) != sorted(set(given)) or given[0] < 1 or given[-1] >= size:
-            raise ConfigError(
-                f"decoder 'adaptive': cutoffs {list(given)} must rise strictly and lie between 1 and {size - 1} for a "
-                f"vocabulary of {size} words; set decoder.cutoffs"
-            )
+        given = band_bounds(settings.cutoffs or None, size, "adaptive")[1:-1]
         if resources.width < settings.shrink ** len(given):
             raise ConfigError(
                 f"decoder 'adaptive': contexts of {resources.width} shrunk {len(given)} times by {settings.shrink:g} have no "
                 f"size left; set decoder.shrink to at most {resources.width ** (1 / len(given)):.2g}, or fewer decoder.cutoffs"
             )
         self.layer = nn.AdaptiveLogSoftmaxWithLoss(
-            resources.width, size, list(given), div_value=settings.shrink, head_bias=settings.head_bias
+            resources.width, size, given, div_value=settings.shrink, head_bias=settings.head_bias
         )
 
     def log_probs(self, hidden: Tensor) -> Tensor:
@@ -66,3 +60,24 @@ class Adaptive(Decoder):
     def _rows(self, hidden: Tensor) -> Tensor:
         """(N, H) in the dtype of the weights: torch's layer mixes dtypes under autocast and fails."""
         return hidden.reshape(-1, hidden.shape[-1]).to(self.layer.head.weight.dtype)
+
+
+def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[int]:
+    """Where bands of words by falling count begin, and V = ``size``.
+
+    Args:
+        cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.
+        name: of the decoder, for the message.
+
+    Raises:
+        ConfigError: cutoffs that do not rise, or lie outside of the vocabulary.
+    """
+    if cutoffs is None:
+        cutoffs = tuple(sorted(cut for cut in {max(1, size // 20), max(3, size // 4)} if cut < size))
+    bounds = [0, *cutoffs, size]
+    if any(last <= first for first, last in pairwise(bounds)):
+        raise ConfigError(
+            f"decoder {name!r}: cutoffs {list(cutoffs)} must rise strictly and lie between 1 and {size - 1} for a vocabulary "
+            f"of {size} words; set decoder.cutoffs"
+        )
+    return bounds

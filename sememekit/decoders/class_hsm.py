@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -34,6 +34,8 @@ class ClassHSM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    frequency_decides: ClassVar[bool] = True
+
     class Settings(BiasStartSettings):
         """Settings of the class-based softmax."""
 
@@ -45,10 +47,6 @@ class ClassHSM(Decoder):
         """Share the word vectors with the input embedding, which must be as wide as the contexts. Classes have their own."""
         bias: bool = True
         """One free number for each word and for each class."""
-
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:

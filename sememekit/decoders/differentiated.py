@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sememekit.decoders.adaptive import band_bounds
 from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
@@ -29,6 +30,8 @@ class Differentiated(NormalisedScores):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    frequency_decides: ClassVar[bool] = True
+
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the differentiated softmax."""
 
@@ -41,14 +44,10 @@ class Differentiated(NormalisedScores):
         bias: bool = True
         """One free number for each word."""
 
-    @classmethod
-    def by_frequency(cls, settings: SamplingSettings) -> bool:
-        return True
-
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         size, width = len(resources.vocabulary), resources.width
-        self.band_bounds = _band_bounds(settings.cutoffs, size)
+        self.band_bounds = band_bounds(settings.cutoffs, size, "differentiated")
         self.part_bounds = _part_bounds(settings.widths, width, len(self.band_bounds) - 1)
         self.words = word_vectors(resources, "differentiated", tied=True) if settings.tied else None
         self.bands = nn.ParameterList()
@@ -70,19 +69,6 @@ class Differentiated(NormalisedScores):
             chosen = None if words is None else words[(words >= first) & (words < last)] - first
             parts.append(linear_scores(hidden[..., begin:end], vectors, bias, chosen))
         return torch.cat(parts, dim=-1)
-
-
-def _band_bounds(cutoffs: tuple[int, ...] | None, size: int) -> list[int]:
-    """Where bands of words begin, and V."""
-    if cutoffs is None:
-        cutoffs = tuple(sorted(cut for cut in {max(1, size // 20), max(2, size // 4)} if cut < size))
-    bounds = [0, *cutoffs, size]
-    if any(last <= first for first, last in pairwise(bounds)):
-        raise ConfigError(
-            f"decoder 'differentiated': cutoffs {list(cutoffs)} must rise strictly and lie between 1 and {size - 1} for a "
-            f"vocabulary of {size} words; set decoder.cutoffs"
-        )
-    return bounds
 
 
 def _part_bounds(widths: tuple[int, ...] | None, width: int, num_bands: int) -> list[int]:

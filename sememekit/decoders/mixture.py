@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
+from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStart
 from sememekit.layers import shared_dropout
 
@@ -53,3 +55,12 @@ class MixtureContexts(nn.Module):
         contexts = self.projection(hidden).tanh()
         contexts = shared_dropout(contexts, self.dropout, self.training, (0,) if hidden.ndim == 3 else ())
         return self.prior(hidden).log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
+
+
+def mixture_parts(
+    settings: MixtureSettings, resources: Resources, name: str
+) -> tuple[nn.Embedding, MixtureContexts, nn.Parameter | None]:
+    """Word vectors, contexts as wide as these, and word biases if there are to be any, for the decoder ``name``."""
+    words = word_vectors(resources, name, tied=settings.tied, any_size=True)
+    mixture = MixtureContexts(settings, resources.width, words.embedding_dim)
+    return words, mixture, nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import begin_bias
-from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.mixture import MixtureSettings, mixture_parts
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 
 
@@ -29,9 +28,7 @@ class MoC(NormalisedScores):
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        self.words = word_vectors(resources, "moc", tied=settings.tied, any_size=True)
-        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
-        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "moc")
         self.bias_start = settings.bias_start
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:

@@ -6,20 +6,19 @@ from dataclasses import replace
 from typing import final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import begin_bias
-from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
-from sememekit.decoders.sampling import Draw, SamplingSettings, WordSampler, estimated_nll, linear_scores
+from sememekit.decoders.mixture import MixtureSettings, mixture_parts
+from sememekit.decoders.sampling import Draw, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
 from sememekit.layers import linear_cross_entropy
 
 
 @final
-class MoS(Decoder):
+class MoS(SampledDecoder):
     """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which lifts the rank of log p.
 
     p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Eq. (5) of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
@@ -42,22 +41,8 @@ class MoS(Decoder):
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         self.log_shift, self.tables = settings.log_shift, settings.num_components
-        self.words = word_vectors(resources, "mos", tied=settings.tied, any_size=True)
-        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
-        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "mos")
         self.bias_start = settings.bias_start
-        self.sampler = WordSampler(resources.vocabulary, settings)
-
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return settings.samples > 0
-
-    @property
-    def estimates_in_training(self) -> bool:
-        return self.sampler.active
-
-    def after_rate_cut(self) -> None:
-        self.sampler.stop()
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)

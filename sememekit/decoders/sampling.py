@@ -106,12 +106,8 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     return corrected.logsumexp(dim=1) - own[:, 0]
 
 
-class NormalisedScores(Decoder):
-    """An output layer that is a softmax over scores of words, and can be trained with sampled words.
-
-    A subclass gives ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may give
-    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores.
-    """
+class SampledDecoder(Decoder):
+    """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``."""
 
     def __init__(self, settings: SamplingSettings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -119,11 +115,22 @@ class NormalisedScores(Decoder):
 
     @classmethod
     def by_frequency(cls, settings: SamplingSettings) -> bool:
-        return settings.samples > 0
+        return cls.frequency_decides or settings.samples > 0
 
     @property
     def estimates_in_training(self) -> bool:
         return self.sampler.active
+
+    def after_rate_cut(self) -> None:
+        self.sampler.stop()
+
+
+class NormalisedScores(SampledDecoder):
+    """An output layer that is a softmax over scores of words, and can be trained with sampled words.
+
+    A subclass gives ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may give
+    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores.
+    """
 
     @abstractmethod
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
@@ -157,9 +164,6 @@ class NormalisedScores(Decoder):
         """The estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw."""
         scores = self.scores(hidden, draw.words)
         return estimated_nll(scores.reshape(-1, scores.shape[-1]), draw)
-
-    def after_rate_cut(self) -> None:
-        self.sampler.stop()
 
 
 def linear_scores(contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None) -> Tensor:

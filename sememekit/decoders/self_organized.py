@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -47,6 +47,8 @@ class SelfOrganized(ClusterLearner):
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
 
+    frequency_decides: ClassVar[bool] = True
+
     class Settings(BiasStartSettings):
         """Settings of the self-organised hierarchical softmax."""
 
@@ -71,10 +73,6 @@ class SelfOrganized(ClusterLearner):
         so that both are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the projected contexts, one mask a sequence; the paper has none."""
-
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:

@@ -35,6 +35,8 @@ class TreeHSM(Decoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    frequency_decides: ClassVar[bool] = True
+
     class Settings(BiasStartSettings):
         """Settings of the tree-based softmax."""
 
@@ -50,10 +52,6 @@ class TreeHSM(Decoder):
     path_offsets: Tensor
     path_nodes: Tensor
     path_signs: Tensor
-
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return True
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.traced_scans import traced_gru
-
 
 def gru_scan(
     ready_gates_TBG: Tensor,
@@ -38,9 +36,22 @@ def gru_scan(
     Returns:
         (T, B, H) outputs of every step.
     """
-    if torch.compiler.is_compiling():
-        return traced_gru(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
-    return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
+    if not torch.compiler.is_compiling():
+        return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
+    # What a compiler traces, which cannot follow writes into parts of tensors; values and gradients are those of the scan.
+    hiddens: list[Tensor] = []
+    size = hidden_BH.shape[1]
+    apart = to_candidate_HR.shape[1] > size
+    for t, (gates_BG, candidate_BH) in enumerate(zip(ready_gates_TBG.unbind(0), ready_candidate_TBH.unbind(0), strict=True)):
+        z, r, *o_s = torch.addmm(gates_BG, hidden_BH, to_gates_GH.T).sigmoid().split(size, dim=1)
+        passed_BR = r * hidden_BH
+        if second is not None:
+            passed_BR = torch.cat([passed_BR, r * second[t]], dim=1) if apart else passed_BR + r * second[t]
+        hidden_BH = torch.lerp(hidden_BH, torch.addmm(candidate_BH, passed_BR, to_candidate_HR.T).tanh(), z)
+        if output is not None:
+            hidden_BH = hidden_BH + o_s[0] * output[t]
+        hiddens.append(hidden_BH)
+    return torch.stack(hiddens)
 
 
 class _GRUScan(torch.autograd.Function):

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sememekit.layers.traced_scans import traced_lstm
-
 
 def lstm_scan(
     ready_TBG: Tensor,
@@ -35,9 +33,30 @@ def lstm_scan(
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
-    if torch.compiler.is_compiling():
-        return traced_lstm(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
-    return _LSTMScan.apply(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
+    if not torch.compiler.is_compiling():
+        return _LSTMScan.apply(ready_TBG, recurrent_GH, hidden_BH, cell_BH, added, output, mask)
+    # What a compiler traces, which cannot follow writes into parts of tensors; values and gradients are those of the scan.
+    hiddens: list[Tensor] = []
+    cells: list[Tensor] = []
+    for t, ready_BG in enumerate(ready_TBG.unbind(0)):
+        seen_BH = hidden_BH if mask is None else hidden_BH * mask
+        source_BH = None if added is None else added[t]
+        hidden_BH, cell_BH, o_s = lstm_step(torch.addmm(ready_BG, seen_BH, recurrent_GH.T), cell_BH, source_BH)
+        if output is not None:
+            hidden_BH = hidden_BH + o_s[0] * output[t]
+        hiddens.append(hidden_BH)
+        cells.append(cell_BH)
+    return torch.stack(hiddens), torch.stack(cells)
+
+
+def lstm_step(sums_BG: Tensor, cell_BH: Tensor, added_BH: Tensor | None = None) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """h = o tanh(c), c = f c + i u (+ added), and the gates behind o, in operations that a compiler can trace."""
+    size = cell_BH.shape[1]
+    f, i, o, *more = sums_BG[:, size:].sigmoid().split(size, dim=1)
+    cell_BH = f * cell_BH + i * sums_BG[:, :size].tanh()
+    if added_BH is not None:
+        cell_BH = cell_BH + added_BH
+    return o * cell_BH.tanh(), cell_BH, more
 
 
 class _LSTMScan(torch.autograd.Function):

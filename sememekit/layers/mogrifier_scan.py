@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
-from sememekit.layers.lstm_scan import gate_slopes
-from sememekit.layers.traced_scans import traced_mogrifier
+from sememekit.layers.lstm_scan import gate_slopes, lstm_step
 
 
 class GateMap(NamedTuple):
@@ -49,13 +49,26 @@ def mogrifier_scan(
     Returns:
         (T, B, H) outputs and (T, B, H) cell states of every step.
     """
-    if torch.compiler.is_compiling():
-        return traced_mogrifier(x_TBE, input_GE, recurrent_GH, bias_G, rounds, hidden_BH, cell_BH, mask)
-    matrix = torch.cat([input_GE * 2.0 ** ((len(rounds) + 1) // 2), recurrent_GH * 2.0 ** (len(rounds) // 2)], dim=1)
-    flat: list[Tensor | None] = []
-    for number, (bias, up, down) in enumerate(rounds, start=1):
-        flat += [bias, up * 2.0 ** (number // 2), down]
-    return _MogrifierScan.apply(x_TBE, matrix, bias_G, hidden_BH, cell_BH, mask, *flat)
+    if not torch.compiler.is_compiling():
+        matrix = torch.cat([input_GE * 2.0 ** ((len(rounds) + 1) // 2), recurrent_GH * 2.0 ** (len(rounds) // 2)], dim=1)
+        flat: list[Tensor | None] = []
+        for number, (bias, up, down) in enumerate(rounds, start=1):
+            flat += [bias, up * 2.0 ** (number // 2), down]
+        return _MogrifierScan.apply(x_TBE, matrix, bias_G, hidden_BH, cell_BH, mask, *flat)
+    # What a compiler traces, which cannot follow writes into parts of tensors; values and gradients are those of the scan.
+    hiddens: list[Tensor] = []
+    cells: list[Tensor] = []
+    for x_BE in x_TBE.unbind(0):
+        pair = [x_BE, hidden_BH if mask is None else hidden_BH * mask]
+        for number, (bias, up, down) in enumerate(rounds):
+            target = number % 2
+            source = pair[1 - target] if down is None else functional.linear(pair[1 - target], down)
+            pair[target] = 2.0 * functional.linear(source, up, bias).sigmoid() * pair[target]
+        sums_BG = functional.linear(pair[0], input_GE, bias_G) + functional.linear(pair[1], recurrent_GH)
+        hidden_BH, cell_BH, _ = lstm_step(sums_BG, cell_BH)
+        hiddens.append(hidden_BH)
+        cells.append(cell_BH)
+    return torch.stack(hiddens), torch.stack(cells)
 
 
 class _MogrifierScan(torch.autograd.Function):

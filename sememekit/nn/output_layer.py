@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.errors import ConfigError
-from sememekit.nn.senses import Senses, Words
+from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
+from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
 IGNORED = -100
@@ -52,41 +51,69 @@ class OutputLayer(nn.Module):
     """Whether a shared embedding may have another width than the contexts."""
     ordered: ClassVar[bool] = False
     """Whether the layer behind wants ids by falling count, and a permutation stands between."""
+    by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = None
+    """The setting that ``senses`` decide, and its value; () for none, and None where the layer reads no senses."""
+    by_clusters: ClassVar[tuple[str, str] | None] = None
+    """The same for ``clusters``."""
     rank_of_word: Tensor
     layer: Decoder
 
     def __init__(
         self,
         in_features: int,
-        counts: NDArray[np.int64],
-        settings: Mapping[str, Any],
+        counts: Any,
+        senses: Senses | SememeGraph | Nested | None = None,
         *,
-        senses: Senses | None = None,
         embedding: nn.Embedding | None = None,
-        clusters: NDArray[np.int64] | None = None,
+        clusters: Any = None,
         ignore_index: int = IGNORED,
         batch_first: bool = False,
+        **settings: Any,
     ) -> None:
+        """Build the layer.
+
+        Args:
+            in_features: H, the width of the contexts.
+            counts: (V,) how often each word is a target in the training text, as an array, a tensor or a list; the number V
+                alone stands for V words of equal or unknown counts.
+            senses: for each of V words its senses, for each sense its sememes, where the layer reads them: nested lists,
+                ``Senses`` or a graph.
+            embedding: the input embedding (V, E) to share, where the layer can.
+            clusters: (V,) classes or first clusters that are known already, where the layer has some.
+            ignore_index: the target that counts for nothing.
+            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
+            settings: of the layer behind, see the class.
+
+        Raises:
+            ConfigError: a setting that is unknown or out of its range, or a part that does not fit or is not read.
+        """
         super().__init__()
         name, kind = type(self).__name__, self.decoder_class
+        for what, given, choice in (("clusters", clusters, self.by_clusters), ("senses", senses, self.by_senses)):
+            if given is not None and choice is None:
+                raise ConfigError(f"{name} reads no {what}; leave {what}= out")
+            if given is not None and choice:
+                settings.setdefault(*choice)
+        meanings = None if senses is None else as_senses(senses)
+        counted = as_counts(counts, None if meanings is None else meanings.num_words, name)
         if "tied" in settings:
             raise ConfigError(f"{name}: 'tied' is said by embedding=: give the input embedding to share, or leave it out")
-        self._check_embedding(name, in_features, len(counts), embedding)
-        given = dict(settings)
+        self._check_embedding(name, in_features, len(counted), embedding)
         if "tied" in kind.Settings.model_fields:
-            given["tied"] = embedding is not None
-        read = read_settings(kind.Settings, given, name)
-        order = np.argsort(-counts, kind="stable") if self.ordered else np.arange(len(counts))
+            settings["tied"] = embedding is not None
+        read = read_settings(kind.Settings, settings, name)
+        order = np.argsort(-counted, kind="stable") if self.ordered else np.arange(len(counted))
         if self.ordered:
             self.register_buffer("rank_of_word", torch.from_numpy(np.argsort(order, kind="stable")))
-        graph = None if senses is None else senses.graph
-        tokens = tuple(map(str, range(len(counts)))) if graph is None else graph.words
-        words = Words(tokens, counts[order], "" if graph is None else graph.vocabulary_fingerprint)
-        self.in_features, self.num_words = in_features, len(counts)
+        graph = None if meanings is None else meanings.graph
+        tokens = tuple(map(str, range(len(counted)))) if graph is None else graph.words
+        words = Words(tokens, counted[order], "" if graph is None else graph.vocabulary_fingerprint)
+        self.in_features, self.num_words = in_features, len(counted)
         self.ignore_index, self.batch_first = ignore_index, batch_first
-        self.sememes = () if senses is None else senses.sememes
-        self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, clusters))
-        self.layer.begin_training(counts[order])
+        self.sememes = () if meanings is None else meanings.sememes
+        groups = as_clusters(clusters, len(counted), name)
+        self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
+        self.layer.begin_training(counted[order])
 
     def forward(self, hidden: Tensor, target: Tensor) -> Output:
         """Log-probabilities of the targets, and the mean loss.

@@ -6,13 +6,12 @@ import warnings
 from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, distributed
 from torch.optim import Optimizer
 
 from sememekit.decoders.base import Decoder
 from sememekit.decoders.self_organized import SelfOrganized
-from sememekit.nn.output_layer import IGNORED, OutputLayer
-from sememekit.nn.senses import as_clusters, as_counts
+from sememekit.nn.output_layer import OutputLayer
 
 
 @final
@@ -43,46 +42,16 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     decoder_class: ClassVar[type[Decoder]] = SelfOrganized
     any_size: ClassVar[bool] = True
+    by_clusters: ClassVar[tuple[str, str] | None] = ("start", "file")
     layer: SelfOrganized
     num_steps: Tensor
 
-    def __init__(
-        self,
-        in_features: int,
-        counts: Any,
-        *,
-        embedding: nn.Embedding | None = None,
-        clusters: Any = None,
-        ignore_index: int = IGNORED,
-        batch_first: bool = False,
-        **settings: Any,
-    ) -> None:
-        """Build the layer.
-
-        Args:
-            in_features: H, the width of the contexts.
-            counts: (V,) how often each word is a target in the training text, or the number V.
-            embedding: the input embedding (V, E) to share.
-            clusters: (V,) the first clusters. Unless given they are random, and the same for the same counts whatever the seed
-                of torch, so that several processes begin alike.
-            ignore_index: the target that counts for nothing.
-            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
-            settings: of the layer behind, see the class.
+    def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
+        """As ``OutputLayer``; ``clusters`` (V,) are the first ones. Unless given they are random, and the same for the same
+        counts whatever the seed of torch, so that several processes begin alike.
         """
-        found = as_counts(counts, None, type(self).__name__)
-        first = as_clusters(clusters, len(found), type(self).__name__)
-        if first is not None:
-            settings.setdefault("start", "file")
-        super().__init__(
-            in_features,
-            found,
-            settings,
-            embedding=embedding,
-            clusters=first,
-            ignore_index=ignore_index,
-            batch_first=batch_first,
-        )
-        if first is None:
+        super().__init__(in_features, counts, clusters=clusters, **options)
+        if clusters is None:
             self._draw_first_clusters()
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0

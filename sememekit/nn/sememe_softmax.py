@@ -6,55 +6,26 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sememekit.decoders.base import Decoder, SenseProbabilities
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
-from sememekit.nn.output_layer import IGNORED, OutputLayer
-from sememekit.nn.senses import Nested, Senses, as_counts, as_senses
+from sememekit.nn.output_layer import OutputLayer
+from sememekit.nn.senses import Nested, Senses
 from sememekit.sememes import SememeGraph
 
 
 class _SememeLayer(OutputLayer):
     """An output layer whose words are sums of senses, and senses products of sememes."""
 
-    def __init__(
-        self,
-        in_features: int,
-        senses: Senses | SememeGraph | Nested,
-        counts: Any = None,
-        *,
-        embedding: nn.Embedding | None = None,
-        ignore_index: int = IGNORED,
-        batch_first: bool = False,
-        **settings: Any,
-    ) -> None:
-        """Build the layer.
+    by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ()
 
-        Args:
-            in_features: H, the width of the contexts.
-            senses: for each of V words its senses, for each sense its sememes: nested lists, ``Senses`` or a graph.
-            counts: (V,) how often each word is a target in the training text; asked for by ``samples`` and ``bias_start``.
-            embedding: the input embedding (V, E) to share.
-            ignore_index: the target that counts for nothing.
-            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
-            settings: of the layer behind, see the class. A compiled graph draws no ``samples``: its loss is exact.
-
-        Raises:
-            ConfigError: a setting that is unknown or out of its range, or parts that do not fit.
+    def __init__(self, in_features: int, senses: Senses | SememeGraph | Nested, counts: Any = None, **options: Any) -> None:
+        """As ``OutputLayer``, but that ``counts`` come behind ``senses`` and may be left out: ``samples`` and ``bias_start``
+        ask for them. A compiled graph draws no ``samples``: its loss is exact.
         """
-        given = as_senses(senses)
-        found = as_counts(counts, given.num_words, type(self).__name__)
-        super().__init__(
-            in_features,
-            found,
-            settings,
-            senses=given,
-            embedding=embedding,
-            ignore_index=ignore_index,
-            batch_first=batch_first,
-        )
+        super().__init__(in_features, counts, senses, **options)
         self._warm_up()
 
     def sense_log_prob(self, hidden: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from torch import Tensor, nn
 
@@ -16,44 +16,11 @@ from sememekit.decoders.sampled import Sampled
 from sememekit.decoders.softmax import Softmax
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
-from sememekit.nn.output_layer import IGNORED, OutputLayer
-from sememekit.nn.senses import Nested, Senses, as_clusters, as_counts, as_senses
-from sememekit.sememes import SememeGraph
-
-
-class _CountedLayer(OutputLayer):
-    """An output layer that is built from the counts of words and may share the input embedding."""
-
-    def __init__(
-        self,
-        in_features: int,
-        counts: Any,
-        *,
-        embedding: nn.Embedding | None = None,
-        ignore_index: int = IGNORED,
-        batch_first: bool = False,
-        **settings: Any,
-    ) -> None:
-        """Build the layer.
-
-        Args:
-            in_features: H, the width of the contexts.
-            counts: (V,) how often each word is a target in the training text, as an array, a tensor or a list; the number V
-                alone stands for V words of equal or unknown counts.
-            embedding: the input embedding (V, E) to share, where the layer can.
-            ignore_index: the target that counts for nothing.
-            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
-            settings: of the layer behind, see the class.
-
-        Raises:
-            ConfigError: a setting that is unknown or out of its range, or an embedding that does not fit.
-        """
-        found = as_counts(counts, None, type(self).__name__)
-        super().__init__(in_features, found, settings, embedding=embedding, ignore_index=ignore_index, batch_first=batch_first)
+from sememekit.nn.output_layer import OutputLayer
 
 
 @final
-class FullSoftmax(_CountedLayer):
+class FullSoftmax(OutputLayer):
     """p(w | h) = softmax over the V words of h . x_w + b_w; the baseline of all the others.
 
     >>> layer = FullSoftmax(16, num_words, embedding=embedding)
@@ -70,7 +37,7 @@ class FullSoftmax(_CountedLayer):
 
 
 @final
-class SampledSoftmax(_CountedLayer):
+class SampledSoftmax(OutputLayer):
     """The full softmax whose normaliser is estimated in training from S drawn words (Bengio and Senecal 2003).
 
     >>> layer = SampledSoftmax(16, counts, samples=4)
@@ -86,7 +53,7 @@ class SampledSoftmax(_CountedLayer):
 
 
 @final
-class AdaptiveSoftmax(_CountedLayer):
+class AdaptiveSoftmax(OutputLayer):
     """Rare words get smaller vectors and are looked at only when needed (Grave et al. 2017).
 
     >>> layer = AdaptiveSoftmax(16, counts, cutoffs=(2,), shrink=2.0)
@@ -108,7 +75,7 @@ class AdaptiveSoftmax(_CountedLayer):
 
 
 @final
-class DifferentiatedSoftmax(_CountedLayer):
+class DifferentiatedSoftmax(OutputLayer):
     """Frequent words read more coordinates of the context than rare ones, in one softmax over all (Chen et al. 2015).
 
     >>> layer = DifferentiatedSoftmax(16, counts, cutoffs=(2,), widths=(12, 4))
@@ -128,53 +95,8 @@ class DifferentiatedSoftmax(_CountedLayer):
             raise ConfigError(f"{name}: its vectors stand by falling count and are not shared; leave embedding= out")
 
 
-class _WithSenses(OutputLayer):
-    """A hierarchical layer whose hierarchy comes from counts, or from sememes where senses are given."""
-
-    choice: ClassVar[tuple[str, str]]
-    """The setting that chooses, and its value for sememes."""
-
-    def __init__(
-        self,
-        in_features: int,
-        counts: Any,
-        senses: Senses | SememeGraph | Nested | None = None,
-        *,
-        embedding: nn.Embedding | None = None,
-        clusters: Any = None,
-        ignore_index: int = IGNORED,
-        batch_first: bool = False,
-        **settings: Any,
-    ) -> None:
-        """Build the layer.
-
-        Args:
-            in_features: H, the width of the contexts.
-            counts: (V,) how often each word is a target in the training text, or the number V.
-            senses: sememes of the words, for a hierarchy of words that share them; by counts unless given.
-            embedding: the input embedding (V, H) to share, where the layer can.
-            clusters: (V,) classes that are known already, for ``ClassSoftmax``.
-            ignore_index, batch_first: as in the other layers.
-            settings: of the layer behind, see the class.
-        """
-        given = None if senses is None else as_senses(senses)
-        found = as_counts(counts, None if given is None else given.num_words, type(self).__name__)
-        if given is not None:
-            settings.setdefault(*self.choice)
-        super().__init__(
-            in_features,
-            found,
-            settings,
-            senses=given,
-            embedding=embedding,
-            clusters=as_clusters(clusters, len(found), type(self).__name__),
-            ignore_index=ignore_index,
-            batch_first=batch_first,
-        )
-
-
 @final
-class ClassSoftmax(_WithSenses):
+class ClassSoftmax(OutputLayer):
     """First the class of the word, then the word within it (Goodman 2001).
 
     >>> layer = ClassSoftmax(16, counts, num_classes=2)
@@ -188,20 +110,15 @@ class ClassSoftmax(_WithSenses):
 
     decoder_class: ClassVar[type[Decoder]] = ClassHSM
     layer: ClassHSM
-    choice: ClassVar[tuple[str, str]] = ("classes", "sememes")
-
-    def __init__(self, in_features: int, counts: Any, senses: Any = None, *, clusters: Any = None, **options: Any) -> None:
-        """As the other layers; ``clusters`` (V,) are classes that are known already."""
-        if clusters is not None:
-            options.setdefault("classes", "file")
-        super().__init__(in_features, counts, senses, clusters=clusters, **options)
+    by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ("classes", "sememes")
+    by_clusters: ClassVar[tuple[str, str] | None] = ("classes", "file")
 
     def _static(self, hidden: Tensor) -> bool:
         return hidden.is_cuda and not self.layer.groups.lopsided
 
 
 @final
-class TreeSoftmax(_WithSenses):
+class TreeSoftmax(OutputLayer):
     """A word is a path of left and right turns through a binary tree (Morin and Bengio 2005).
 
     >>> layer = TreeSoftmax(16, counts)
@@ -214,14 +131,14 @@ class TreeSoftmax(_WithSenses):
     """
 
     decoder_class: ClassVar[type[Decoder]] = TreeHSM
-    choice: ClassVar[tuple[str, str]] = ("tree", "sememes")
+    by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ("tree", "sememes")
 
     def _static(self, hidden: Tensor) -> bool:
         return False
 
 
 @final
-class MixtureOfSoftmaxes(_CountedLayer):
+class MixtureOfSoftmaxes(OutputLayer):
     """p(w | h) = sum_k pi_k softmax_w(h_k . x + b), which lifts the rank of the log-probabilities (Yang et al. 2018).
 
     >>> layer = MixtureOfSoftmaxes(16, counts, num_components=3)
@@ -237,7 +154,7 @@ class MixtureOfSoftmaxes(_CountedLayer):
 
 
 @final
-class MixtureOfContexts(_CountedLayer):
+class MixtureOfContexts(OutputLayer):
     """One softmax over the mean of K contexts, the control of the mixture of softmaxes (Sec. 2.4, Yang et al. 2018).
 
     >>> layer = MixtureOfContexts(16, counts, num_components=3)

@@ -82,8 +82,9 @@ def of_training(shards: Sequence[ShardResult], division: StratifiedDivision, fol
     """
     found = []
     for number, shard in enumerate(shards):
-        counts = _counts(shard, lambda first, size: division.take(size) == 0)
-        counted = ShardResult(folder / f"train-{number}", int(counts.sum()), 0, {})
+        found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
+        counted = ShardResult(folder / f"train-{number}", int(found_counts.sum()), 0, {})
+        counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
         with counted.stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in shard.types() if counts[index])
         found.append(counted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Final
 
 from sememekit.config import is_own
@@ -19,10 +19,11 @@ from sememekit.text.reading import FaultCounter, Span, read_pieces
 
 _IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _SENTENCES_TO_SEE: Final = 1000
+_LINES_TO_SEE: Final = 100_000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
 """A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than
-this."""
+this. Where a text of another script has few of them, its first lines decide, and the others are not read."""
 
 
 def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
@@ -56,7 +57,10 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
 def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     """Of the first sentences with Chinese or Japanese characters: how many have no blanks between words, and of how many."""
     seen = raw = 0
-    for piece in read_pieces(span, FaultCounter("replace" if errors == "strict" else errors)):
+    pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
+    for piece in islice(pieces, _LINES_TO_SEE):
+        if piece.text.isascii():
+            continue
         words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
         if sum(words) >= _SHORTEST_SENTENCE:
             seen += 1

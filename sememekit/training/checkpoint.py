@@ -81,8 +81,15 @@ class RunFolder:
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = f"{path} exists already; continue it with --resume, choose another --out, or delete it first"
-        if path.exists() and (not path.is_dir() or any(entry.name not in ours for entry in path.iterdir())):
-            raise CheckpointError(taken)
+        if path.exists() and not path.is_dir():
+            raise CheckpointError(f"{path} exists already and is a file, and a run is a folder; choose another --out")
+        if path.exists() and (others := sorted(entry.name for entry in path.iterdir() if entry.name not in ours)):
+            if "plan.json" in others:
+                raise CheckpointError(taken)
+            raise CheckpointError(
+                f"{path} exists already and holds other files ({', '.join(others[:3])}{' and more' if others[3:] else ''}); "
+                "choose another --out, or an empty folder"
+            )
         path.mkdir(parents=True, exist_ok=True)
         stamped = {**versions, "format": FORMAT, "manifest": 1}
         with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
@@ -108,13 +115,13 @@ class RunFolder:
         path = Path(path)
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
-            raise CheckpointError(f"{path} {what}; 'sememekit train --out {path} ...' makes one")
+            raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")
         if written != FORMAT:
             raise CheckpointError(
-                f"{path} has format {written!r:.60} and this sememekit reads format {FORMAT}; use the version that wrote it "
-                f"({versions.get('sememekit', 'unknown')!s:.60})"
+                f"{path} has format {written!r:.60} and this sememekit reads format {FORMAT}; open it with the version that "
+                f"wrote it ({versions.get('sememekit', 'unknown')!s:.60})"
             )
         if "manifest" in versions or (path / MANIFEST).exists():
             check_manifest(path)
@@ -148,7 +155,7 @@ class RunFolder:
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(
-                f"{path} cannot be read ({reason:.200}); the run folder is torn; copy it again from where it came from"
+                f"{path} cannot be read ({reason:.200}); the run folder is damaged; copy it again from where it came from"
             ) from None
 
     def replace_plan(self, plan: Mapping[str, Any]) -> None:
@@ -180,20 +187,20 @@ class RunFolder:
                 raise CheckpointError(f"{path} is missing; {self._offer()}")
             if "manifest" in self.versions:
                 raise CheckpointError(
-                    f"{path} is missing, and no snapshot is there: the checkpoints of the run are lost; copy the folder again "
-                    "from where it came from, or begin anew with another --out"
+                    f"{path} is missing, and no snapshot is beside it: the checkpoints of the run are lost; copy {self.path} "
+                    "again from where it came from, or begin anew with another --out"
                 )
             return {}, []
         return read_pointer(path, self._offer)
 
     def _offer(self) -> str:
         """How to go on without a pointer; nothing is chosen or removed automatically."""
-        torn, whole = "the run folder is torn, and nothing in it was changed", whole_snapshots(self._checkpoints)
+        damaged, whole = "the run folder is damaged, and nothing in it was changed", whole_snapshots(self._checkpoints)
         if not whole:
-            return f"{torn}; no snapshot in it is whole: copy the folder again from where it came from"
+            return f"{damaged}; no snapshot in it is whole: copy the folder again from where it came from"
         names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
         path = self._checkpoints / "pointer.json"
-        return f"{torn}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
+        return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
@@ -254,8 +261,8 @@ class RunFolder:
             name = self.pointer().get(which)
             if name is None:
                 raise CheckpointError(
-                    f"{self.path} has no {which} checkpoint yet; "
-                    f"let 'sememekit train --out {self.path} --resume' finish an epoch"
+                    f"{self.path} has no {which} checkpoint yet, as no epoch was finished; go on training: "
+                    f"sememekit train --out {self.path} --resume"
                 )
             try:
                 return read_snapshot(self._checkpoints / name, with_trainer=with_trainer)
@@ -284,7 +291,7 @@ def write_run_manifest(run: RunFolder | Path | str) -> None:
     it is no run folder."""
     folder = run.path if isinstance(run, RunFolder) else Path(run)
     if not (folder / "plan.json").is_file():
-        raise CheckpointError(f"{folder} is no run folder (it has no plan.json)")
+        raise CheckpointError(f"{folder} is no run folder (it has no plan.json); give one that 'sememekit train --out' wrote")
     versions = read_json(folder / "versions.json")
     listed = present(folder)
     if "manifest" not in versions:

@@ -65,7 +65,10 @@ def check_manifest(folder: Path) -> None:
             )
     for name in FIXED:
         if name not in listed and (folder / name).exists():
-            raise CheckpointError(f"{folder / name} is no file of this run: {MANIFEST} does not list it; take it away")
+            raise CheckpointError(
+                f"{folder / name} is no file of this run: {MANIFEST} does not list it; put it aside: "
+                f"mv {folder / name} {folder / name}.aside"
+            )
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:

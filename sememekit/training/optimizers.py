@@ -17,7 +17,7 @@ def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Paramete
     if settings.initial_accumulator and settings.name != "adagrad":
         raise ConfigError(
             f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, "
-            f"given name = {settings.name!r}; leave it at 0, or choose optimizer.name=adagrad"
+            f"given name = {settings.name!r}; leave it out, or add --set optimizer.name=adagrad"
         )
     rate, decay = settings.learning_rate, settings.weight_decay
     if settings.name == "adam":

@@ -29,6 +29,7 @@ _HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
 _MANIFEST: Final = "manifest.json"
 _PARTS: Final = ("weights.safetensors", "trainer.safetensors", "trainer.json")
 _AGAIN: Final = "copy it again from where it came from, or evaluate the other snapshot (--which best, --which last)"
+_DAMAGED: Final = "; the run folder is damaged; copy it again from where it came from"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
     """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
-        raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is torn")
+        raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is damaged; {_AGAIN}")
     contents = {}
     for file, expected in manifest.items():
         if not with_trainer and file == "trainer.safetensors":
@@ -114,9 +115,9 @@ def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
         try:
             contents[file] = (folder / file).read_bytes()
         except FileNotFoundError:
-            raise CheckpointError(f"{folder / file} is missing; the checkpoint is torn; {_AGAIN}") from None
+            raise CheckpointError(f"{folder / file} is missing; the checkpoint is damaged; {_AGAIN}") from None
         except OSError as error:
-            raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error})") from None
+            raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error}); {_AGAIN}") from None
         if hashlib.sha256(contents[file]).hexdigest() != expected:
             raise CheckpointError(
                 f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; {_AGAIN}"
@@ -129,7 +130,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
             weights[alias] = weights[original]
         trainer = unflatten(document["state"], tensors) if with_trainer else {}
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r})") from None
+        raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r:.200}); {_AGAIN}") from None
     return Snapshot(folder.name, weights, trainer)
 
 
@@ -150,19 +151,18 @@ def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[
 def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dict[str, Tensor]:
     """Tensors of a safetensors file. Nothing in it is executed."""
     if name not in contents:
-        raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is torn")
+        raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is damaged; {_AGAIN}")
     try:
         return safetensors.torch.load(contents[name])
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error})") from None
+        raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error}); {_AGAIN}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of a run folder. Raises CheckpointError: it is missing or torn."""
     if not path.exists():
-        raise CheckpointError(f"{path} is missing; the run folder is torn; copy it again from where it came from")
-    torn = "; the run folder is torn; copy it again from where it came from"
-    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + torn))
+        raise CheckpointError(f"{path} is missing{_DAMAGED}")
+    return read_object(path, lambda why: CheckpointError(why if "cannot be read" in why else why + _DAMAGED))
 
 
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:

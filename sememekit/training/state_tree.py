@@ -32,7 +32,10 @@ def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
         return {_TUPLE: flatten(list(tree), tensors, path)}
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
-    raise TypeError(f"{path}: a {type(tree).__name__} cannot be stored in a checkpoint")
+    raise TypeError(
+        f"{path}: a {type(tree).__name__} cannot be stored in a checkpoint; allowed are dicts with str or int keys, lists, "
+        "tuples, tensors, numbers, strings, booleans and None"
+    )
 
 
 def unflatten(plain: Any, tensors: Mapping[str, Tensor]) -> Any:

@@ -251,8 +251,12 @@ class Trainer:
     def keep_initial_weights(self) -> None:
         """Validate the initial weights and keep them as the best so far, for runs that begin with another's."""
         valid = self._validate()
-        if not all(math.isfinite(value) for value in valid.values()):
-            raise self._diverged(f"--from {self.run_settings.start_from}: on these data its model has validation {valid}")
+        for name, value in valid.items():
+            if not math.isfinite(value):
+                raise TrainingError(
+                    f"--from {self.run_settings.start_from}: before any training its model has the validation "
+                    f"{name.replace('_', ' ')} {value} on these data; choose another run, or begin without --from"
+                )
         self.progress.best = valid[self.task.metric.name]
         self._save(best=True)
 

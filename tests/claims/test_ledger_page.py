@@ -53,7 +53,7 @@ def test_a_folder_of_results_that_is_not_there_and_results_of_no_claim(tmp_path:
     runner = CliRunner()
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path / "none")])
     assert done.exit_code == 1
-    assert "of results; 'sememekit reproduce run --out DIR' writes DIR/results" in done.stderr
+    assert "no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results" in done.stderr
     (tmp_path / "softmax-small-1-00000000.json").write_text("{}")
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path)])
     assert done.exit_code == 0, done.stderr

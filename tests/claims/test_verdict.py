@@ -115,7 +115,7 @@ def test_an_entry_without_a_name_is_found_by_its_number() -> None:
 
 
 def test_results_of_unlike_data_are_refused() -> None:
-    with pytest.raises(DataError, match="unlike data"):
+    with pytest.raises(DataError, match=r"a-1 and b-1 were not measured on the same data .*reproduce run x"):
         judge("x", claim(), [run("a", 1, 100.0)], [run("b", 1, 100.0, signature="text:b")])
 
 

@@ -197,9 +197,10 @@ def test_what_is_typed_and_what_is_written(seeds: dict[str, Path], tmp_path: Pat
     (tmp_path / "mine.csv").write_text("a,b\n")
     for typed, code, message in (
         ((slow, fast, "--csv", str(tmp_path / "mine.csv")), 1, "is not a table that compare wrote"),
-        ((slow, fast, "--by", "bleu"), 1, "--by: compare takes it with two files of 'eval --texts'"),
-        ((str(tmp_path / "mine.csv"), slow), 2, "files of texts are compared two at a time, with --by"),
-        ((str(tmp_path / "mine.csv"), slow, "--by", "bleu", "--latex", "x.tex"), 2, "--csv, --latex and --figure are for runs"),
+        ((slow, fast, "--by", "bleu"), 1, "--by bleu: it is for two files of 'eval --texts'"),
+        ((str(tmp_path / "mine.csv"), slow), 2, "or bleu; given 2 and no --by"),
+        ((str(tmp_path / "mine.csv"), slow, "--by", "blue"), 1, "--by 'blue' (did you mean 'bleu'?): allowed are gigaword"),
+        ((str(tmp_path / "mine.csv"), slow, "--by", "bleu", "--latex", "x.tex"), 2, "--latex is for runs"),
     ):
         failed = runner.invoke(app, ["compare", *typed])
         assert (failed.exit_code, message in failed.stderr) == (code, True), failed.stderr

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from sememekit.claims.chain import Step, Trial
 from sememekit.commands import _reproduce_steps as steps
-from sememekit.errors import TrainingError
+from sememekit.errors import CheckpointError, DataError, TrainingError
 from sememekit.signals import Stopped
 
 
@@ -100,6 +102,40 @@ def test_a_command_that_fails_is_told_with_its_last_line(tmp_path: Path) -> None
     step = Step("prepare", ("recipes", "show", "nothing"), tmp_path / "x")
     with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show nothing: sememekit: error: .*nothing"):
         steps._call(step, lambda: False, dict(os.environ), [])
+
+
+def test_a_broken_text_is_named(tmp_path: Path) -> None:
+    whole = lzma.compress(b"a line\n" * 99)
+    for content in (b"not xz", whole[:-9]):
+        (tmp_path / "text.xz").write_bytes(content)
+        step = Step("copy", (str(tmp_path / "text.xz"), str(tmp_path / "text" / "text"), "0"), tmp_path / "text")
+        with pytest.raises(DataError, match=r"text\.xz cannot be read \(.*put a whole copy there"):
+            steps._copy(step)
+        assert not step.made.exists()
+
+
+def test_the_times_of_a_training_are_read_or_named(tmp_path: Path) -> None:
+    path = tmp_path / "arm-small-1.cpu.json"
+    path.write_text('{"cpu_seconds": 2.5, "done": true}')
+    assert steps._times_of(path) == (2.5, True)
+    for content in ("{}", '{"cpu_seconds": "2.5", "done": true}', '{"cpu_seconds": 2.5}'):
+        path.write_text(content)
+        with pytest.raises(DataError, match=r"holds no CPU seconds .*delete it and the folder arm-small-1 beside it"):
+            steps._times_of(path)
+
+
+def test_a_run_without_a_finished_epoch_has_no_result(tmp_path: Path) -> None:
+    step = Step("evaluate", (), tmp_path / "measured.json")
+    step.made.write_text("{}")
+    one = replace(trial(tmp_path, "one"), steps=(step,))
+    one.run.mkdir(parents=True)
+    times = one.run.with_suffix(".cpu.json")
+    times.write_text('{"cpu_seconds": 2.5, "done": true}')
+    with pytest.raises(TrainingError, match=r"metrics\.jsonl has no finished epoch; delete .* and type the same command"):
+        steps._result(one, times)
+    (one.run / "metrics.jsonl").write_text('{"kind": "Epoch\n')
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl:1: not a report"):
+        steps._result(one, times)
 
 
 def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:

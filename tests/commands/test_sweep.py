@@ -70,7 +70,7 @@ def test_what_over_says(text: str, space: Space) -> None:
         ("encoder.b=5..2", "a range has two numbers, the smaller one first"),
         ("encoder.b=log:0..2", "above 0 where logarithms are drawn"),
         ("encoder.b=a..b", "a range has two numbers"),
-        ("encoder.b=log:1,2", "log: is for ranges"),
+        ("encoder.b=log:1,2", r"log: is for ranges; write encoder\.b=log:LOW\.\.HIGH, or encoder\.b=1,2"),
         ("encodr.b=1,2", "unknown slot 'encodr'"),
     ],
 )
@@ -148,6 +148,10 @@ def test_an_interrupted_sweep_goes_on_and_proposes_the_same(place: Place, tmp_pa
         swept(place, tmp_path / "parts", seed=2, pruning=False)
     with pytest.raises(ConfigError, match=r"its over is \['optimizer"):
         swept(place, tmp_path / "parts", "encoder.hidden_size=4,6", pruning=False)
+    for content, message in (("[1]", "holds no JSON object; choose another --out"), ('{"table": {}}', "says no over, seed")):
+        (tmp_path / "parts" / "sweep.json").write_text(content)
+        with pytest.raises(DataError, match=message):
+            swept(place, tmp_path / "parts")
     (tmp_path / "parts" / "sweep.json").unlink()
     with pytest.raises(DataError, match=r"sweep\.json is missing beside study\.db"):
         swept(place, tmp_path / "parts")
@@ -217,8 +221,8 @@ def test_without_the_extra_it_says_what_to_install(place: Place, tmp_path: Path,
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (("--over", RATES), "a budget is stated, by --trials or by --cpu-minutes"),
-        (("--over", RATES, "--trials", "2", "--cpu-minutes", "1"), "a budget is stated"),
+        (("--over", RATES), "a budget is needed, --trials or --cpu-minutes; neither is given"),
+        (("--over", RATES, "--trials", "2", "--cpu-minutes", "1"), "both are given"),
         (("--trials", "2"), "missing option '--over'"),
     ],
 )

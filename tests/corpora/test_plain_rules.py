@@ -11,8 +11,10 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
+from sememekit.text.reading import Span
 from sememekit.text.segmenters import WhiteSpace
 
 LONG = " ".join(["word"] * 7)
@@ -113,6 +115,14 @@ def test_text_without_blanks_is_told(line: str, tmp_path: Path) -> None:
 def test_text_with_blanks_is_taken(line: str, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(f"{line}\n" * 40, encoding="utf-8")
     preprocess("plain", tmp_path / "cut.txt", tmp_path / "out")
+
+
+def test_the_first_lines_of_a_text_in_another_script_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sememekit.prepare.segmentation._LINES_TO_SEE", 30)
+    path = tmp_path / "mixed.txt"
+    for plain, found in ((28, (2, 2)), (30, (0, 0))):
+        path.write_text("plain English\n" * plain + f"{RAW[0]}\n" * 9, encoding="utf-8")
+        assert sentences_without_blanks(Span(path, str(path), 0, path.stat().st_size), "strict") == found
 
 
 def test_several_lexicons_give_all_their_words(tmp_path: Path) -> None:

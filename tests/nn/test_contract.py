@@ -22,6 +22,7 @@ from sememekit.nn import (
     OutputLayer,
     SampledSoftmax,
     SememeSoftmax,
+    TreeSoftmax,
 )
 from tests.nn.cases import ALL, COUNTS, ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
@@ -201,6 +202,11 @@ def test_wrong_arguments_are_told() -> None:
         FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, 9))
     with pytest.raises(ConfigError, match=r"must be \(7, any width\), given \(8, 6\)"):
         MixtureOfSoftmaxes(WIDTH, COUNTS, embedding=nn.Embedding(8, WIDTH))
+    for parts, told in (({"senses": SENSES}, "FullSoftmax reads no senses"), ({"clusters": [0, 1] * 3 + [0]}, "no clusters")):
+        with pytest.raises(ConfigError, match=f"{told}; leave .*= out"):
+            FullSoftmax(WIDTH, WORDS, **parts)
+    with pytest.raises(ConfigError, match="TreeSoftmax reads no clusters"):
+        TreeSoftmax(WIDTH, COUNTS, clusters=[0, 1] * 3 + [0])
     with pytest.raises(ConfigError, match="vectors of its own"):
         AdaptiveSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, WIDTH))
     with pytest.raises(ConfigError, match="6 counts where there are 7 words"):

@@ -266,8 +266,10 @@ def test_the_folder_of_another_run_is_not_written_into(place: Place, tmp_path: P
         train(place.table(), tmp_path / "run")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("keep me")
-    with pytest.raises(CheckpointError, match="exists already"):
+    with pytest.raises(CheckpointError, match=r"exists already and holds other files \(mine\.txt\)"):
         train(place.table(), tmp_path / "notes")
+    with pytest.raises(CheckpointError, match=r"mine\.txt exists already and is a file"):
+        train(place.table(), tmp_path / "notes" / "mine.txt")
     with pytest.raises(CheckpointError, match=r"is no run folder \(it has no plan\.json\)"):
         train({}, tmp_path / "notes", resume=True)
     with pytest.raises(CheckpointError, match="does not exist"):

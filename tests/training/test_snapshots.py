@@ -128,10 +128,10 @@ def test_a_pointer_comes_back_with_what_was_being_written_and_removed(tmp_path: 
 
 
 def test_a_missing_and_a_torn_document_say_to_copy_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"plan\.json is missing; the run folder is torn; copy it again"):
+    with pytest.raises(CheckpointError, match=r"plan\.json is missing; the run folder is damaged; copy it again"):
         read_json(tmp_path / "plan.json")
     (tmp_path / "plan.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"plan\.json.*; the run folder is torn; copy it again"):
+    with pytest.raises(CheckpointError, match=r"plan\.json.*; the run folder is damaged; copy it again"):
         read_json(tmp_path / "plan.json")
 
 
