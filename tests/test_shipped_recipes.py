@@ -58,7 +58,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 96,
+    "ours": 100,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,
