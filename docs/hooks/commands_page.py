@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +61,8 @@ def _row(parameter: Any, context: Any) -> str:
 
 
 def _examples(epilog: str) -> list[str]:
-    return [line.strip() for line in epilog.splitlines() if shlex.split(line.strip() or "#", comments=True)[:1] == ["sememekit"]]
+    lines = (line.strip() for line in epilog.splitlines())
+    return [line for line in lines if line.startswith("sememekit ")]
 
 
 def _cell(text: str) -> str:

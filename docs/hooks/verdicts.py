@@ -1,4 +1,4 @@
-"""Pages of docs/papers get the verdicts on their claims where they say ``<!-- verdicts: NAME -->``, from the results of trials."""
+"""The verdicts on the claims of a paper, where its page says ``<!-- verdicts: NAME -->``, from the results of trials."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ def table(paper: str) -> str:
     names = list(tomllib.loads((claims_folder() / f"{paper}.toml").read_text(encoding="utf-8"))["claim"])
     claims = judged(Path("nowhere"), names, False, RESULTS)
     cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows(claims)]
-    lines = [
-        [claim.statement, claim.source, *(row[name] for name in SHOWN)] for claim, row in zip(claims, cells, strict=True)
-    ]
+    lines = [[claim.statement, claim.source, *(row[name] for name in SHOWN)] for claim, row in zip(claims, cells, strict=True)]
     head = (("claim", "where", *SHOWN), ("---",) * (2 + len(SHOWN)))
     return "\n".join(f"| {' | '.join(line)} |" for line in (*head, *lines))
