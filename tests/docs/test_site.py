@@ -30,8 +30,8 @@ FLAGS = (ROOT / "tests" / "commands" / "flags.txt").read_text(encoding="utf-8").
 
 
 def hook(name: str) -> ModuleType:
-    """A file of docs/hooks, as MkDocs loads it."""
-    spec = importlib.util.spec_from_file_location(f"site_{name}", DOCS / "hooks" / f"{name}.py")
+    """A file of website/, as MkDocs loads it."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "website" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -55,7 +55,7 @@ def generated() -> set[str]:
     """Pages that hooks make."""
     notebooks = {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
     made = {"reference/commands.md", *hook("api_pages").PAGES, *hook("links").PAGES.values(), *notebooks}
-    return made | ({"reference/settings.md"} if (DOCS / "hooks" / "settings_page.py").is_file() else set())
+    return made | ({"reference/settings.md"} if (ROOT / "website" / "settings_page.py").is_file() else set())
 
 
 def test_the_navigation_has_every_page_once() -> None:
@@ -66,7 +66,7 @@ def test_the_navigation_has_every_page_once() -> None:
 
 def test_hooks_that_exist_are_used() -> None:
     used = {Path(path).name for path in config()["hooks"]} | {"docstrings.py"}
-    assert used == {path.name for path in (DOCS / "hooks").glob("*.py")}
+    assert used == {path.name for path in (ROOT / "website").glob("*.py")}
 
 
 def test_the_page_of_commands_has_every_option() -> None:

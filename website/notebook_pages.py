@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mkdocs.structure.files import File, Files
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "notebooks"
+FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -11,7 +11,7 @@ from sememekit.claims import claims_folder
 from sememekit.commands.reproduce import judged
 from sememekit.reports.ledger import COLUMNS, rows
 
-RESULTS: Final = Path(__file__).resolve().parents[1] / "results" / "claims"
+RESULTS: Final = Path(__file__).resolve().parents[1] / "docs" / "results" / "claims"
 MARK: Final = re.compile(r"<!-- verdicts: ([\w-]+) -->")
 SHOWN: Final = ("verdict", "difference", "published")
 
