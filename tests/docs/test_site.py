@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import os
@@ -20,6 +21,8 @@ import sememekit
 from sememekit import nn
 from sememekit.claims import load_claims
 from sememekit.commands.reproduce import judged
+from sememekit.runs.slots import settings_slots, settings_table
+from tests.screenshots import SIZES
 
 yaml = pytest.importorskip("yaml")
 pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
@@ -54,8 +57,8 @@ def pages_of(nav: Any) -> Iterator[str]:
 def generated() -> set[str]:
     """Pages that hooks make."""
     notebooks = {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
-    made = {"reference/commands.md", *hook("api_pages").PAGES, *hook("links").PAGES.values(), *notebooks}
-    return made | ({"reference/settings.md"} if (ROOT / "website" / "settings_page.py").is_file() else set())
+    of_the_program = {"reference/commands.md", "reference/settings.md", *hook("api_pages").PAGES}
+    return {*of_the_program, *hook("links").PAGES.values(), *notebooks}
 
 
 def test_the_navigation_has_every_page_once() -> None:
@@ -82,6 +85,16 @@ def test_the_page_of_commands_has_every_option() -> None:
     assert "sememekit attack --compare a/1 a/2" in page, "examples"
     table = [line for line in page.splitlines() if line.startswith("| <code>")]
     assert all(line.count("|") == 3 for line in table), "a bar in a cell would end it"
+
+
+def test_the_page_of_settings_has_every_setting() -> None:
+    page = hook("settings_page").page()
+    shown = {html.unescape(name) for name in re.findall(r"^\| <code>(.*?)</code>", page, re.MULTILINE)}
+    tables = [settings_table(slot.slot, name) for slot in settings_slots() for name in slot.variants or {"": ""}]
+    assert shown == {table.prefix + setting.key for table in tables for setting in table.settings}
+    assert len(shown) > 150
+    assert all(line.count("|") == 5 for line in page.splitlines() if line.startswith("| <code>")), "a bar would end a cell"
+    assert "| number, 0.0 or more, below 1.0 | 0.0 |" in page
 
 
 def test_the_pages_of_the_api_have_every_public_name() -> None:
@@ -149,6 +162,14 @@ def build(config_file: Path, site: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
 
+def test_pictures_of_pages_are_small_and_shown() -> None:
+    pictures = {path.name: path.stat().st_size for path in (DOCS / "pictures").glob("*.png")}
+    shown = {name for path in DOCS.rglob("*.md") for name in re.findall(r"pictures/([\w-]+\.png)\)", path.read_text("utf-8"))}
+    assert shown == set(pictures)
+    assert {f"{name}.png" for name in SIZES} == set(pictures), "python -m tests.screenshots"
+    assert max(pictures.values()) < 100_000
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_asks_nobody(tmp_path: Path) -> None:
     done = build(ROOT / "mkdocs.yml", tmp_path / "site")
@@ -157,10 +178,10 @@ def test_the_site_is_built_without_a_warning_and_asks_nobody(tmp_path: Path) -> 
     pages = list((tmp_path / "site").rglob("*.html"))
     assert len(pages) > 45
     for page in pages:
-        html = page.read_text(encoding="utf-8")
-        fetched = re.findall(r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"', html)
+        text = page.read_text(encoding="utf-8")
+        fetched = re.findall(r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"', text)
         assert not [target for targets in fetched for target in targets if "//" in target], page.name
-        assert "<!-- verdicts" not in html, page.name
+        assert "<!-- verdicts" not in text, page.name
     for style in (tmp_path / "site").rglob("*.css"):
         assert not re.search(r"url\([\"']?(?:https?:)?//", style.read_text(encoding="utf-8")), style.name
     assert "holds in direction" in (tmp_path / "site" / "papers" / "sdlm.html").read_text(encoding="utf-8")
