@@ -94,7 +94,7 @@ def test_the_page_of_settings_has_every_setting() -> None:
     assert shown == {table.prefix + setting.key for table in tables for setting in table.settings}
     assert len(shown) > 150
     assert all(line.count("|") == 5 for line in page.splitlines() if line.startswith("| <code>")), "a bar would end a cell"
-    assert "| number, 0.0 or more, below 1.0 | 0.0 |" in page
+    assert "| number, 0 or more, below 1 | 0.0 |" in page
 
 
 def test_the_pages_of_the_api_have_every_public_name() -> None:
