@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(BIN)/python -m pip install --quiet
 
-.PHONY: help quickstart test lint bench faults mutate clean
+.PHONY: help quickstart test lint docs bench faults mutate clean
 
 help:
 	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about three minutes)"
 	@echo "make test         set up .venv, then check style, types and behaviour"
 	@echo "make lint         style and types alone"
+	@echo "make docs         the documentation site, into site/; a warning is an error"
 	@echo "make faults       kill, damage and mislead every command, and print what came of it (half an hour)"
 	@echo "make mutate       change the code in small ways, and print which changes no test sees"
 	@echo "make bench        the speed claims, one JSON object a line"
@@ -21,13 +22,17 @@ help:
 quickstart: $(VENV)/.quickstart-installed
 	$(BIN)/sememekit quickstart
 
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# What is printed about the future of the site's theme is no warning of ours.
+docs: $(VENV)/.dev-installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev-installed
 	@set -e; for script in $$(ls benchmarks/*.py | grep -v measuring.py); do $(BIN)/python "$$script"; done
@@ -39,7 +44,7 @@ mutate: $(VENV)/.dev-installed
 	$(BIN)/python -m tests.mutate
 
 clean:
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find sememekit tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -52,5 +57,5 @@ $(VENV)/.quickstart-installed: $(VENV)/.made pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev-installed: $(VENV)/.made pyproject.toml constraints.txt
-	$(INSTALL) --editable ".[dev,track]"
+	$(INSTALL) --editable ".[dev,docs,track]"
 	@touch $@

@@ -21,6 +21,7 @@ class Page(HTMLParser):
         self.charts: list[str] = []
         self.ids: list[str] = []
         self.marks = 0
+        self.slim = False  # inside the second picture of curves, which stands in for the first on a narrow screen
         self.text = ""
         self.scripts = ""
 
@@ -28,9 +29,10 @@ class Page(HTMLParser):
         found = dict(attrs)
         self.seen.append(tag)
         self.refers += [str(found[name]) for name in ("src", "href", "srcset", "xlink:href", "action") if name in found]
-        self.charts += [found["aria-label"] or ""] if tag == "svg" else []
+        self.slim = "slim" in (found.get("class") or "") if tag == "figure" else self.slim
+        self.charts += [found["aria-label"] or ""] if tag == "svg" and not self.slim else []
         self.ids += [str(found["id"])] if "id" in found else []
-        self.marks += found.get("class") == "mark"
+        self.marks += found.get("class") == "mark" and not self.slim
         assert not any(name.startswith("on") for name in found), "no script in an attribute"
         if tag in {"h1", "h2", "h3"}:
             self.headings.append("")

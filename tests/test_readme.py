@@ -91,8 +91,9 @@ def test_links_of_a_page_lead_somewhere(page: str) -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    linked = set(re.findall(r"\]\(([a-z-]+\.md)\)", (ROOT / "docs" / "index.md").read_text(encoding="utf-8")))
-    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    linked = set(re.findall(r"\]\(((?:tutorials/|papers/)?[a-z-]+\.md)\)", (ROOT / "docs" / "index.md").read_text("utf-8")))
+    pages = [path for folder in ("", "tutorials", "papers") for path in (ROOT / "docs" / folder).glob("*.md")]
+    assert linked == {path.relative_to(ROOT / "docs").as_posix() for path in pages} - {"index.md"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "results" not in page])

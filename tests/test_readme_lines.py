@@ -19,7 +19,8 @@ from sememekit.commands._program import app
 from tests.readme_files import write_files
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+FOLDERS = ("docs", "docs/tutorials", "docs/papers")
+PAGES = ("README.md", *sorted(f"{folder}/{path.name}" for folder in FOLDERS for path in (ROOT / folder).glob("*.md")))
 
 SHORT = "--set schedule.epochs=1 --set run.stall_epochs=0 --set run.threads=1"
 SMALL = f"{SHORT} --set task.embedding_size=8 --set encoder.hidden_size=8 --set encoder.num_layers=1 --set task.batch_size=8"
@@ -128,6 +129,12 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/output-layers.md", "sememekit train --decoder sdlm"): Adapted(
         f"{SMALL} {RATE}", put={"decoder.samples=1000": "decoder.samples=10"}
     ),
+    ("docs/papers/lattice.md", "sememekit train"): Adapted(LATTICE),
+    ("docs/papers/mixtures.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
+    ("docs/papers/mixtures.md", "sememekit train --from runs/mos"): Adapted(SHORT),
+    ("docs/papers/sdlm.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/papers/self-organized.md", "sememekit train"): Adapted(CLUSTERS),
+    ("docs/papers/sememe-rnn.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/python.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/python.md", "sememekit train --task nli"): Adapted(f"{LABELS} --set task.embedding_size=8"),
     ("docs/reproducing.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
@@ -135,6 +142,14 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/training.md", "sememekit train --decoder sdlm --data data/own --graph own.graph --out runs/three"): Adapted(
         f"{SMALL} {RATE}", put={"--seeds 1,2,3": "--seeds 1,2"}
     ),
+    **{
+        (f"docs/tutorials/{page}.md", f"sememekit {beginning}"): change
+        for page in ("raw-text", "raw-text-zh")
+        for beginning, change in (
+            ("preprocess plain", Adapted(put={"news.txt": "NEWS_FOLDER/train.txt"})),
+            ("train --recipe", Adapted(f"{SMALL} --set decoder.samples=9")),
+        )
+    },
     ("docs/training.md", "sememekit sweep"): Adapted(f"{SMALL} {RATE}", put={"--trials 8": "--trials 2"}),
     ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/training.md", "sememekit train --from runs/mos"): Adapted(SHORT),
@@ -142,7 +157,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
 }
 """(page, beginning of a line) -> how it is run."""
 
-SLOW = ("docs/lattices.md",)
+SLOW = ("docs/lattices.md", "docs/papers/lattice.md")
 """Pages whose lines are run with ``-m slow``."""
 
 PYTHON = "docs/python.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,12 +14,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (wheel,) = folder.glob("*.whl")
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
 
@@ -30,6 +36,22 @@ def test_every_module_and_every_resource_is_in_the_wheel(names: set[str]) -> Non
     resources = {f"sememekit/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "resources").rglob("*") if path.is_file()}
     assert any(name.startswith("sememekit/resources/recipes/") for name in resources)
     assert modules | resources <= names
+
+
+def test_every_page_of_the_documentation_and_the_tested_versions_are_in_the_wheel(names: set[str]) -> None:
+    pages = {f"sememekit/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    assert {"sememekit/docs/index.md", "sememekit/docs/pictures/explain.png"} <= pages
+    assert pages | {"sememekit/constraints.txt"} <= names
+
+
+def test_the_description_has_no_link_that_is_dead_on_a_package_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode()
+    assert "Description-Content-Type: text/markdown" in metadata
+    assert "[data](docs/data.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "data (`docs/data.md`)" in metadata
+    assert not re.search(r"\]\((?!https?:)", metadata)
 
 
 def test_nothing_else_is_in_the_wheel(names: set[str]) -> None:

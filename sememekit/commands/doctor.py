@@ -21,7 +21,7 @@ import typer
 from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, option
 from sememekit.commands._render import print_json, result_console, shown
-from sememekit.config import Record
+from sememekit.config import Record, resources_folder
 from sememekit.errors import SememekitError
 
 EXAMPLES = ("sememekit doctor",)
@@ -79,10 +79,22 @@ def doctor(folder: Path | None = None) -> DoctorReport:
     python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     checks = [Check(name="python", status="ok", detail=python), *_required_packages()]
     checks += [_package("tensorboard", "warn", 'pip install "sememekit[track]"'), *_hardware()]
-    checks += [_peoples_daily(), _open_lexicon(), _hownet(), _folder(folder or Path.cwd()), _encoding()]
+    checks += [_peoples_daily(), _open_lexicon(), _hownet(), *_documents(), _folder(folder or Path.cwd()), _encoding()]
     statuses = {check.status for check in checks}
     worst: Status = "fail" if "fail" in statuses else "warn" if "warn" in statuses else "ok"
     return DoctorReport(status=worst, checks=checks)
+
+
+def _documents() -> list[Check]:
+    """The pages that messages and help speak of as ``docs/...``, and the versions that were tested together."""
+    place = resources_folder().parent
+    found = {"documentation": place / "docs" / "index.md", "tested versions": place / "constraints.txt"}
+    return [
+        Check(name=name, status="ok", detail=str(path))
+        if path.is_file()
+        else Check(name=name, status="warn", detail=f"no {path}", fix=REINSTALL)
+        for name, path in found.items()
+    ]
 
 
 def _required_packages() -> list[Check]:

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -25,6 +25,8 @@ _COLOURS: Final = {"first": "#0b62c4", "second": "#b1490b", "ink": "#1c2024", "f
 """By day. A page has variables of these names, which its stylesheet sets for day and night."""
 
 _STROKES: Final = ((_COLOURS["first"], "-"), (_COLOURS["second"], "--"), (_COLOURS["ink"], ":"), (_COLOURS["faint"], "-."))
+_DASHES: Final = {"-": "\N{EM DASH}", "--": "--", ":": "\N{HORIZONTAL ELLIPSIS}", "-.": "-\N{MIDDLE DOT}"}
+"""A pattern in letters, before a name that stands away from its line."""
 _LABEL, _CELL, _MOST_MARKS = 17, 22, 400
 """Height of a label and size of a square, in points; the points of a line that have a value to show."""
 
@@ -49,7 +51,6 @@ _STYLE: Final = {
     "xtick.labelcolor": _COLOURS["faint"],
     "ytick.labelcolor": _COLOURS["faint"],
     "svg.fonttype": "none",
-    "svg.hashsalt": "sememekit",
 }
 
 
@@ -85,6 +86,7 @@ class Curves:
         show_x: format of a value of x.
         steps: whether a line keeps a value until the next point.
         end_values: whether the last value of a line stands behind its name.
+        narrow: drawn for a phone, with the names above the lines.
     """
 
     title: str
@@ -97,17 +99,18 @@ class Curves:
     show_x: str = ",.0f"
     steps: bool = False
     end_values: bool = True
+    narrow: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in points."""
-        return 720, 340
+        return (360, 290 + _LABEL * len(self.lines)) if self.narrow else (720, 340)
 
     def draw(self, figure: Figure, bottom: float) -> list[Mark]:
         """Draw into a figure, so many points above its bottom."""
         from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter
 
-        axes = _add_axes(figure, 66, bottom + 50, 438, 274)
+        axes = _add_axes(figure, 66, bottom + 50, *((270, 226) if self.narrow else (438, 274)))
         for line, (colour, dash) in zip(self.lines, _STROKES, strict=False):
             across, up = zip(*line.points, strict=True)
             style = "steps-post" if self.steps else "default"
@@ -119,24 +122,29 @@ class Curves:
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
             axes.set_yscale("log")
-            narrow = max(values) < 8 * min(values)
+            close = max(values) < 8 * min(values)
             axes.yaxis.set_major_locator(
-                MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if narrow else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+                MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if close else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
             )
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axes.set_xscale(self.x_scale)
         if self.show_x == ",.0f":
             log = LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
-            axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(8, integer=True))
+            axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(4 if self.narrow else 8, integer=True))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.minorticks_off()
         axes.grid(axis="y")
         axes.set_xlabel(self.x)
         axes.set_ylabel(self.y)
         ends = [float(axes.transData.transform(line.points[-1])[1]) for line in self.lines]
-        for line, height, (colour, _) in zip(self.lines, spread([-end for end in ends], _LABEL), _STROKES, strict=False):
+        top = bottom + self.size[1]
+        places = [(8.0, top - _LABEL * (number + 0.5)) for number in range(len(self.lines))]
+        if not self.narrow:
+            places = [(514.0, -height) for height in spread([-end for end in ends], _LABEL)]
+        for line, place, (colour, dash) in zip(self.lines, places, _STROKES, strict=False):
             name = f"{line.name} {line.points[-1][1]:{self.show}}" if self.end_values else line.name
-            axes.annotate(name, (514, -height), xycoords="figure points", color=colour, va="center", annotation_clip=False)
+            name = f"{_DASHES[dash]} {name}" if self.narrow else name
+            axes.annotate(name, place, xycoords="figure points", color=colour, va="center", annotation_clip=False)
         return [mark for line in self.lines for mark in self._marks(axes, line, figure.bbox.height)]
 
     def _marks(self, axes: Axes, line: Line, top: float) -> Iterator[Mark]:
@@ -190,11 +198,20 @@ Chart = Curves | Heatmap
 
 
 def chart(shown: Chart) -> Markup:
-    """A chart for a page: a picture in the colours of the page, and each value where a pointer is near.
+    """A chart for a page: a picture in the colours of the page, and each value where a pointer is near; of curves also the
+    picture that a narrow screen shows in its place.
 
     The script of ``layout.html.j2`` shows the value; without scripts a browser shows it where the pointer rests.
     """
-    with _style():
+    kind = "marks" if isinstance(shown, Curves) else "squares"
+    pictures = [_picture(shown, kind, "wide" if isinstance(shown, Curves) else "")]
+    if isinstance(shown, Curves):
+        pictures.append(_picture(replace(shown, narrow=True), kind, "slim"))
+    return Markup("").join(pictures)
+
+
+def _picture(shown: Chart, kind: str, width_class: str) -> Markup:
+    with _style(f"{shown.title} {width_class}"):
         figure, marks = _draw([shown])
         figure.patch.set_visible(False)
         svg = _save(figure, "svg", {"Date": None, "Creator": None, "Format": None, "Type": None}).decode()
@@ -208,7 +225,7 @@ def chart(shown: Chart) -> Markup:
         svg = svg.replace(colour, f"var(--{name})")
     width, height = shown.size
     drawn = {"width": width, "height": height, "title": shown.title, "drawing": Markup(svg), "marks": marks}
-    return Markup(pages.render("chart", kind="marks" if isinstance(shown, Curves) else "squares", **drawn))
+    return Markup(pages.render("chart", kind=kind, width_class=width_class, **drawn))
 
 
 def check_figure(path: Path) -> None:
@@ -249,14 +266,15 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
-    """Settings of matplotlib, whatever those of its user are. A page is shown with the fonts of who reads it."""
+def _style(salt: str = "sememekit") -> Iterator[None]:
+    """Settings of matplotlib, whatever those of its user are. A page is shown with the fonts of who reads it;
+    ``salt`` goes into the names of the parts of an SVG, so that the charts of a page do not share any."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
-    with style.context(["default", {**_STYLE, **fonts}]), warnings.catch_warnings():
+    with style.context(["default", {**_STYLE, **fonts, "svg.hashsalt": salt}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 

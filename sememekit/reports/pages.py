@@ -6,6 +6,7 @@ Templates stand in ``templates/``; they escape whatever is not markup already.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,8 @@ from markupsafe import Markup
 from sememekit.files import PAGE, write_output
 
 _EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_ROW: Final = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_CELL: Final = re.compile(r"<t[dh](?=[ >])")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -43,6 +46,20 @@ def lang(value: object) -> Markup:
     return Markup(' lang="zh-Hans"' if _EAST_ASIAN.search(str(value)) else "")
 
 
+def _labelled(rows: Markup, columns: Sequence[str]) -> Markup:
+    """Rows of a table in which each cell but the first knows the name of its column."""
+
+    def row(found: re.Match[str]) -> str:
+        names = iter(columns)
+        return _CELL.sub(lambda cell: _with_label(cell[0], next(names, "")), found[0])
+
+    return Markup(_ROW.sub(row, str(rows)))
+
+
+def _with_label(cell: str, column: str) -> str:
+    return str(Markup('{} data-label="{}"').format(Markup(cell), column)) if column and cell == "<td" else cell
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -55,4 +72,5 @@ def _environment() -> Environment:
     environment.filters["word"] = word
     environment.filters["lang"] = lang
     environment.filters["show"] = format
+    environment.filters["labelled"] = _labelled
     return environment

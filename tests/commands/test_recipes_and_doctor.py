@@ -89,6 +89,15 @@ def test_the_doctor_looks_at_everything(tmp_path: Path) -> None:
     assert all(check.fix for check in report.checks if check.status != "ok"), "what is not ok names the command that fixes it"
 
 
+def test_the_doctor_says_where_the_documentation_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pages, versions = doctor_module._documents()
+    assert (pages.status, versions.status) == ("ok", "ok")
+    assert Path(pages.detail).with_name("perplexity.md").is_file()
+    assert "torch==" in Path(versions.detail).read_text(encoding="utf-8")
+    monkeypatch.setattr(doctor_module, "resources_folder", lambda: tmp_path / "resources")
+    assert [check.status for check in doctor_module._documents()] == ["warn", "warn"]
+
+
 def test_the_doctor_exits_with_1_only_when_something_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     good = Check(name="open lexicon", status="ok", detail="")
     monkeypatch.setattr(doctor_module, "_open_lexicon", lambda: good)
@@ -119,7 +128,7 @@ def test_what_the_doctor_advises_can_be_typed(monkeypatch: pytest.MonkeyPatch) -
     assert override
     read_plan(apply_overrides({}, [f"{override[1]}=8"]), "test")
     source = inspect.getsource(doctor_module)
-    assert "constraints.txt" not in source
+    assert "-c constraints.txt" not in source, "where it lies differs"
     checked = {check.name for check in doctor_module._required_packages()}
     assert checked >= {"torch", "rouge-score", "sacrebleu"}, "every package that an installation needs"
     assert not checked & {"pytest", "tensorboard"}, "and no extra"

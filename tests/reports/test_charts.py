@@ -24,7 +24,9 @@ CURVES = Curves(
 WEIGHTS = Heatmap("Weights", ("上海", "推"), ("中国", "<b>", "x"), ((0.1, 0.9), (0.5, 0.5), (0.0, 0.3)))
 
 
-def marks(html: str) -> list[tuple[float, float, str]]:
+def marks(html: str, picture: str = "wide") -> list[tuple[float, float, str]]:
+    """The marks of the one or the other picture of curves, or of the only one of squares."""
+    html = html.partition('class="chart slim"')[0 if picture == "wide" else 2]
     found = re.findall(r'class="mark" x="([\d.]+)" y="([\d.]+)"[^>]*><title>(.*?)</title>', html)
     return [(float(x), float(y), said) for x, y, said in found]
 
@@ -53,6 +55,16 @@ def test_charts_have_room_for_every_value(scale: str, values: tuple[float, ...])
     shown = chart(Curves("t", "x", "y", (Line("one", points),), scale=scale))  # type: ignore[arg-type]
     assert len(marks(shown)) == len(values)
     assert all(61 <= left <= 500 and 10 <= top <= 286 for left, top, _ in marks(shown))
+
+
+def test_the_picture_of_a_narrow_screen_has_the_same_values_and_the_names_above_its_lines() -> None:
+    html = chart(CURVES)
+    assert [said for *_, said in marks(html, "slim")] == [said for *_, said in marks(html)]
+    assert max(left for left, *_ in marks(html, "slim")) < 345
+    assert min(top for _, top, _ in marks(html, "slim")) > 2 * 17, "below two names"
+    slim = html.partition('class="chart slim"')[2]
+    assert "— one &amp; only 75.0" in slim
+    assert "-- 二 74.0" in slim
 
 
 def test_a_line_of_many_points_has_values_at_some_and_at_its_end() -> None:

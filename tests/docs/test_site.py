@@ -1,0 +1,201 @@
+"""The site: its navigation is whole, what the program says of itself is on it, and it is built without a warning or the net."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import sememekit
+from sememekit import nn
+from sememekit.claims import load_claims
+from sememekit.commands.reproduce import judged
+from sememekit.runs.slots import settings_slots, settings_table
+from tests.screenshots import SIZES
+
+yaml = pytest.importorskip("yaml")
+pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FLAGS = (ROOT / "tests" / "commands" / "flags.txt").read_text(encoding="utf-8").splitlines()
+
+
+def hook(name: str) -> ModuleType:
+    """A file of website/, as MkDocs loads it."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "website" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def config() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    return loaded
+
+
+def pages_of(nav: Any) -> Iterator[str]:
+    """The pages below a part of the navigation."""
+    for entry in nav:
+        for below in entry.values():
+            yield from [below] if isinstance(below, str) else pages_of(below)
+
+
+def generated() -> set[str]:
+    """Pages that hooks make."""
+    notebooks = {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
+    of_the_program = {"reference/commands.md", "reference/settings.md", *hook("api_pages").PAGES}
+    return {*of_the_program, *hook("links").PAGES.values(), *notebooks}
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"results/claims/README.md"}
+    listed = list(pages_of(config()["nav"]))
+    assert sorted(listed) == sorted(written | generated()), "mkdocs.yml, nav"
+
+
+def test_hooks_that_exist_are_used() -> None:
+    used = {Path(path).name for path in config()["hooks"]} | {"docstrings.py"}
+    assert used == {path.name for path in (ROOT / "website").glob("*.py")}
+
+
+def test_the_page_of_commands_has_every_option() -> None:
+    page = hook("commands_page").page()
+    sections = {part.partition("\n")[0]: part for part in re.split(r"^#{3,4} ", page, flags=re.MULTILINE)[1:]}
+    for line in FLAGS:
+        words = line.split()
+        name = " ".join(word for word in words[1:3] if word[0] not in "-[(" and word.islower() and word in page)
+        section = sections.get(name) or sections[words[1]]
+        for option in re.findall(r"--[a-z][a-z-]+", line):
+            assert option in section, f"{line}: {option}"
+    assert "[default: quickstart]" in page.replace("&#91;", "[").replace("&#93;", "]")
+    assert "sememekit attack --compare a/1 a/2" in page, "examples"
+    table = [line for line in page.splitlines() if line.startswith("| <code>")]
+    assert all(line.count("|") == 3 for line in table), "a bar in a cell would end it"
+
+
+def test_the_page_of_settings_has_every_setting() -> None:
+    page = hook("settings_page").page()
+    shown = {html.unescape(name) for name in re.findall(r"^\| <code>(.*?)</code>", page, re.MULTILINE)}
+    tables = [settings_table(slot.slot, name) for slot in settings_slots() for name in slot.variants or {"": ""}]
+    assert shown == {table.prefix + setting.key for table in tables for setting in table.settings}
+    assert len(shown) > 150
+    assert all(line.count("|") == 5 for line in page.splitlines() if line.startswith("| <code>")), "a bar would end a cell"
+    assert "| number, 0 or more, below 1 | 0.0 |" in page
+
+
+def test_the_pages_of_the_api_have_every_public_name() -> None:
+    pages = hook("api_pages")
+    shown = {uri: re.findall(r"^::: ([\w.]+)$", pages.page(uri), re.MULTILINE) for uri in pages.PAGES}
+    assert {path.rpartition(".")[2] for path in shown["reference/nn.md"]} == set(nn.__all__)
+    names = {path.rpartition(".")[2] for path in shown["reference/python.md"]}
+    assert set(sememekit.__all__) - {"nn", "DECODERS", "ENCODERS"} <= names
+    assert len(shown["reference/python.md"]) == len(set(shown["reference/python.md"]))
+
+
+def test_every_paper_has_a_page_with_the_verdicts_on_its_claims() -> None:
+    verdicts = hook("verdicts")
+    marks = {found for path in (DOCS / "papers").glob("*.md") for found in verdicts.MARK.findall(path.read_text("utf-8"))}
+    assert marks == {path.stem for path in (ROOT / "resources" / "claims").glob("*.toml")}
+    shown = [verdicts.on_page_markdown(f"<!-- verdicts: {mark} -->") for mark in sorted(marks)]
+    lines = [line for table in shown for line in table.splitlines()[2:]]
+    assert len(lines) == len(load_claims())
+    (claim,) = judged(Path("nowhere"), ["sdlm-below-softmax"], False, DOCS / "results" / "claims")
+    (line,) = [line for line in lines if claim.statement in line]
+    assert claim.effect is not None
+    assert f"| {claim.verdict} | {100 * claim.effect[0]:+.1f} % (" in line
+
+
+def test_examples_and_roles_of_docstrings_become_markdown() -> None:
+    text = "What it is.\n\n>>> f(1)\n2\n\nSee :class:`a.B` and\n\nas follows::\n\n    x = 1"
+    assert hook("docstrings").as_markdown(text) == (
+        "What it is.\n\n```pycon\n>>> f(1)\n2\n```\n\nSee `a.B` and\n\nas follows:\n\n    x = 1"
+    )
+    assert hook("docstrings").as_markdown("One line.") == "One line."
+
+
+def test_a_notebook_becomes_a_page_with_what_it_showed(tmp_path: Path) -> None:
+    shown = {"output_type": "execute_result", "data": {"text/plain": ["x"], "text/html": ["<table>\n", "</table>"]}}
+    printed = {"output_type": "stream", "text": ["one\n"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["f()"], "outputs": [printed, shown]},
+    ]
+    (tmp_path / "one.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    page = hook("notebook_pages").page(tmp_path / "one.ipynb")
+    assert page.startswith('# Title\n\n<a href="one.ipynb" download>one.ipynb</a>\n\n')
+    assert "\n```python\nf()\n```\n\n```text\none\n```\n" in page
+    assert "<table> </table>" in page
+
+
+def test_links_between_files_become_links_between_pages() -> None:
+    link = hook("links").link
+    assert link("../CHANGELOG.md#added", "docs/index.md", "index.md") == "changelog.md#added"
+    assert link("docs/testing.md", "CONTRIBUTING.md", "contributing.md") == "testing.md"
+    assert link("notebooks/a.ipynb", "docs/python.md", "python.md") == "notebooks/a.md"
+    assert link("../explaining.md", "docs/papers/sdlm.md", "papers/sdlm.md") == "../explaining.md"
+    assert link("LICENSE", "resources/lexicon/README.md", "reference/open-lexicon.md") == "LICENSE"
+    assert link("https://optuna.org", "docs/training.md", "training.md") == "https://optuna.org"
+
+
+def test_lines_of_chinese_are_joined_outside_of_code() -> None:
+    text = "第一行，\n第二行。\n\n- 一\n- 二\n\n```sh\n一\n二\n```\nword\n三"
+    assert hook("chinese").on_page_markdown(text) == "第一行，第二行。\n\n- 一\n- 二\n\n```sh\n一\n二\n```\nword\n三"
+
+
+def build(config_file: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config_file), "-d", str(site)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_pictures_of_pages_are_small_and_shown() -> None:
+    pictures = {path.name: path.stat().st_size for path in (DOCS / "pictures").glob("*.png")}
+    shown = {name for path in DOCS.rglob("*.md") for name in re.findall(r"pictures/([\w-]+\.png)\)", path.read_text("utf-8"))}
+    assert shown == set(pictures)
+    assert {f"{name}.png" for name in SIZES} == set(pictures), "python -m tests.screenshots"
+    assert max(pictures.values()) < 100_000
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_asks_nobody(tmp_path: Path) -> None:
+    done = build(ROOT / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 45
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        fetched = re.findall(r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"', text)
+        assert not [target for targets in fetched for target in targets if "//" in target], page.name
+        assert "<!-- verdicts" not in text, page.name
+    for style in (tmp_path / "site").rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//", style.read_text(encoding="utf-8")), style.name
+    assert "holds in direction" in (tmp_path / "site" / "papers" / "sdlm.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name, text in (("index.md", "[x](other.md#no-such-heading) [y](absent.md)"), ("other.md", "# Other")):
+        (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
+    plain = "site_name: x\nvalidation:\n" + "".join(f"  {key}: {value}\n" for key, value in config()["validation"].items())
+    (tmp_path / "mkdocs.yml").write_text(plain, encoding="utf-8")
+    done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode == 1
+    assert "absent.md" in done.stderr
+    assert "no-such-heading" in done.stderr
+    shutil.rmtree(tmp_path / "site", ignore_errors=True)

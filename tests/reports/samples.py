@@ -1,0 +1,142 @@
+"""A page of every kind, with words, names and numbers as long as they come: records are filled by the types of their fields."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from sememekit.analysis.analyze import Analysis
+from sememekit.analysis.analyze_labels import LabelAnalysis
+from sememekit.analysis.evaluate_explanations import ExplanationScores
+from sememekit.analysis.explain import Explanation
+from sememekit.analysis.explain_label import LabelExplanation
+from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence, LatticeToken
+from sememekit.analysis.explain_writing import WritingExplanation
+from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM, BandScores, RankingScore, SememeBand, SememeRecall
+from sememekit.analysis.segmentation import MODEL, SegmentationRow
+from sememekit.attack import ExampleResult
+from sememekit.attack.report import AttackComparison, AttackReport
+from sememekit.claims import ClaimResult
+from sememekit.reports import (
+    analysis,
+    attack,
+    explanation,
+    explanation_scores,
+    label_explanation,
+    labels,
+    lattice,
+    ledger,
+    quickstart,
+    run,
+    written_explanation,
+)
+from sememekit.reports import pages as templates
+
+R = TypeVar("R", bound=BaseModel)
+LONG = "Donaudampfschifffahrtsgesellschaft"
+WORDS = ("中华人民共和国", LONG, "上海", "of", "internationalization", "一九九七年")
+
+
+def filled(kind: type[R], **given: Any) -> R:
+    """A record of a class with every field filled, but for those given."""
+    numbers = count()
+    return kind(**{name: given.get(name, _value(field.annotation, numbers)) for name, field in kind.model_fields.items()})
+
+
+def _value(kind: Any, numbers: count[int]) -> Any:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _value(next(part for part in parts if part is not NoneType), numbers)
+    if origin is Literal:
+        return parts[0]
+    if origin is tuple and parts[-1] is not Ellipsis:
+        return tuple(_value(part, numbers) for part in parts)
+    if origin in (tuple, list):
+        return tuple(_value(parts[0], numbers) for _ in range(6))
+    if origin is dict:
+        return {str(_value(parts[0], numbers)) + str(number): _value(parts[1], numbers) for number in range(2)}
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return filled(kind)
+    number = next(numbers)
+    return {bool: True, int: 1_234_567 + number, float: (number % 9 + 1) / 11, str: WORDS[number % len(WORDS)]}[kind]
+
+
+def sentence() -> LatticeSentence:
+    """A lattice over thirty characters, which is wider than any screen."""
+    tokens = tuple(LatticeToken(text=letter, read_as=letter, known=True, boundary=0.5) for letter in "上海市体育局召开会议" * 3)
+    edges = tuple(
+        LatticeEdge(begin=place, end=place + 2, copy_number=1, text="上海", probability=0.4, listed=True, best=place % 2 == 0)
+        for place in range(len(tokens) - 1)
+    )
+    return LatticeSentence(tokens=tokens, edges=edges, viterbi=("上海",) * 15, posterior=("上海市",) * 10, nats=123.4)
+
+
+def _attacked() -> list[ExampleResult]:
+    change = {"field": 0, "place": 0, "begin": 0, "old": LONG, "new": f"{LONG}en"}
+    text, other = f"{LONG} {'was a very good film and ' * 12}", f"{LONG}en {'was a very good film and ' * 12}"
+    return [
+        filled(ExampleResult, index=number, fields=(text,), outcome=outcome, probabilities=(0.2, 0.8), adversarial=(other,),
+               adversarial_probabilities=(0.7, 0.3), changes=(change,), queries=50 * number)
+        for number, outcome in enumerate(("success", "failed", "success", "skipped"), start=1)
+    ]  # fmt: skip
+
+
+def _metrics() -> list[dict[str, Any]]:
+    parts = {"cluster_perplexity": 21.0, "in_cluster_perplexity": 9.9}
+    moved = {**parts, "moved_words": 0.3, "moved_frequency": 0.2, "orphaned_words": 3}
+    records: list[dict[str, Any]] = []
+    for epoch in range(1, 13):
+        valid = {"perplexity": 3000.0 / epoch, **parts, "nats": 98765.4, "tokens": 12345}
+        records.append({"kind": "ChangeReport", "step": epoch * 1000 - 500, "values": moved})
+        records.append(
+            {"kind": "EpochReport", "epoch": epoch, "step": epoch * 1000, "train_nats": 8.0 / epoch, "valid": valid}
+            | {
+                "best": True,
+                "rate": 20.0 / epoch,
+                "tokens_per_second": 12345.6,
+                "finished": "epochs done" if epoch == 12 else "",
+            }
+        )
+    return [*records, {"kind": "ClusterUpdate", "step": 12500, "values": moved}]
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Name of a template -> a page that it gives."""
+    source = tuple(WORDS * 4)
+    shares = (0.7, *(0.3 / 23,) * 23)
+    explained = filled(Explanation, no_senses=None, min_count=2_000_000)
+    rankings = tuple(filled(RankingScore, ranking=name) for name in ("rise", "gates", FREQUENCY, RANDOM))
+    bands = tuple(filled(BandScores, scores=rankings) for _ in range(4))
+    recalls = tuple(filled(SememeRecall, ranking=one.ranking, top=one.top) for one in rankings)
+    sememes = tuple(filled(SememeBand, scores=recalls) for _ in range(4))
+    scores = filled(ExplanationScores, rankings=rankings, words=bands, sememes=sememes)
+    written = filled(WritingExplanation, source=source, unknown=(), no_senses=None)
+    words = tuple(word.model_copy(update={"attention": shares}) for word in written.words)
+    rows = tuple(filled(SegmentationRow, name=name) for name in (MODEL, "words of the lexicon"))
+    found = filled(quickstart.LatticeFound, sentences=(sentence(), sentence()), rows=rows)
+    models = tuple(filled(quickstart.ModelRow, name=name) for name in ("softmax", "sdlm"))
+    both = (explained, explained)
+    rest = {"explanations": both, "softmax_guesses": both, "lattice": found, "scores": scores, "models": models}
+    report = filled(quickstart.QuickstartReport, no_lattice="", **rest)
+    seen = filled(LatticeExplanation, sentences=(sentence(),))
+    claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
+    return {
+        "analysis": analysis.analysis_page(filled(Analysis)),
+        "attack": attack.report_page(filled(AttackReport), _attacked()),
+        "attack_comparison": attack.comparison_page(filled(AttackComparison)),
+        "embeddings": templates.render("embeddings", report=filled(EmbeddingsReport)),
+        "explanation": explanation.explanation_page(explained),
+        "explanation_scores": explanation_scores.scores_page(scores),
+        "label_explanation": label_explanation.explanation_page(filled(LabelExplanation)),
+        "labels": labels.label_page(filled(LabelAnalysis)),
+        "lattice": templates.render("lattice", explanation=seen, sentences=[(sentence(), lattice.picture_of(sentence()))]),
+        "ledger": ledger.ledger_page(ledger.ledger(claims)),
+        "quickstart": quickstart.report_page(report),
+        "run": run.run_page(f"runs-{LONG}", {"task": {"name": "language_model", "input_dropout": 0.5}}, _metrics()),
+        "written_explanation": written_explanation.explanation_page(written.model_copy(update={"words": words})),
+    }
