@@ -197,6 +197,7 @@ def test_weights_that_a_run_begins_with_are_its_best_until_an_epoch_beats_them(t
     assert list(epochs) == []
     assert number(RunFolder.open(tmp_path / "run").load("best", with_trainer=False).weights["w"]) == -5.0
     with pytest.raises(
-        TrainingError, match=r"--from .*: before any training its model has the validation figure inf on these data; choose another run"
+        TrainingError,
+        match=r"--from .*: before any training its model has the validation figure inf on these data; choose another run",
     ):
         trainer_of(Toy(valid=(float("inf"),)), tmp_path / "bad").keep_initial_weights()
