@@ -199,8 +199,8 @@ def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[st
     """
     if not hasattr(os, "wait4"):
         raise ConfigError(
-            "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS or "
-            f"WSL, or type the commands of 'sememekit reproduce show'; the next is: {step.shell()}"
+            "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
+            f"or WSL, or type the commands of 'sememekit reproduce show'; the next is: {step.shell()}"
         )
     command = [sys.executable, "-m", "sememekit", *step.words]
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
