@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import errno
 import hashlib
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -117,6 +120,62 @@ def test_a_system_that_opens_no_folders_can_write(tmp_path: Path, monkeypatch: p
     replace_file(tmp_path / "a", b"1")
     sync_to_disk(tmp_path)
     assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_a_file_system_that_syncs_no_folders_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.fsync
+
+    def as_a_share(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", as_a_share)
+    replace_file(tmp_path / "a", b"1")
+    assert (tmp_path / "a").read_bytes() == b"1"
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        sync_to_disk(tmp_path)
+    monkeypatch.setattr(os, "fsync", lambda handle: as_a_share(os.open(tmp_path, os.O_RDONLY)))
+    with pytest.raises(OSError, match="Invalid"):
+        sync_to_disk(tmp_path / "a")
+
+
+def test_a_file_is_synced_through_a_handle_that_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no other way."""
+    written: list[bytes] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: written.append(b"x" * os.write(handle, b"")))
+    (tmp_path / "a").write_bytes(b"1")
+    sync_to_disk(tmp_path / "a")
+    assert written == [b""]
+
+
+def test_nothing_is_imported_or_called_that_windows_lacks() -> None:
+    """Names of ``os`` and ``signal`` that are POSIX alone stand behind a question whether they are there."""
+    lacking = {
+        "O_DIRECTORY",
+        "wait4",
+        "sched_getaffinity",
+        "killpg",
+        "getpgid",
+        "setsid",
+        "fork",
+        "geteuid",
+        "getuid",
+        "mkfifo",
+    }
+    lacking |= {"SIGHUP", "SIGUSR1", "SIGUSR2", "SIGKILL", "pthread_sigmask", "pthread_kill"}
+    found = []
+    for path in sorted((Path(__file__).parent.parent / "sememekit").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+        asked = {name for name in lacking if f'"{name}")' in text or 'sys.platform == "linux"' in text}
+        found += [f"{path.name}: {name}" for name in sorted((names & lacking) - asked)]
+    assert found == []
 
 
 def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from sememekit import __version__
 from sememekit.claims.chain import SHOWN_OUT, Step, Trial, unpacked
 from sememekit.claims.results import Point, RunResult
 from sememekit.commands._exit import STOPPED
-from sememekit.errors import DataError, TrainingError
+from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
@@ -197,6 +197,11 @@ def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[st
 
     The subcommand has a session of its own: a terminal's Ctrl-C reaches this process alone, which tells it once.
     """
+    if not hasattr(os, "wait4"):
+        raise ConfigError(
+            "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
+            f"or WSL, or type the commands of 'sememekit reproduce show'; the next is: {step.shell()}"
+        )
     command = [sys.executable, "-m", "sememekit", *step.words]
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, stdout=printed, stderr=said, env=environment, start_new_session=True)

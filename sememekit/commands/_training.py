@@ -51,13 +51,14 @@ def train(
     from sememekit.signals import stop_signals
     from sememekit.training import EpochReport, StopReport
     from sememekit.training.progress import ending_text
-    from sememekit.training.tensorboard import TensorBoardLog
+    from sememekit.training.tracking import check_trackers, tracking
 
     out = Path(out)
+    check_trackers(table.get("run", {}).get("track", ()))
     with ExitStack() as held:
         asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
         training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark))
-        board = held.enter_context(TensorBoardLog(out / "tensorboard"))
+        tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table()))
         folder, trainer = training.folder, training.trainer
         if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
             write_report(out)  # no epoch follows that would
@@ -73,7 +74,7 @@ def train(
         try:
             for report in trainer.run(stepped):
                 folder.append_metrics({"kind": type(report).__name__, **vars(report)})
-                board.add(report)
+                tell(report)
                 if isinstance(report, EpochReport):
                     seconds += report.seconds
                     tokens += report.seconds * report.tokens_per_second

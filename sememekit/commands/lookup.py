@@ -1,15 +1,16 @@
-"""The subcommand lookup; the plain functions are in ``sememekit.sememes.lookup`` and ``sememekit.sememes.change``."""
+"""The subcommand lookup; the plain functions are in ``lookup``, ``searching`` and ``change`` of ``sememekit.sememes``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Json, Quiet, Side, Sources, option
-from sememekit.commands._render import hint, print_fields, print_json, result_console, say
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option
+from sememekit.commands._render import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
 
     from sememekit.sememes import Side as SideName
     from sememekit.sememes.lookup import DefinitionTree, LookupReport
+    from sememekit.sememes.searching import SearchReport
 
 EXAMPLES = (
     "sememekit lookup 希望",
+    "sememekit lookup --sememe fruit",
+    "sememekit lookup 苹果 --similar",
+    "sememekit lookup --source hownet:hownet.txt --source open --dump merged.tsv",
+    "sememekit lookup --source open --diff table:merged.tsv",
     "sememekit lookup --check",
     'sememekit lookup --change 工人 "+人" --graph runs/sdlm',
 )
@@ -29,6 +35,23 @@ def command(
     word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
     sources: Sources = None,
     side: Side = "chinese",
+    sememes: Annotated[
+        list[str] | None,
+        option(
+            "--sememe",
+            "Instead: words that have this sememe; one side of english|中文 is enough. May be repeated: all in one sense.",
+            metavar="SEMEME",
+        ),
+    ] = None,
+    similar: Annotated[bool, option("--similar", "Words whose sememes are most similar to those of WORD.")] = False,
+    top: Annotated[
+        int, option("--top", "With --sememe, --similar and --diff: words that are listed; --json has all of --diff.", min=1)
+    ] = 20,
+    dump: Annotated[
+        Path | None,
+        option("--dump", "Instead: write all senses of --source, merged, into a file that table:FILE reads.", metavar="FILE"),
+    ] = None,
+    diff: Annotated[str | None, option("--diff", "Instead: how --source differs from this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
     change: Annotated[
         tuple[str, str] | None,
@@ -49,27 +72,48 @@ def command(
 ) -> None:
     """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it.
 
+    Or ask the other way round: words of a sememe, words with similar sememes; merge lexicons into one file, and compare two.
+
     With --change it writes an overlay, a small text file of changes that a trained run reads its graph with.
     """
+    asked = {
+        "WORD": word is not None,
+        "--sememe": bool(sememes),
+        "--dump": dump is not None,
+        "--diff": diff is not None,
+        "--check": check,
+        "--change": change is not None,
+    }
+    chosen = [name for name, is_asked in asked.items() if is_asked]
+    if len(chosen) != 1:
+        fail_usage(f"give one of {', '.join(asked)}" + (f", and not {' with '.join(chosen)}" if chosen else ""))
+    if similar and word is None:
+        fail_usage("--similar needs a WORD")
+    if graph is not None and (change is None or sources):
+        fail_usage("--graph needs --change" if change is None else "--change takes --graph or --source, not both")
+    from sememekit.sememes.searching import similar_words, words_with
+
+    given = tuple(sources or ("open",))
     if change is not None:
-        if word is not None or check:
-            fail_usage("--change WORD CHANGE cannot be combined with another WORD or with --check")
-        if graph is not None and sources:
-            fail_usage("--change takes --graph or --source, not both")
         _change(change, graph, sources, side, overlay, json, quiet)
-        return
-    if graph is not None:
-        fail_usage("--graph needs --change")
-    if word is None:
-        if not check:
-            fail_usage("give a WORD or --check")
+    elif sememes:
+        _print_found(words_with(sememes, given, side=side, top=top), json, quiet)
+    elif dump is not None:
+        _dump(dump, given, side, json, quiet)
+    elif diff is not None:
+        _diff(given, diff, side, top, json)
+    elif word is None:
         _check_open_lexicon(json)
-        return
-    if check:
-        fail_usage("give a WORD or --check, not both")
+    elif similar:
+        _print_found(similar_words(word, given, side=side, top=top), json, quiet)
+    else:
+        _look_up(word, given, side, json)
+
+
+def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
     from sememekit.sememes.lookup import lookup
 
-    report = lookup(word, sources or ("open",), side=side)
+    report = lookup(word, sources, side=side)
     if json:
         print_json(report)
     elif report.senses:
@@ -77,6 +121,60 @@ def command(
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
         raise DataError(f"{word!r} is in none of {', '.join(report.sources)}{near}")
+
+
+def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (
+            sense.word,
+            *((f"{sense.similarity:.2f}",) if sense.similarity is not None else ()),
+            sense.part_of_speech,
+            sense.gloss,
+            " ".join(f"[{name}]" if name in sense.shared else name for name in sense.sememes),
+        )
+        for sense in report.senses
+    ]
+    columns = ["word", "part of speech", "gloss", "sememes"]
+    if any(sense.similarity is not None for sense in report.senses):
+        columns.insert(1, "similarity")
+    listed = len({sense.word for sense in report.senses})
+    print_table(f"{' '.join(report.asked)}: {report.num_words:,} words, {listed:,} listed", columns, rows, numeric=len(columns))
+    hint("shared sememes stand in brackets" if "similarity" in columns else "next: sememekit lookup WORD --similar", quiet)
+
+
+def _dump(path: Path, sources: Sequence[str], side: SideName, json: bool, quiet: bool) -> None:
+    from sememekit.sememes.searching import dump_lexicons
+
+    report = dump_lexicons(path, sources, side=side)
+    if json:
+        print_json(report)
+        return
+    say(f"{report.file}: {report.words:,} words, {report.senses:,} senses")
+    if report.renamed:
+        remark(f"blanks in the names of {report.renamed:,} sememes are written as _", quiet)
+    hint(f"next: sememekit build-sememe-graph --source table:{path} --data DATA --out GRAPH", quiet)
+
+
+def _diff(sources: Sequence[str], other: str, side: SideName, top: int, json: bool) -> None:
+    if len(sources) > 1:
+        fail_usage("--diff compares one --source with another lexicon; merge several with --dump first")
+    from sememekit.sememes.searching import diff_lexicons
+
+    report = diff_lexicons(sources[0], other, side=side)
+    if json:
+        print_json(report)
+        return
+    rows = [(name, *getattr(report, name)) for name in ("words", "senses", "sememes")]
+    only = (len(report.sememes_first_only), len(report.sememes_second_only))
+    rows += [("words of it alone", report.num_first_only, report.num_second_only), ("sememes of it alone", *only)]
+    print_table("", ("", report.first, report.second), rows)
+    say(f"words in both: {report.num_same:,} with the same sememes, {report.num_changed:,} with others")
+    changed = [(each.word, "; ".join(each.first_only), "; ".join(each.second_only)) for each in report.changed[:top]]
+    if changed:
+        print_table(f"the first {len(changed):,}", ("word", report.first, report.second), changed, numeric=3)
 
 
 def _change(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,9 +55,18 @@ PLACES = {
     "seed": ("run", "seed"),
     "device": ("run", "device"),
     "dtype": ("run", "dtype"),
+    "track": ("run", "track"),
 }
 """Where the value of an option goes in the table of a run."""
 VARIANTS = ("task", "encoder", "decoder")
+
+
+class TrackerName(StrEnum):
+    """What ``--track`` takes."""
+
+    tensorboard = "tensorboard"
+    wandb = "wandb"
+    mlflow = "mlflow"
 
 
 def _any_of(names: Mapping[str, str]) -> str:
@@ -89,6 +99,12 @@ def command(
     ] = None,
     device: DeviceIfGiven = None,
     dtype: DtypeIfGiven = None,
+    track: Annotated[
+        list[TrackerName] | None,
+        option(
+            "--track", "Also send the learning curves there; may be repeated. TensorBoard has them wherever it is installed."
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -41,6 +41,7 @@ PAGE: Final = Kind("a page that sememekit wrote", _is_page)
 TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", lambda head: head.startswith(b'{"source": '))
 GRAPH: Final = Kind("a sememe graph", _is_format(b"sememekitsememegraph"))
 CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_format(b"sememekitwordclusters"))
+TABLE: Final = Kind("a lexicon as 'lookup --dump' writes it", lambda head: head.startswith(b"word\tpos\tgloss\tsememes\tdef\n"))
 OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: head.startswith(b"# sememekit overlay "))
 
 

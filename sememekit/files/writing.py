@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -9,19 +10,28 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
+"""What systems answer that do not sync folders: Windows, and file systems over a network."""
 
 
 def sync_to_disk(path: Path) -> None:
-    """Wait until a file, or the renames inside a folder, are on the disk; Windows does not let a folder be opened."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Wait until a file, or the renames inside a folder, are on the disk.
+
+    Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it. Raises
+    OSError: the file cannot be synced.
+    """
+    is_folder = path.is_dir()
+    try:  # Windows syncs a file that is open for writing only
+        handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if not is_folder or error.errno not in _NO_SYNC_OF_FOLDERS:
+            raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -53,6 +53,7 @@ MAY_CHANGE = (
     "run.report_every",
     "run.checkpoint_every",
     "run.stall_epochs",
+    "run.track",
     "data.path",
 )
 """Settings that a resumed run may have otherwise than it began with."""

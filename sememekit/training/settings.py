@@ -88,6 +88,8 @@ class RunSettings(Settings):
     """Steps between progress reports; losses are read back from the device then."""
     checkpoint_every: int = Field(default=0, ge=0)
     """Steps between checkpoints inside an epoch; 0 writes one at the end of each epoch (and when a signal stops the run)."""
+    track: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
+    """Programs that are told the learning curves (``--track``); TensorBoard is wherever it is installed."""
     stall_epochs: int = Field(default=4, ge=0)
     """End the run after this many epochs at the start whose validation stays near unigram frequencies; 0 never does."""
     stall_ratio: float = Field(default=0.97, gt=0.0)

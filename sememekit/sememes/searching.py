@@ -1,0 +1,257 @@
+"""Asking lexicons by sememes: words of a sememe, words with similar sememes, what differs between two lexicons, and one file of
+several."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import TABLE, write_output
+from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
+from sememekit.sememes.building import spellings
+from sememekit.sememes.overlay import near_spellings
+
+DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
+"""Columns of a file that ``dump_lexicons`` writes; ``table:FILE`` reads it."""
+
+
+class FoundSense(Record):
+    """A sense that was found, in the order of the lexicon.
+
+    Attributes:
+        similarity: to the sense that was asked for, from 0 to 1; None where none was.
+        shared: the sememes that both have.
+    """
+
+    word: str
+    source: str
+    part_of_speech: str
+    gloss: str
+    sememes: tuple[str, ...]
+    similarity: float | None = None
+    shared: tuple[str, ...] = ()
+
+
+class SearchReport(Record):
+    """What was asked for, how many words fit, and the first of their senses."""
+
+    asked: tuple[str, ...]
+    sources: tuple[str, ...]
+    num_words: int
+    senses: tuple[FoundSense, ...]
+
+
+class ChangedWord(Record):
+    """A word whose sets of sememes differ: those that one lexicon alone has, blanks between the sememes of a sense."""
+
+    word: str
+    first_only: tuple[str, ...]
+    second_only: tuple[str, ...]
+
+
+class DiffReport(Record):
+    """How two lexicons differ in words and in the sets of sememes of their senses; a part of speech and a gloss do not count.
+
+    Attributes:
+        first, second: the lexicons.
+        words, senses, sememes: of the first and of the second; different sets of sememes of a word are different senses.
+        num_same: words with the same sets in both.
+        num_first_only, num_second_only, num_changed: words of one alone, and words with other sets.
+        first_only, second_only: words of one alone, in the order of the lexicon.
+        changed: every word with other sets.
+        sememes_first_only, sememes_second_only: sememes that one alone uses.
+    """
+
+    first: str
+    second: str
+    words: tuple[int, int]
+    senses: tuple[int, int]
+    sememes: tuple[int, int]
+    num_same: int
+    num_first_only: int
+    num_second_only: int
+    num_changed: int
+    first_only: tuple[str, ...]
+    second_only: tuple[str, ...]
+    changed: tuple[ChangedWord, ...]
+    sememes_first_only: tuple[str, ...]
+    sememes_second_only: tuple[str, ...]
+
+
+class DumpReport(Record):
+    """The file that was written; ``renamed`` counts names of sememes whose blanks became ``_``."""
+
+    file: str
+    sources: tuple[str, ...]
+    words: int
+    senses: int
+    renamed: int
+
+
+def words_with(
+    sememes: Sequence[str], sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 0
+) -> SearchReport:
+    """Words that have all of some sememes in one sense; of a name such as ``fruit|水果`` one side is enough.
+
+    ``top`` is how many words are listed, 0 for all. Raises ConfigError: a sememe that no lexicon has, with the nearest ones.
+    Raises DataError: as ``open_lexicon``.
+
+    >>> words_with(["fruit"]).senses[0].sememes
+    ('fruit|水果',)
+    """
+    senses = list(_senses(open_lexicons(sources, side)))
+    known = _by_side({sememe for _, sense in senses for sememe in sense.sememes})
+    wanted = []
+    for asked in sememes:
+        names = known.get(asked) or known.get(asked.partition("|")[2])
+        if not names:
+            near = near_spellings(asked, known)
+            hint = f" (near: {' '.join(near)})" if near else ""
+            raise ConfigError(
+                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows those of a word"
+            )
+        wanted.append(names)
+    found = [(source, sense) for source, sense in senses if all(names & {*sense.sememes} for names in wanted)]
+    return _report(sememes, sources, [_found(source, sense) for source, sense in found], top)
+
+
+def similar_words(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 20) -> SearchReport:
+    """Words by how similar their sememes are, most similar first, each with its most similar sense.
+
+    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up
+    -log p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It
+    is 1 for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Raises ConfigError: no lexicon knows the
+    word with sememes. Raises DataError: as ``open_lexicon``.
+    """
+    senses = list(_senses(open_lexicons(sources, side)))
+    own = next((same for form in spellings(word.strip()) if (same := [one for _, one in senses if one.word == form])), [])
+    if not own:
+        near = near_spellings(word, (sense.word for _, sense in senses))
+        hint = f" (near: {' '.join(near)})" if near else ""
+        raise ConfigError(f"no sense of {word!r} with sememes in {', '.join(sources)}{hint}; add a lexicon with --source")
+    counts = Counter(sememe for _, sense in senses for sememe in sense.sememes)
+    weight = {sememe: math.log(len(senses) / count) for sememe, count in counts.items()}
+    found: dict[str, FoundSense] = {}
+    for source, sense in senses:
+        if sense.word == own[0].word:
+            continue
+        similarity, shared = max((_similarity(mine.sememes, sense.sememes, weight) for mine in own), key=lambda item: item[0])
+        best = found.get(sense.word)
+        if shared and (best is None or similarity > (best.similarity or 0.0)):
+            found[sense.word] = _found(source, sense, similarity, shared)
+    ranked = sorted(found.values(), key=lambda one: (-(one.similarity or 0.0), one.word))
+    return _report((word,), sources, ranked, top)
+
+
+def diff_lexicons(first: str, second: str, *, side: Side = "chinese") -> DiffReport:
+    """Compare two lexicons, each ``FORMAT:PATH``. Raises ConfigError, DataError: as ``open_lexicon``."""
+    one, other = open_lexicons([first, second], side)
+    sets = [{word: _sets(lexicon, word) for word in lexicon.words} for lexicon in (one, other)]
+    ours, theirs = sets
+    both = [word for word in ours if word in theirs]
+    changed = [
+        ChangedWord(
+            word=word,
+            first_only=tuple(" ".join(each) for each in sorted(ours[word] - theirs[word])),
+            second_only=tuple(" ".join(each) for each in sorted(theirs[word] - ours[word])),
+        )
+        for word in both
+        if ours[word] != theirs[word]
+    ]
+    first_only = tuple(word for word in ours if word not in theirs)
+    second_only = tuple(word for word in theirs if word not in ours)
+    used = [{sememe for bags in each.values() for bag in bags for sememe in bag} for each in sets]
+    return DiffReport(
+        first=one.name,
+        second=other.name,
+        words=(len(ours), len(theirs)),
+        senses=(sum(map(len, ours.values())), sum(map(len, theirs.values()))),
+        sememes=(len(used[0]), len(used[1])),
+        num_same=len(both) - len(changed),
+        num_first_only=len(first_only),
+        num_second_only=len(second_only),
+        num_changed=len(changed),
+        first_only=first_only,
+        second_only=second_only,
+        changed=tuple(changed),
+        sememes_first_only=tuple(sorted(used[0] - used[1])),
+        sememes_second_only=tuple(sorted(used[1] - used[0])),
+    )
+
+
+def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side = "chinese") -> DumpReport:
+    """Write the senses of one or several lexicons into one file of columns, which ``table:FILE`` reads.
+
+    A word is taken from the first lexicon that has it with sememes, as a graph takes it. Blanks in the name of a sememe become
+    ``_``, since blanks stand between names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds
+    something else. Raises ConfigError, DataError: as ``open_lexicon``.
+    """
+    lines = [DUMP_HEADER]
+    words: set[str] = set()
+    renamed: set[str] = set()
+    for _, sense in _senses(open_lexicons(sources, side)):
+        words.add(sense.word)
+        renamed |= {sememe for sememe in sense.sememes if len(sememe.split()) > 1}
+        sememes = " ".join("_".join(sememe.split()) for sememe in sense.sememes)
+        columns = (sense.word, sense.part_of_speech, sense.gloss, sememes, sense.definition)
+        lines.append("\t".join(" ".join(column.split()) for column in columns))
+    if not words:
+        raise DataError(f"none of {', '.join(sources)} has a word with sememes; nothing was written")
+    write_output(path, ("\n".join(lines) + "\n").encode(), TABLE)
+    return DumpReport(file=str(path), sources=tuple(sources), words=len(words), senses=len(lines) - 1, renamed=len(renamed))
+
+
+def _senses(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
+    """(lexicon, sense) of every word, out of the first lexicon that has it with sememes; equal senses once."""
+    done: set[str] = set()
+    for lexicon in lexicons:
+        entries = {word: [sense for sense in dict.fromkeys(lexicon.senses(word)) if sense.sememes] for word in lexicon.words}
+        for word, senses in entries.items():
+            if word not in done:
+                yield from ((lexicon.name, sense) for sense in senses)
+        done |= {word for word, senses in entries.items() if senses}
+
+
+def _sets(lexicon: Lexicon, word: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(sense.sememes for sense in lexicon.senses(word) if sense.sememes)
+
+
+def _by_side(sememes: set[str]) -> dict[str, set[str]]:
+    """A name, and each side of ``english|中文`` -> the sememes that it stands for."""
+    found: dict[str, set[str]] = {}
+    for sememe in sememes:
+        for name in {sememe, *sememe.split("|")}:
+            found.setdefault(name, set()).add(sememe)
+    return found
+
+
+def _similarity(mine: Sequence[str], other: Sequence[str], weight: Mapping[str, float]) -> tuple[float, tuple[str, ...]]:
+    shared = tuple(sememe for sememe in mine if sememe in other)
+    if {*mine} == {*other}:
+        return 1.0, shared
+    both = sum(weight[sememe] for sememe in mine) + sum(weight[sememe] for sememe in other)
+    return 2.0 * sum(weight[sememe] for sememe in shared) / both if both else 0.0, shared
+
+
+def _found(source: str, sense: Sense, similarity: float | None = None, shared: tuple[str, ...] = ()) -> FoundSense:
+    return FoundSense(
+        word=sense.word,
+        source=source,
+        part_of_speech=sense.part_of_speech,
+        gloss=sense.gloss,
+        sememes=sense.sememes,
+        similarity=similarity,
+        shared=shared,
+    )
+
+
+def _report(asked: Sequence[str], sources: Sequence[str], found: Sequence[FoundSense], top: int) -> SearchReport:
+    words = list(dict.fromkeys(sense.word for sense in found))
+    listed = {*words[: top or None]}
+    shown = tuple(sense for sense in found if sense.word in listed)
+    return SearchReport(asked=tuple(asked), sources=tuple(sources), num_words=len(words), senses=shown)
