@@ -190,3 +190,16 @@ def test_part_of_speech_is_kept_where_the_lexicon_knows_it(tmp_path: Path) -> No
     assert constraint.told == "part of speech kept where known: table:l.tsv"
     (unknowing,) = parts(part_of_speech={})
     assert (left(space, unknowing), unknowing.told) == (table, "")
+
+
+def test_a_stop_does_not_wait_for_the_constraints_of_all_examples() -> None:
+    seen: list[Space] = []
+
+    class Slow(EvenLetters):
+        def narrow(self, space: Space) -> Space:
+            seen.append(space)
+            return space
+
+    attack = replace(make_attack("greedy"), constraints=[Slow(Slow.Settings(), RESOURCES)])
+    assert list(attack.run(EXAMPLES, lambda: bool(seen))) == []
+    assert len(seen) == 1
