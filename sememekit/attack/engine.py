@@ -81,6 +81,8 @@ class Attack:
             answers = self.victim.ask([wanted for _, wanted in active])
             still: list[tuple[_Asking, list[Fields]]] = []
             for (asking, _), answer in zip(active, answers, strict=True):
+                if should_stop():  # a constraint with a language model takes its time
+                    return
                 next_step = _advance(asking, answer)
                 if isinstance(next_step, ExampleResult):
                     yield next_step

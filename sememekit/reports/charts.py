@@ -129,7 +129,9 @@ class Curves:
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axes.set_xscale(self.x_scale)
         if self.show_x == ",.0f":
-            log = LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+            reach = [x for line in self.lines for x, _ in line.points]
+            decades = max(reach) > (50 if self.narrow else 500) * min(reach)
+            log = LogLocator(subs=(1.0,) if decades else (1.0, 2.0, 5.0), numticks=12)
             axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(4 if self.narrow else 8, integer=True))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.minorticks_off()

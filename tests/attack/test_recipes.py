@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from sememekit.attack.constraints import STANDARD
 from sememekit.attack.plan import flags_of
 from sememekit.commands._tables import typed_table
 from sememekit.commands.attack import PLACES, VARIANTS
-from sememekit.config import list_recipes, load_recipe, merge_tables
+from sememekit.config import list_recipes, load_recipe, merge_tables, resources_folder
 from tests.attack.toys import TABLE, TEXTS, predict
 
 NAMES = [recipe.name for recipe in list_recipes() if is_attack(load_recipe(recipe.name))]
@@ -97,6 +99,26 @@ def test_the_flags_of_a_plan_give_it_again(name: str) -> None:
         again = read_attack_plan(typed_table(options, PLACES, VARIANTS), "flags")
         assert again.table() | {"claim": None} == plan.table() | {"claim": None}
         assert not any("attack.seed" in flag for flag in flags), "what is usual is not said"
+
+
+@pytest.mark.parametrize("path", sorted((resources_folder() / "recipes" / "attack").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_number_of_a_recipe_has_its_source_above_it(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    numbers = [n for n, line in enumerate(lines) if re.match(r"[\w.]+ = [\d.]+$", line) and not line.startswith("claim.")]
+    assert len(numbers) >= 3
+    for number in numbers:
+        above = next(line for line in reversed(lines[:number]) if not re.match(r"[\w.]+ = ", line))
+        assert re.match(r"# .*(\"|[Cc]ode\b|ours\b)", above), f"{path.name}:{number + 1}: {lines[number]}"
+
+
+def test_the_limits_of_change_are_those_of_the_papers() -> None:
+    def share(name: str) -> float:
+        plan = read_attack_plan(load_recipe(f"attack/{name}"), name)
+        return next(part.settings.most for part in plan.constraints if part.name == "share")  # type: ignore[attr-defined]
+
+    paper = {"alzantot-paper-sentiment": 0.2, "alzantot-paper-entailment": 0.25, "sememe-pso-sentiment": 0.25}
+    code = {"released-nli": 1.0, "released-nli-bigru-cell": 1.0}
+    assert {name: share(name) for name in paper | code} == paper | code
 
 
 def test_the_flags_of_an_earlier_version_name_the_preset_of_today() -> None:

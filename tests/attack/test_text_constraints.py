@@ -124,9 +124,12 @@ def test_a_text_that_is_refused_is_never_asked_and_is_no_query(search: str) -> N
     attack = make_attack(search, function=counting, **small)
     constraint = EvenLetters(EvenLetters.Settings(), RESOURCES)
     results = list(replace(attack, constraints=[constraint]).run(EXAMPLES))
+    asked = list(counting.texts)
+    alone = replace(attack, constraints=[constraint], settings=attack.settings.model_copy(update={"together": 1})).run(EXAMPLES)
+    assert sorted(alone, key=lambda result: result.index) == sorted(results, key=lambda result: result.index)
     given = {example.fields[0] for example in EXAMPLES}
-    assert all(even(text) for text in counting.texts if text not in given)
-    assert len(counting.texts) == sum(result.queries for result in results)
+    assert all(even(text) for text in asked if text not in given)
+    assert len(asked) == sum(result.queries for result in results)
     won = [result for result in results if result.outcome == "success"]
     assert len(won) >= 3
     assert all(result.adversarial is not None and even(result.adversarial[0]) for result in won)
@@ -187,3 +190,16 @@ def test_part_of_speech_is_kept_where_the_lexicon_knows_it(tmp_path: Path) -> No
     assert constraint.told == "part of speech kept where known: table:l.tsv"
     (unknowing,) = parts(part_of_speech={})
     assert (left(space, unknowing), unknowing.told) == (table, "")
+
+
+def test_a_stop_does_not_wait_for_the_constraints_of_all_examples() -> None:
+    seen: list[Space] = []
+
+    class Slow(EvenLetters):
+        def narrow(self, space: Space) -> Space:
+            seen.append(space)
+            return space
+
+    attack = replace(make_attack("greedy"), constraints=[Slow(Slow.Settings(), RESOURCES)])
+    assert list(attack.run(EXAMPLES, lambda: bool(seen))) == []
+    assert len(seen) == 1

@@ -150,3 +150,16 @@ def test_a_character_that_no_font_has_is_said_of_a_png_and_no_matter_to_an_svg(
         write_figure([CURVES], tmp_path / "one.svg")
         assert "二" in chart(CURVES)
     assert "二" in (tmp_path / "one.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("last", "ticks"), [(300.0, {"1", "2", "5", "10", "100", "200"}), (9000.0, {"1", "10", "100", "1,000"})]
+)
+def test_ticks_of_many_decades_do_not_run_into_each_other(last: float, ticks: set[str]) -> None:
+    shown = chart(Curves("t", "queries", "y", (Line("one", ((1.0, 0.0), (last, 0.5))),), "percent", "log"))
+    wide, _, slim = shown.partition('class="chart slim"')
+    numbers = [set(re.findall(r">([\d,]+)</text>", picture)) for picture in (wide, slim)]
+    assert ticks <= numbers[0]
+    assert ("2" in numbers[0]) == ("2" in ticks)
+    assert {"1", "10", "100"} <= numbers[1]
+    assert "2" not in numbers[1], "a phone has less room"
