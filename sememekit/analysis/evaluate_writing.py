@@ -17,7 +17,7 @@ from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
 from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
-from sememekit.search import BeamSettings
+from sememekit.search import SEARCH, BeamSettings
 from sememekit.tasks.headline import rouge_settings
 from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
 
@@ -152,4 +152,4 @@ def _scores(
 
 def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
     values = tuple(Score(name=name, value=item.value, low=item.low, high=item.high) for name, item in named)
-    return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}", values=values)
+    return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}|search:{SEARCH}", values=values)

@@ -19,7 +19,7 @@ from sememekit.text.reading import FaultCounter, Span, read_pieces
 
 _IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _SENTENCES_TO_SEE: Final = 1000
-_LINES_TO_SEE: Final = 100_000
+_LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
 """A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than

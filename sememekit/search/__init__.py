@@ -1,5 +1,5 @@
 """Search for probable texts under a model that predicts one word after the other."""
 
-from sememekit.search.beam import BeamSettings, Hypothesis, beam_search
+from sememekit.search.beam import SEARCH, BeamSettings, Hypothesis, beam_search
 
-__all__ = ["BeamSettings", "Hypothesis", "beam_search"]
+__all__ = ["SEARCH", "BeamSettings", "Hypothesis", "beam_search"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -20,6 +20,10 @@ state, and (B K,) the position with the largest attention weight.
 Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Of a vocabulary with
 fewer than C words all are returned. Log-probabilities and ids are overwritten.
 """
+
+
+SEARCH: Final = 2
+"""Of the rule by which a search ends, for signatures: 1 was to end once K hypotheses are finished, whatever is open."""
 
 
 class BeamSettings(config.Settings):
@@ -76,8 +80,10 @@ def beam_search(
 
     In each round every hypothesis is extended by its most probable words, as many as could matter, with one call of the model.
     An extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done
-    once K hypotheses are finished, or once no other can beat the ``num_best`` that are: log-probabilities only fall, so the
-    best open one divided by the longest possible length^a bounds all. Examples that are done leave the batch.
+    once no open one can beat the ``num_best`` best that are finished: log-probabilities only fall, so the best open one divided
+    by the longest possible length^a bounds all. It is also done once K are finished and the best open one, as it stands, is
+    ranked behind these ``num_best``: where a model is sure of a long text, K ends of little probability come before its own.
+    Examples that are done leave the batch.
 
     ``state`` is that before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and ``end``
     are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each example
@@ -123,7 +129,7 @@ def beam_search(
         looks_BKT = _select(looks_BLT, on_BK)
         if length + 1 == settings.max_length or not size_after:
             break
-        open_rows = _open_rows([finished[example] for example in examples], scores_BK[:, 0].tolist(), settings)
+        open_rows = _open_rows([finished[example] for example in examples], scores_BK[:, 0].tolist(), length + 1, settings)
         if not open_rows:
             break
         state_rows_BK = parent_BK + torch.arange(rows, device=device).unsqueeze(1) * size
@@ -135,22 +141,22 @@ def beam_search(
             examples = [examples[row] for row in open_rows]
         state = tuple(part.index_select(0, state_rows_BK.flatten()) for part in state)
     if texts_BKT.shape[2] == settings.max_length:
-        done = {example for example in examples if len(finished[example]) >= beam}
         for row, column in scores_BK.isfinite().nonzero().tolist():
-            if examples[row] not in done:
-                text, looks, total = texts_BKT[row, column], looks_BKT[row, column], scores_BK[row, column]
-                found = _hypothesis(text, looks, total, settings, ended=False)
-                finished[examples[row]].append(found)
+            text, looks, total = texts_BKT[row, column], looks_BKT[row, column], scores_BK[row, column]
+            finished[examples[row]].append(_hypothesis(text, looks, total, settings, ended=False))
     return [sorted(found, key=lambda item: (-item.score, item.words))[: settings.num_best] for found in finished]
 
 
-def _open_rows(finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[float], settings: BeamSettings) -> list[int]:
+def _open_rows(
+    finished: Sequence[Sequence[Hypothesis]], best_open: Sequence[float], length: int, settings: BeamSettings
+) -> list[int]:
+    """The examples that are not done; ``best_open`` are the log-probabilities of their best open texts of ``length`` words."""
     rows = []
     for row, (found, score) in enumerate(zip(finished, best_open, strict=True)):
         ranked = sorted((item.score for item in found), reverse=True)[: settings.num_best]
-        bound = score / settings.max_length**settings.length_penalty
-        beaten = len(ranked) == settings.num_best and ranked[-1] >= bound
-        if len(found) < settings.beam_size and not beaten and score > -float("inf"):
+        longest = length if len(found) >= settings.beam_size else settings.max_length
+        beaten = len(ranked) == settings.num_best and ranked[-1] >= score / longest**settings.length_penalty
+        if not beaten and score > -float("inf"):
             rows.append(row)
     return rows
 

@@ -66,7 +66,7 @@ def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path
     assert [item["name"] for item in scores["values"]] == ["rouge1", "rouge2", "rougeL"]
     assert all(item["low"] <= item["value"] <= item["high"] for item in scores["values"])
     assert scores["signature"] == report["signature"]
-    for part in ("unit:character", "examples:15", "split:test", "beam_size:5", "length_penalty:1.0"):
+    for part in ("unit:character", "examples:15", "split:test", "beam_size:5", "length_penalty:1.0", "search:2"):
         assert part in report["signature"].split("|")
     for part in ("tokens:45", "columns:pairs", "state:source", "eos:predicted"):
         assert part in report["perplexity_signature"].split("|")

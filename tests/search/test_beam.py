@@ -127,6 +127,22 @@ def test_a_wider_beam_finds_what_a_narrow_one_misses() -> None:
     assert sum(gains) > 0
 
 
+def test_a_sure_long_text_is_waited_for() -> None:
+    """At each word the end comes second, so that K texts have ended long before the sure one does."""
+    toy, sure = Toy(1, sharpness=0.0), (2, 3, 4, 4, 3, 2, END)
+    toy.table[..., END] = 2.0
+    for before, last, word in zip((BEGIN, BEGIN, *sure), (BEGIN, *sure), sure, strict=False):
+        toy.table[0, before, last, word] = 6.0
+    toy.table = toy.table.log_softmax(dim=-1)
+    for options in ({}, {"num_best": 3}, {"length_penalty": 0.0}, {"max_length": 6}):
+        found = toy.search(beam_size=3, **options)[0]
+        assert found[0].words == sure[:-1], options
+    assert toy.search(beam_size=3, max_length=5)[0][0].words == sure[:5], "a text that is cut competes, too"
+    toy.asked = 0
+    toy.search(beam_size=3)
+    assert toy.asked == 1 + 6 * 3, "and no longer than until it ends"
+
+
 def test_what_was_attended_follows_its_hypothesis() -> None:
     """The toy says that it looked at the word that it was given."""
     for found in Toy(20, seed=9).search(beam_size=4, num_best=4, max_length=6):

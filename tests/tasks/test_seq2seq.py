@@ -122,7 +122,6 @@ WIDE_ENOUGH: dict[str, dict[str, Any]] = {"differentiated": {"cutoffs": [5], "wi
 def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequence:
     """A model that has learned the eight pairs by heart."""
     settings = {"task__embedding_size": 24, "task__hidden_size": 24, "encoder__hidden_size": 12, "task__input_dropout": 0.0}
-    settings["task__spread"] = 0.1  # at this high rate "mos" sticks when vectors start longer
     table = place.table(decoder, name="eight", **settings, **changes)
     table["decoder"].update(WIDE_ENOUGH.get(decoder, {}))
     plan = read_plan(table, "test")
