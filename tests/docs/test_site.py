@@ -76,6 +76,11 @@ def test_the_navigation_has_every_page_once() -> None:
     assert sorted(listed) == sorted(written | generated()), "mkdocs.yml, nav"
 
 
+def test_make_docs_counts_warnings() -> None:
+    lines = [line for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines() if "mkdocs build" in line]
+    assert [line.partition("mkdocs ")[2] for line in lines] == ["build --strict"]
+
+
 def test_hooks_that_exist_are_used() -> None:
     used = {Path(path).name for path in config()["hooks"]} | {"docstrings.py"}
     assert used == {path.name for path in (ROOT / "website").glob("*.py")}
@@ -166,7 +171,8 @@ def test_lines_of_chinese_are_joined_outside_of_code() -> None:
 
 
 def build(config_file: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config_file), "-d", str(site)]
+    """Without ``--quiet``: with it mkdocs does not count warnings, and nothing is strict."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config_file), "-d", str(site)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
