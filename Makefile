@@ -30,9 +30,9 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What is printed about the future of the site's theme is no warning of ours.
+# Without --quiet, which makes mkdocs blind to warnings. What its theme says of its future is no warning of ours.
 docs: $(VENV)/.dev-installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.dev-installed
 	@set -e; for script in $$(ls benchmarks/*.py | grep -v measuring.py); do $(BIN)/python "$$script"; done

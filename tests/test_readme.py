@@ -16,7 +16,7 @@ import sememekit
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
+PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
 FLAGS = ROOT / "tests" / "commands" / "flags.txt"
 
 

@@ -22,6 +22,7 @@ from sememekit import nn
 from sememekit.claims import load_claims
 from sememekit.commands.reproduce import judged
 from sememekit.runs.slots import settings_slots, settings_table
+from tests.browser import BROWSER, MISSING, browse
 from tests.screenshots import SIZES
 
 yaml = pytest.importorskip("yaml")
@@ -30,6 +31,14 @@ pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 FLAGS = (ROOT / "tests" / "commands" / "flags.txt").read_text(encoding="utf-8").splitlines()
+
+
+WIDTHS = """addEventListener("load", () => {
+  const size = frame => [frame.contentDocument.documentElement.scrollWidth, frame.contentDocument.documentElement.clientWidth];
+  const found = Object.fromEntries([...document.querySelectorAll("iframe")].map(frame => [frame.name, size(frame)]));
+  document.body.innerHTML = "";
+  document.body.append(Object.assign(document.createElement("pre"), { id: "found", textContent: JSON.stringify(found) }));
+});"""
 
 
 def hook(name: str) -> ModuleType:
@@ -65,6 +74,11 @@ def test_the_navigation_has_every_page_once() -> None:
     written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"results/claims/README.md"}
     listed = list(pages_of(config()["nav"]))
     assert sorted(listed) == sorted(written | generated()), "mkdocs.yml, nav"
+
+
+def test_make_docs_counts_warnings() -> None:
+    lines = [line for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines() if "mkdocs build" in line]
+    assert [line.partition("mkdocs ")[2] for line in lines] == ["build --strict"]
 
 
 def test_hooks_that_exist_are_used() -> None:
@@ -157,9 +171,22 @@ def test_lines_of_chinese_are_joined_outside_of_code() -> None:
 
 
 def build(config_file: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config_file), "-d", str(site)]
+    """Without ``--quiet``: with it mkdocs does not count warnings, and nothing is strict."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config_file), "-d", str(site)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_the_citation_is_of_this_version_and_of_the_five_papers() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0"
+    assert {"title", "message", "authors"} <= set(cited)
+    assert cited["version"] == sememekit.__version__
+    claims = {file.paper for file, _ in load_claims().values()}
+    assert len(cited["references"]) == len(claims)
+    for one in cited["references"]:
+        name = f"{one['authors'][0]['family-names']} "
+        assert any(paper.startswith(name) and str(one["year"]) in paper for paper in claims), name
 
 
 def test_pictures_of_pages_are_small_and_shown() -> None:
@@ -170,21 +197,53 @@ def test_pictures_of_pages_are_small_and_shown() -> None:
     assert max(pictures.values()) < 100_000
 
 
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning_and_asks_nobody(tmp_path: Path) -> None:
-    done = build(ROOT / "mkdocs.yml", tmp_path / "site")
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "site"
+    done = build(ROOT / "mkdocs.yml", folder)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    pages = list((tmp_path / "site").rglob("*.html"))
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_asks_nobody(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
     assert len(pages) > 45
     for page in pages:
         text = page.read_text(encoding="utf-8")
         fetched = re.findall(r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"', text)
         assert not [target for targets in fetched for target in targets if "//" in target], page.name
         assert "<!-- verdicts" not in text, page.name
-    for style in (tmp_path / "site").rglob("*.css"):
+    for style in site.rglob("*.css"):
         assert not re.search(r"url\([\"']?(?:https?:)?//", style.read_text(encoding="utf-8")), style.name
-    assert "holds in direction" in (tmp_path / "site" / "papers" / "sdlm.html").read_text(encoding="utf-8")
+    assert "holds in direction" in (site / "papers" / "sdlm.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason=MISSING)
+def test_no_page_of_the_site_is_wider_than_a_phone(site: Path, tmp_path: Path) -> None:
+    names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    inside = "".join(f'<iframe name="{name}" src="{name}" style="width:400px;height:800px"></iframe>' for name in names)
+    (site / "phone.html").write_text(f'<meta charset="utf-8"><body>{inside}<script>{WIDTHS}</script>', encoding="utf-8")
+    options = ("--allow-file-access-from-files", "--virtual-time-budget=30000", "--dump-dom")
+    printed = browse(site / "phone.html", tmp_path / "profile", *options)
+    found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
+    assert found
+    widths = json.loads(html.unescape(found[1]))
+    assert set(widths) == set(names)
+    assert {name: size for name, size in widths.items() if size[0] > size[1]} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason=MISSING)
+@pytest.mark.parametrize(("asked", "title"), [("perplexity", "Perplexity"), ("%E9%A2%84%E6%B5%8B", "从原始文本")])
+def test_search_answers_where_the_site_is_opened_as_files(site: Path, tmp_path: Path, asked: str, title: str) -> None:
+    start = tmp_path / "start.html"
+    start.write_text(f'<script>location = "{(site / "index.html").as_uri()}?q={asked}"</script>', encoding="utf-8")
+    shown = browse(start, tmp_path / "profile", "--virtual-time-budget=30000", "--dump-dom")
+    results = re.findall(r'<a href="[^"]*" class="md-search-result__link".*?</a>', shown, re.DOTALL)
+    assert any(title in re.sub(r"<[^>]*>", "", result) for result in results), results
 
 
 @pytest.mark.slow
