@@ -115,9 +115,6 @@ def write_pairs(folder: Path, draw: random.Random) -> None:
         )
         turns = [(who, f"{draw.choice(('yes', 'no', 'well'))} {split} {n}") for n in range(size) for who in "AB"]
         write_lines(folder / "SWITCHBOARD" / f"{split}.jsonl", [json.dumps({"utts": [[who, what] for who, what in turns]})])
-    for split in ("train", "valid", "test"):
-        titles = (folder / "GIGAWORD" / f"{split}.title.txt").read_text(encoding="utf-8").splitlines()
-        write_lines(folder / "TITLES" / f"{split}.txt", titles)
     sample = json.dumps({"text": "the man sleeps .", "summaries": ["man sleeps in test"] * 4})
     write_lines(folder / "duc2004.jsonl", [sample] * 3)
     write_lines(folder / "gigaword.jsonl", [json.dumps({"text": "the girl runs .", "summaries": ["girl runs"]})] * 3)

@@ -63,6 +63,7 @@ FAMILIES = {
     "sdlm": 26,
     "self_organized": 8,
     "sememe_rnn": 72,
+    "small": 7,
 }
 """How many recipes each folder holds: files, and rows in them."""
 

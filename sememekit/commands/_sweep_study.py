@@ -305,7 +305,7 @@ def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
     """Refuse to go on with a sweep of other settings; the budget may be another one.
 
     Raises:
-        ConfigError: what differs, with both values.
+        ConfigError: what differs, with both values; or the folder holds something else.
         DataError: the folder has a study without its settings.
     """
     path = out / file
@@ -314,6 +314,8 @@ def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
             raise DataError(
                 f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
             )
+        if out.exists() and (not out.is_dir() or any(entry.name != ".lock" for entry in out.iterdir())):
+            raise ConfigError(f"{out} holds files that sweep did not write; choose another --out, or empty it")
         return
     stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
     if lacking := [key for key in said if key not in stored]:

@@ -75,6 +75,9 @@ def command(
     ] = None,
     chunk_length: Annotated[int | None, option("--chunk-length", "Largest n of the n-grams.", min=2)] = None,
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
+    column: Annotated[
+        str | None, option("--column", "Labels, pairs: this text of each example alone, such as target, as running text.")
+    ] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
     errors: shared.ErrorsIfGiven = None,
@@ -149,7 +152,13 @@ def preprocess(
     from sememekit.corpora.plain import Plain
     from sememekit.data.segmenters import MODELS, kept_words
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
-    from sememekit.prepare.segmentation import choose_segmenter, read_lexicon, refuse_text_without_blanks, training_sentences
+    from sememekit.prepare.segmentation import (
+        CUT_AT_BLANKS,
+        choose_segmenter,
+        read_lexicon,
+        refuse_text_without_blanks,
+        training_sentences,
+    )
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
@@ -168,6 +177,7 @@ def preprocess(
         files or {},
         seed=settings.seed,
         turns=settings.turns,
+        column=settings.column,
         has_vocabulary=given is not None,
     )
     if given is not None:
@@ -191,7 +201,7 @@ def preprocess(
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> SegmenterClass:
         for file in MODELS.values():
             model.with_name(file).unlink(missing_ok=True)  # of an earlier, killed run
-        if name == "none" and segmenter is None and isinstance(corpus, Plain):
+        if segmenter is None and given is None and isinstance(corpus, Plain | ExampleCorpus) and name in CUT_AT_BLANKS:
             refuse_text_without_blanks(parts[0][1], settings.errors)
         if given is not None:
             return WhiteSpace() if cut_already else same_segmenter(given, words if named else None, model)

@@ -8,6 +8,7 @@ from pathlib import Path
 from sememekit.config import load_variant
 from sememekit.corpora import DATASETS, Corpus
 from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet
+from sememekit.corpora.examples.column import ColumnCorpus
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.examples.files import files_of_splits
 from sememekit.corpora.examples.switchboard import Switchboard
@@ -23,11 +24,13 @@ def open_corpus(
     seed: int = 1,
     turns: int | None = None,
     has_vocabulary: bool = False,
+    column: str | None = None,
 ) -> Corpus:
     """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
     ``source`` is a file or folder; ``files``, split -> files, is for examples only, as is ``seed``, of the division of one
-    file; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see ``files_of_splits``. Raises ConfigError: an unknown name,
+    file; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see ``files_of_splits``. With ``column``, the corpus is that
+    text of each example alone. Raises ConfigError: an unknown name,
     or options that do not fit the data set. Raises DataError: a source that is absent or of another kind.
     """
     kind = load_variant(
@@ -40,7 +43,12 @@ def open_corpus(
         raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
     if issubclass(kind, ExampleSet):
         examples = kind() if turns is None else Switchboard(turns)
-        return ExampleCorpus(examples, files_of_splits(examples, source, files, has_vocabulary=has_vocabulary), seed)
+        found = ExampleCorpus(examples, files_of_splits(examples, source, files, has_vocabulary=has_vocabulary), seed)
+        return found if column is None else ColumnCorpus(found, column)
+    if column is not None:
+        raise ConfigError(
+            f"--column {column}: {dataset} is text without columns; this is for sets of examples, such as gigaword"
+        )
     if files:
         raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
     corpus: Corpus = kind.open(source)

@@ -25,6 +25,9 @@ _LONGEST_WORD: Final = 8
 """A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than
 this. Where a text of another script has few of them, its first lines decide, and the others are not read."""
 
+CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
+"""Segmenters to which a sentence without blanks is one word."""
+
 
 def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
     """The segmenter that was asked for, when the data set allows it, or the data set's own."""

@@ -33,6 +33,8 @@ class PreprocessSettings(Settings):
         vocabulary: prepared data or a run folder whose vocabulary is used, so that a model of those data can be evaluated on
             these; other words become ``<unk>``. The text is segmented as theirs was, unless ``segmenter`` is ``none`` for
             segmented text. Of examples no split is required then, and one file is ``test``.
+        column: of a set of examples, the text that is kept, such as ``target``: running text for language models, each with an
+            end of sentence.
         turns: for ``switchboard``: the number of turns before the answer in its source; None for ten.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; the signature counts them.
         workers: processes for segmenting; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
@@ -56,6 +58,7 @@ class PreprocessSettings(Settings):
     seed: int = 1
     lexicon: str | tuple[str, ...] | None = None
     vocabulary: Path | None = None
+    column: str | None = None
     turns: int | None = None
     errors: str = "strict"
     workers: int = 1
@@ -63,7 +66,7 @@ class PreprocessSettings(Settings):
     force: bool = False
 
     unrecorded: ClassVar[frozenset[str]] = frozenset(
-        {"lexicon", "vocabulary", "turns", "errors", "workers", "shard_bytes", "force"}
+        {"lexicon", "vocabulary", "column", "turns", "errors", "workers", "shard_bytes", "force"}
     )
     """Fields that the signature of the data does not hold, or holds elsewhere."""
 

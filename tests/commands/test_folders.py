@@ -109,6 +109,33 @@ def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # no
     assert "is not replaced" in said(*explain, "g.graph")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["preprocess", "plain", "text.txt", "--out", "taken"],
+        ["preprocess", "plain", "text.txt", "--out", "taken", "--force"],
+        ["train", "--data", "DATA", "--out", "taken"],
+        ["train", "--data", "DATA", "--out", "taken", "--resume"],
+        ["sweep", "--data", "DATA", "--out", "taken", "--over", "task.input_dropout=0.1,0.2", "--trials", "1"],
+        ["quickstart", "--text", "text.txt", "--out", "taken"],
+        ["quickstart", "--text", "text.txt", "--out", "taken", "--fresh"],
+        ["attack", "mine:predict", "--labels", "a,b", "--data", "x.tsv", "--source", "open", "--out", "taken"],
+    ],
+    ids=lambda arguments: arguments[0] + (arguments[-1] if arguments[-1] in ("--force", "--resume", "--fresh") else ""),
+)
+def test_a_folder_of_other_files_is_left_alone(run: Path, place: Path, arguments: list[str]) -> None:  # noqa: F811
+    """One rule for every command that writes a folder: what it did not write stays, whatever is typed."""
+    Path("taken").mkdir()
+    Path("taken/mine.txt").write_text("mine", encoding="utf-8")
+    Path("text.txt").write_text("今天 的 工人 看 电影 。\n" * 80, encoding="utf-8")
+    Path("x.tsv").write_text("good film\ta\nbad film\tb\n", encoding="utf-8")
+    Path("mine.py").write_text("def predict(texts):\n    return [[0.4, 0.6] for _ in texts]\n", encoding="utf-8")
+    refusal = said(*(str(place / "data") if word == "DATA" else word for word in arguments))
+    assert "taken" in refusal
+    assert [entry.name for entry in Path("taken").iterdir() if entry.name != ".lock"] == ["mine.txt"]
+    assert Path("taken/mine.txt").read_text(encoding="utf-8") == "mine"
+
+
 def test_figures_are_drawn_where_there_is_a_chart_and_refused_elsewhere(run: Path) -> None:
     Path("mine.svg").write_text("<svg/>")
     for command in (["report", str(run)], ["analyze", str(run)]):

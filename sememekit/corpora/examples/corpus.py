@@ -138,7 +138,7 @@ class ExampleCorpus(Corpus):
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         for part in text.split("\t"):
-            yield Unit(self._cut(part, segmenter), *text_size(part.split()))
+            yield Unit(self.cut(part, segmenter), *text_size(part.split()))
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
         """Write offsets and labels of every split into the finished folder."""
@@ -181,7 +181,8 @@ class ExampleCorpus(Corpus):
             keeps_text=self.kind.keeps_text,
         )
 
-    def _cut(self, text: str, segmenter: Segmenter) -> list[str]:
+    def cut(self, text: str, segmenter: Segmenter) -> list[str]:
+        """The words of a text; marks between its parts stay whole."""
         if self._marks is None:
             return segmenter.segment(text)
         words: list[str] = []

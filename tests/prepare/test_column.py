@@ -1,0 +1,71 @@
+"""``preprocess --column``: one text of each example as running text; and raw Chinese in examples is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
+
+
+def pairs(folder: Path) -> Path:
+    path = folder / "pairs.jsonl"
+    names = [f"{first}{second}" for first in "abcdef" for second in "klmnopqrst"]
+    rows = ({"source": f"the dog of house {name} sleeps", "target": f"dog {name} sleeps"} for name in names)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def words(data: PreparedData, split: str) -> list[str]:
+    return [data.vocabulary.tokens[index] for index in data.tokens(split)]
+
+
+def test_the_titles_of_pairs_are_sentences_with_ends(tmp_path: Path) -> None:
+    source = pairs(tmp_path)
+    whole = preprocess("gigaword", source, tmp_path / "pairs").signature
+    assert whole.examples is not None
+    preprocess("gigaword", source, tmp_path / "titles", PreprocessSettings(column="target"))
+    data = PreparedData.open(tmp_path / "titles")
+    found = words(data, "train")
+    assert found[:1] == ["dog"]
+    assert found[2:5] == ["sleeps", "<eos>", "dog"]
+    assert not {"the", "of", "house", "<s>"} & set(data.vocabulary.tokens)
+    assert data.signature.examples is None
+    for split, summary in whole.examples.splits.items():  # in the same splits
+        assert data.signature.splits[split].sentences == summary.examples
+    assert "the target of each example alone" in data.signature.normalisation
+
+
+def test_with_the_vocabulary_of_the_pairs_titles_end_as_theirs_do(tmp_path: Path) -> None:
+    source = pairs(tmp_path)
+    preprocess("gigaword", source, tmp_path / "pairs")
+    chosen = PreprocessSettings(column="target", vocabulary=tmp_path / "pairs")
+    preprocess("gigaword", None, tmp_path / "titles", chosen, files={"test": [source]})
+    data = PreparedData.open(tmp_path / "titles")
+    assert data.vocabulary.fingerprint == PreparedData.open(tmp_path / "pairs").vocabulary.fingerprint
+    assert words(data, "test")[2:4] == ["sleeps", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [("gigaword", "--column title: the examples have source, target"), ("plain", "plain is text without columns")],
+)
+def test_a_column_that_is_not_there_is_told(tmp_path: Path, dataset: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        preprocess(dataset, pairs(tmp_path), tmp_path / "out", PreprocessSettings(column="title"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_raw_chinese_examples_are_told_what_to_type(tmp_path: Path) -> None:
+    raw = tmp_path / "reviews.tsv"
+    raw.write_text("".join(f"这部电影我{'很' if i % 2 else '不'}喜欢看\t{i % 2}\n" for i in range(60)), encoding="utf-8")
+    with pytest.raises(DataError, match=r"no blanks between words.*--segmenter jieba"):
+        preprocess("classification", raw, tmp_path / "out")
+    assert preprocess("classification", raw, tmp_path / "out", PreprocessSettings(segmenter="jieba")).signature.examples
+    asked = preprocess("classification", raw, tmp_path / "asked", PreprocessSettings(segmenter="english")).signature
+    assert asked.splits["train"].types == 2, "who asks for it gets it"
