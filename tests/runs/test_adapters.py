@@ -21,7 +21,7 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.runs.adapters import adapted, softmax
 from sememekit.runs.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
-from tests.tiny_models import save_quietly, write_tokenizer
+from tests.tiny_models import save_quietly, write_classifier
 
 WORDS = [text for text, _ in TEXTS]
 GOLD = [label for _, label in TEXTS]
@@ -70,18 +70,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A classifier with random weights whose texts are cut after 12 pieces."""
-    transformers = pytest.importorskip("transformers")
-    folder = write_tokenizer(tmp_path_factory.mktemp("classifier"))
-    special = {"pad_token": "<|endoftext|>", "model_max_length": 64, "tokenizer_class": "PreTrainedTokenizerFast"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(special), encoding="utf-8")
-    torch.manual_seed(2)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    names = {0: "entailment", 1: "neutral", 2: "contradiction"}
-    config = transformers.BertConfig(
-        vocab_size=290, max_position_embeddings=12, id2label=names, initializer_range=0.5, pad_token_id=0, **sizes
-    )
-    save_quietly(transformers.BertForSequenceClassification(config), folder)
-    return folder
+    return write_classifier(tmp_path_factory.mktemp("classifier"), ("entailment", "neutral", "contradiction"))
 
 
 def of_transformers(folder: Path, texts: list[Any]) -> np.ndarray:
