@@ -181,6 +181,22 @@ def test_a_card_says_what_the_run_is(run: Path, place: Place) -> None:
     assert found["model-index"][0]["results"][0]["metrics"][0]["type"] == "perplexity"
 
 
+def test_the_figures_of_a_card_are_those_of_the_epoch_that_was_chosen(run: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(run, tmp_path / "run"))
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    epochs = [line for line in lines if line["kind"] == "EpochReport"]
+    epochs[0]["best"], epochs[-1]["best"] = True, False
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    best, last = model_card(folder), model_card(folder, which="last")
+    assert f"| validation perplexity | {epochs[0]['valid']['perplexity']:,.4f} |" in best
+    assert "Epoch 1, after" in best
+    assert "the best on validation, which chose it" in best
+    assert f"| validation perplexity | {epochs[-1]['valid']['perplexity']:,.4f} |" in last
+    assert "the last, and not the best on validation" in last
+    (folder / "metrics.jsonl").write_text("", encoding="utf-8")
+    assert "No epoch of training was finished." in model_card(folder)
+
+
 def called(*arguments: str) -> Any:
     return CliRunner().invoke(app, list(arguments))
 

@@ -242,6 +242,7 @@ def test_a_model_wrapper_of_textattack_is_a_victim(plan: dict[str, Any]) -> None
     """Logits or probabilities: a softmax is taken of what is none yet, as TextAttack takes it."""
     plain = attack(predict, WORDS, GOLD, names=LABELS, settings=plan)
     for function in (predict, log_of, lambda texts: torch.from_numpy(predict(texts))):
+        np.testing.assert_allclose(adapted(fake_wrapper(function)).predict(WORDS), predict(WORDS))
         found = attack(fake_wrapper(function), WORDS, GOLD, names=LABELS, settings=plan)
         assert found.report.rates == plain.report.rates
 
