@@ -67,8 +67,9 @@ class SearchMethod:
 class Harness:
     """What ``textattack.Attack`` gives a search, for one text and the true label ``gold``."""
 
-    def __init__(self, swap: Any, method: Any, gold: str, forbidden: str = "", budget: int = 10**6) -> None:
-        self.swap, self.method, self.gold, self.forbidden, self.budget = swap, method, LABELS.index(gold), forbidden, budget
+    def __init__(self, swap: Any, method: Any, gold: str, forbidden: str = "", budget: int = 10**6, most: int = 10**6) -> None:
+        self.swap, self.method, self.gold, self.budget = swap, method, LABELS.index(gold), budget
+        self.forbidden, self.most = forbidden, most
         self.asked: list[str] = []
         method.get_transformations = self.get_transformations
         method.filter_transformations = self.filter_transformations
@@ -76,7 +77,9 @@ class Harness:
 
     def filter_transformations(self, texts: Sequence[Text], current: Text, original_text: Text) -> list[Text]:
         assert all("last_transformation" in text.attack_attrs for text in texts)
-        return sorted((text for text in texts if self.forbidden not in text.words), key=lambda text: text.text)
+        fine = [text for text in texts if self.forbidden not in text.words]
+        fine = [text for text in fine if len(original_text.all_words_diff(text)) <= self.most]
+        return sorted(fine, key=lambda text: text.text)
 
     def get_transformations(self, text: Text, original_text: Text) -> list[Text]:
         found = self.swap._get_transformations(text, range(len(text.words)))
@@ -183,6 +186,30 @@ def test_constraints_and_the_budget_hold(package: None, table: str) -> None:
         assert len(short.asked) <= 2
         return
     pytest.fail("no example is fooled")
+
+
+@pytest.mark.parametrize("name", ["exhaustive", "genetic"])
+def test_texts_with_several_changes_are_under_the_constraints_too(package: None, table: str, name: str) -> None:
+    swap, text, several = ours.word_swap("table", settings={"path": table}), "nothing good film good film", False
+    words = Text(text.split())
+    for most in (1, 9):
+        harness = Harness(swap, ours.search_method(name), "yes", most=most)
+        harness.get_goal_results = harness.method.get_goal_results = _never(harness.get_goal_results)
+        harness.run(text)
+        changed = [len(words.all_words_diff(Text(asked.split()))) for asked in harness.asked]
+        assert max(changed) <= most
+        several |= max(changed) > 1
+    assert several, "without the limit several words change at once"
+
+
+def _never(asked: Any) -> Any:
+    """Goal results that never succeed, so that a search goes on."""
+
+    def results(texts: Any) -> Any:
+        found, over = asked(texts)
+        return [Result(one.attacked_text, one.score, SEARCHING) for one in found], over
+
+    return results
 
 
 def test_texts_without_anything_to_change_come_back(package: None, table: str) -> None:
