@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from tests.readme_files import write_files
+from tests.tiny_models import write_classifier, write_gpt2
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "docs/tutorials", "docs/papers")
@@ -30,6 +31,7 @@ LABELS = f"{SHORT} --set encoder.hidden_size=8 --set task.classifier_size=8 --se
 LATTICE = f"{SMALL} --set task.sub_size=6 --set task.evaluation_batch_size=10 --set optimizer.learning_rate=0.01"
 PAIRS = f"{SMALL} --set task.hidden_size=8 {ADAM}"
 MIXTURE = f"{SMALL} {RATE} --set encoder.output_size=8 --set decoder.num_components=2 --set task.evaluation_batch_size=4"
+GPT = f"{SHORT} --set encoder.context=48 --set encoder.overlap=16 --set task.chunk_length=40"
 CLUSTERS = f"{SMALL} {RATE} --set decoder.update_every=9"
 
 
@@ -98,6 +100,13 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/explaining.md", "sememekit explain runs/nli"): Adapted(
         put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
     ),
+    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --set task.embedding_size=768 --set"): Adapted(
+        f"{GPT} --set optimizer.learning_rate=0.5", put={"=768": "=16"}
+    ),
+    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --set task.embedding_size=768 --decoder"): Adapted(
+        f"{GPT} --set optimizer.learning_rate=0.5", put={"=768": "=16"}
+    ),
+    ("docs/huggingface.md", "sememekit attack hf:models/sentiment"): Adapted("--set attack.limit=6"),
     ("docs/headlines.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
     ("docs/headlines.md", "sememekit train --task headline --encoder bilstm"): Adapted(PAIRS),
     ("docs/headlines.md", "sememekit explain runs/headlines"): Adapted(put={"ARTICLE": "今天北京的记者看苹果。"}),
@@ -157,11 +166,11 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
 }
 """(page, beginning of a line) -> how it is run."""
 
-SLOW = ("docs/lattices.md", "docs/papers/lattice.md")
+SLOW = ("docs/lattices.md", "docs/papers/lattice.md", "docs/huggingface.md")
 """Pages whose lines are run with ``-m slow``."""
 
-PYTHON = "docs/python.md"
-"""The page whose blocks of Python are run one after the other, after its lines."""
+PYTHON, MODELS = "docs/python.md", "docs/huggingface.md"
+"""The pages whose blocks of Python are run one after the other, after their lines; the second speaks of folders of models."""
 
 TOUR = "sememekit quickstart"
 """The lines with a test of their own: they train in processes, one of them on part of a month."""
@@ -239,6 +248,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in WITH_LINES])
 def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path) -> None:
+    if page == MODELS:
+        write_gpt2(place / "models" / "gpt2")
+        write_classifier(place / "models" / "sentiment", ("0", "1"))
+        write_classifier(place / "models" / "nli", ("entailment", "neutral", "contradiction"))
     for block in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
         (place / block[0]).write_text(block[1], encoding="utf-8")
     failed = []
@@ -253,10 +266,11 @@ def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path) -> None:
         except AssertionError as error:
             failed.append(str(error))
     assert not failed, "\n\n".join(failed)
-    if page == PYTHON:
+    if page in (PYTHON, MODELS):
         names: dict[str, object] = {}
         for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
             exec(compile(code, page, "exec"), names)  # the page's own code
+    if page == PYTHON:
         assert names["nats"] > 0
         assert names["probabilities"].shape == (1, 3)
         assert names["loss"] < math.log(len(names["words"])) + 1.0  # type: ignore[operator, arg-type]

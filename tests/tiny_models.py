@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,28 @@ def write_gpt2(folder: Path, *, positions: int = 48, seed: int = 3, **settings: 
     given: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": positions, **settings}
     config = transformers.GPT2Config(vocab_size=290, bos_token_id=0, eos_token_id=0, initializer_range=0.3, **given)
     save_quietly(transformers.GPT2LMHeadModel(config), folder)
+    return folder
+
+
+def write_classifier(folder: Path, labels: Sequence[str], *, positions: int = 12) -> Path:
+    """A BERT that classifies texts, with random weights; texts are cut after ``positions`` pieces."""
+    transformers = pytest.importorskip("transformers")
+    import torch
+
+    write_tokenizer(folder)
+    told = {"pad_token": END, "model_max_length": 64, "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    torch.manual_seed(2)
+    config = transformers.BertConfig(
+        vocab_size=290,
+        max_position_embeddings=positions,
+        id2label=dict(enumerate(labels)),
+        initializer_range=0.5,
+        pad_token_id=0,
+        **sizes,
+    )
+    save_quietly(transformers.BertForSequenceClassification(config), folder)
     return folder
 
 

@@ -181,11 +181,15 @@ class AttackFolder:
         replace_file(self.path / name, content)
 
 
+HUGGING_FACE: Final = "hf:"
+"""Before the folder of a model that is the victim."""
+
+
 def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
     """Part -> name, of everything in an attack that is code to import and no part of sememekit: names with a colon."""
     names = {"victim": (identity.get("victim") or {}).get("name")}
-    if isinstance(names["victim"], str) and Path(names["victim"]).exists():
-        names = {}  # a run folder whose path has a colon
+    if isinstance(names["victim"], str) and (Path(names["victim"]).exists() or names["victim"].startswith(HUGGING_FACE)):
+        names = {}  # a run folder whose path has a colon, or weights of a model, which are no code
     plan = identity.get("plan") or {}
     for slot in ("goal", "search", "candidates"):
         names[slot] = (plan.get(slot) or {}).get("name")

@@ -35,6 +35,7 @@ _PANELS: Final = {
     "Train": "train sweep recipes settings cluster-update",
     "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
     "Use and look inside": "predict generate explain analyze clusters report",
+    "Share": "push pull card",
     "Attack": "attack",
 }
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
@@ -42,7 +43,7 @@ PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in nam
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations"}
+    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 

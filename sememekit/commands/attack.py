@@ -48,7 +48,7 @@ CANDIDATE_PLACES = {
 
 def command(
     victim: Annotated[
-        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier, or module:function: texts -> probabilities.")
+        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier; hf:PATH; or module:name.")
     ] = None,
     data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
@@ -96,6 +96,7 @@ def command(
     labels: Annotated[
         str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
     ] = None,
+    logits: Annotated[bool, option("--logits", "The victim gives logits; a softmax makes them probabilities.")] = False,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: shared.TrustCode = False,
@@ -143,6 +144,7 @@ def command(
             out,
             table=table,
             labels=names,
+            logits=logits,
             language_model=lm,
             resume=resume,
             trust_code=trust_code,
@@ -217,6 +219,7 @@ def attack(
     *,
     table: Mapping[str, Any] | None = None,
     labels: Sequence[str] = (),
+    logits: bool = False,
     language_model: Path | None = None,
     resume: bool = False,
     trust_code: bool = False,
@@ -227,9 +230,10 @@ def attack(
     """Attack a classifier: success rate, queries and changes, with intervals.
 
     Args:
-        victim: a run folder or ``module:function``; see ``open_victim``.
+        victim: a run folder, ``hf:PATH``, ``module:name`` or a file of joblib or pickle; see ``open_victim``.
         data: labelled texts; see ``read_examples``.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
+        logits: the victim gives logits.
         language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
         resume: continue the attack in ``out``; what is given must agree with what it stores.
         trust_code: import code that folders name although the call does not name it.
@@ -269,6 +273,7 @@ def attack(
             device=device,
             segmenter=plan.attack.segmenter,
             lexicon=plan.attack.lexicon,
+            logits=logits or bool(stored.get("victim", {}).get("logits", False)),
         )
         nats = SentenceNats(Path(model), device) if model else None
     examples, file = read_examples(Path(given_data), named.kind)

@@ -236,8 +236,7 @@ class Pretrained(Encoder):
         """(T, B, H) the states at ``places`` of the blocks; padding comes after all pieces, where no piece sees it."""
         longest = max(map(len, blocks))
         ids_NL = torch.tensor([[*block, *[0] * (longest - len(block))] for block in blocks], device=device)
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
-            states_NLH = self.model(input_ids=ids_NL, use_cache=False)[0]
+        states_NLH = self.model(input_ids=ids_NL, use_cache=False)[0]
         places_TB = torch.tensor([[block * longest + place for block, place in row] for row in places], device=device).t()
         hidden_TBH: Tensor = states_NLH.flatten(0, 1)[places_TB]
         return hidden_TBH.to(next(self.parameters()).dtype)

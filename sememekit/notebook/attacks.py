@@ -15,12 +15,13 @@ import numpy as np
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
-from sememekit.config import merge_tables
-from sememekit.errors import ConfigError, DataError
+from sememekit.config import merge_tables, trusting_code
+from sememekit.errors import DataError
 from sememekit.notebook.shown import Table, framed
+from sememekit.runs.adapters import adapted
 from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
 from sememekit.runs.run import Run
-from sememekit.runs.victims import NamedVictim, open_victim, wrap_function
+from sememekit.runs.victims import NamedVictim, open_victim, wrap
 
 _TEXTS: Final = "texts"
 """What reports call examples that are no file."""
@@ -96,6 +97,8 @@ def attack(
     candidates: str = "sememe",
     segmenter: str = "",
     lexicon: str = "",
+    logits: bool = False,
+    trust_code: bool = False,
     settings: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
     progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
@@ -107,13 +110,16 @@ def attack(
 
     Args:
         victim: a function from a list of texts (strings, or tuples of strings) to (N, C) probabilities; an object with
-            ``predict_proba`` and ``classes_``, as scikit-learn has; a run of a classifier, or its folder.
+            ``predict_proba`` and ``classes_``, as scikit-learn has; a pipeline of transformers, or ``hf:PATH``, the folder of a
+            sequence classifier; a model wrapper of TextAttack; a run of a classifier, or its folder.
         texts: strings, or tuples of strings for examples of several texts.
         labels: the true label of each, by name or by the number of its column.
         names: of the C columns, in their order; the labels or ``classes_`` that the victim has unless given.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
         search, goal, candidates: as the flags.
         segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
+        logits: the victim gives logits, which a softmax makes probabilities.
+        trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
         out: a new folder for the results, as the command writes it; none is kept unless given.
         progress: called with (stage, done, total).
@@ -130,7 +136,8 @@ def attack(
         table["candidates"]["sources"] = [sources] if isinstance(sources, str) else list(sources)
     table["attack"] = {"segmenter": segmenter, "lexicon": lexicon}
     plan = read_attack_plan(merge_tables(table, settings or {}), "attack")
-    named = _named(victim, names, plan.attack.batch_size, plan.attack.segmenter, plan.attack.lexicon)
+    cut = (plan.attack.segmenter, plan.attack.lexicon)
+    named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
     fields = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
     known = named.victim.labels
     examples = [
@@ -164,35 +171,22 @@ def attack(
     return found
 
 
-def _named(victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str) -> NamedVictim:
+def _named(
+    victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
+) -> NamedVictim:
     """A victim of any kind, with the names of its labels.
 
     Raises:
         ConfigError: something that cannot be asked, or whose columns have no names.
     """
+    given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
-        return open_victim(name, labels=names, batch_size=batch_size, segmenter=segmenter, lexicon=lexicon)
-    predict = getattr(victim, "predict_proba", None)
-    function = predict if callable(predict) else victim
-    if not callable(function):
-        raise ConfigError(
-            f"attack: a victim is a function from texts to probabilities, an object with predict_proba, or a run, given "
-            f"{type(victim).__name__}"
-        )
-    owner = getattr(function, "__self__", victim)  # of a bound method such as model.predict_proba
-    found = next((list(own) for own in (names, *(getattr(owner, key, ()) for key in ("labels", "classes_"))) if len(own)), [])
+        with trusting_code(trust_code):
+            return open_victim(name, labels=names, **given)
+    function = getattr(victim, "predict_proba", victim)
     title = getattr(function, "__qualname__", type(victim).__name__)
-    return wrap_function(
-        function,
-        [str(name) for name in found],
-        name=title,
-        words=getattr(owner, "words", None),
-        batch_size=batch_size,
-        segmenter=segmenter,
-        lexicon=lexicon,
-        remedy="names=[...]",
-    )
+    return wrap(adapted(victim, logits=logits), [str(name) for name in names], name=title, remedy="names=[...]", **given)
 
 
 def _label(label: Any, known: Sequence[str], index: int) -> str:

@@ -1,10 +1,10 @@
-"""Victims of an attack: a run of a classifier, or any function from texts to probabilities."""
+"""Victims of an attack: a run of a classifier, or whatever ``adapters`` makes a function from texts to probabilities."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,9 +16,11 @@ from sememekit.config import is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
+from sememekit.runs.adapters import Adapted, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Which
 from sememekit.runs.run_cutter import CUTS_WORDS, run_cutter
+from sememekit.text.huggingface import PREFIX
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,28 @@ def open_victim(
     device: str = "auto",
     segmenter: str = "",
     lexicon: str = "",
+    logits: bool = False,
 ) -> NamedVictim:
-    """Open a victim: a run folder, or ``module:function``, where the module may lie in the working folder.
+    """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
+    lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
-    A function may carry its label names as an attribute ``labels``, and the words that it knows, most frequent first, as
-    ``words``; ``segmenter`` and ``lexicon`` cut its texts. Raises ConfigError: no such function, no labels, a run that
-    classifies no texts, or a segmenter where the victim has its own. Raises CheckpointError: no run, or a torn one.
+    What a module names is a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
+    attribute ``labels``, and the words that it knows, most frequent first, as ``words``; ``segmenter`` and ``lexicon`` cut its
+    texts; ``logits`` says that its numbers are logits. Raises ConfigError: no such victim, no labels, a run that classifies no
+    texts, or an option where the victim has its own. Raises CheckpointError: no run, or a torn one.
     """
-    if is_function(name):
-        function = _function(name)
-        return wrap_function(
-            function,
-            tuple(labels) or getattr(function, "labels", ()),
-            name=name,
-            words=getattr(function, "words", None),
-            batch_size=batch_size,
-            segmenter=segmenter,
-            lexicon=lexicon,
-        )
+    found: Adapted | None = None
+    if name.startswith(PREFIX):
+        found = model_folder(name, device)
+    elif is_pickle(name):
+        found = pickled(name, logits=logits)
+    elif is_function(name):
+        found = adapted(_named_object(name), logits=logits)
+    if logits and (found is None or found.kind != "function"):
+        raise ConfigError(f"--logits: the victim {name} gives probabilities; leave --logits out")
+    if found is not None:
+        given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
+        return wrap(found, tuple(labels), name=name, **given)
     classifier = load_classifier(Path(name), which=which, device=device, command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
@@ -95,31 +101,32 @@ def open_victim(
     return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none")
 
 
-def wrap_function(
-    function: Callable[..., Any],
-    labels: Any,
+def wrap(
+    found: Adapted,
+    labels: Sequence[str] = (),
     *,
     name: str,
-    words: Any = None,
     batch_size: int = 512,
     segmenter: str = "",
     lexicon: str = "",
+    logits: bool = False,
     remedy: str = "--labels negative,positive",
 ) -> NamedVictim:
-    """A victim that is a function; ``remedy`` says how its labels are named. Raises ConfigError: fewer than two labels, labels
-    or words that are no strings, or a segmenter that changes text."""
-    found = _strings(labels, name, "labels")
-    if len(set(found)) < 2:
+    """A victim that is a function, with ``labels`` in place of its own; ``remedy`` says how they are named. Raises ConfigError:
+    fewer than two labels, labels or words that are no strings, or a segmenter that changes text."""
+    names = _strings(labels or found.labels, name, "labels")
+    if len(set(names)) < 2:
         raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
-    known = None if words is None else _strings(words, name, "words")
-    victim = Victim(function, found, name=name, batch_size=batch_size, words=known)
+    known = None if found.words is None else _strings(found.words, name, "words")
+    victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
     cut, cut_by = _cutter(segmenter, lexicon)
-    return NamedVictim(victim, {"kind": "function", "name": name, "labels": list(found)}, None, cut, cut_by)
+    identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
+    return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by)
 
 
 def is_function(name: str) -> bool:
-    """Whether the name of a victim is that of a function, and no run folder."""
-    return ":" in name and not Path(name).exists()
+    """Whether the name of a victim is that of something other than a run folder."""
+    return is_pickle(name) or name.startswith(PREFIX) or (":" in name and not Path(name).exists())
 
 
 def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
@@ -129,7 +136,7 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
         return None, _PIECES
     if Path(segmenter).is_dir():
         return run_cutter(Path(segmenter), lexicon)
-    if segmenter not in (*CUTS_WORDS, "none") and not is_own("segmenter", segmenter):
+    if segmenter.startswith(PREFIX) or (segmenter not in (*CUTS_WORDS, "none") and not is_own("segmenter", segmenter)):
         raise ConfigError(
             f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(CUTS_WORDS)}, none "
             "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"
@@ -139,7 +146,8 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
     return opened.segment, opened.description
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _named_object(name: str) -> Any:
+    """What ``module:name`` stands for: a function, or an object that can be asked."""
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
@@ -154,10 +162,12 @@ def _function(name: str) -> Callable[..., Any]:
         raise ConfigError(f"victim {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from None
     if not hasattr(module, function_name):
         raise ConfigError(f"victim {name!r}: the module {module_name!r} has no function {function_name!r}")
-    function = getattr(module, function_name)
-    if not callable(function):
-        raise ConfigError(f"victim {name!r} is no function; it must take a list of texts and give probabilities")
-    return function
+    found = getattr(module, function_name)
+    if not callable(found) and not callable(getattr(found, "predict_proba", None)):
+        raise ConfigError(
+            f"victim {name!r} is no function and has no predict_proba; it must take a list of texts and give probabilities"
+        )
+    return found
 
 
 def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:

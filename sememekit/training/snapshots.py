@@ -78,7 +78,7 @@ def free_name(checkpoints: Path, step: int) -> str:
 
 def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any]) -> None:
     """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it."""
-    weights, aliases = _split_shared(model.state_dict())
+    weights, aliases = split_shared(model.state_dict())
     tensors: dict[str, Tensor] = {}
     plain = flatten(dict(trainer), tensors, "trainer")
     contents = {
@@ -134,7 +134,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
     return Snapshot(folder.name, weights, trainer)
 
 
-def _split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors stored once, and alias -> name for further names of the same memory."""
     first: dict[tuple[int, tuple[int, ...]], str] = {}
     weights, aliases = {}, {}

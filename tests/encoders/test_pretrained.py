@@ -207,14 +207,15 @@ def test_perplexity_of_words_sums_over_words(model: Path, place: Place) -> None:
     torch.testing.assert_close(weight[word], own)
 
 
-@pytest.mark.parametrize("frozen", [True, False])
+@pytest.mark.parametrize("frozen", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_run_trains_resumes_and_opens_without_the_model(
     model: Path, place: Place, tmp_path: Path, frozen: bool, pieces: PreparedData
 ) -> None:
     data = place.data if frozen else pieces
     source = Path(shutil.copytree(model, tmp_path / "model"))
     table = table_of(data, source, encoder__frozen=frozen, schedule__epochs=2)
-    train(table, tmp_path / "whole")
+    report = train(table, tmp_path / "whole")
+    assert (report.parameters == len(data.vocabulary) * 16) is frozen, "what is frozen is not learned"
     train({**table, "schedule": {"epochs": 1}}, tmp_path / "parts")
     stopped = {"run": {"checkpoint_every": 3}, "schedule": {"epochs": 2}}
     train(stopped, tmp_path / "parts", resume=True)

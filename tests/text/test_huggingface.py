@@ -61,7 +61,7 @@ def test_where_a_blank_stands(word: str, expected: bool) -> None:
 
 def test_other_kinds_of_tokenizers(tmp_path: Path) -> None:
     """Pieces with ▁, a piece for what is unknown, one that is put before each text, and names that would collide."""
-    vocabulary = {"<unk>": 0, "<s>": 1, "</s>": 2, "▁": 3, "▁我": 4, "吃": 5, "<0xE4>": 6, "▁b": 7}
+    vocabulary = {"<unk>": 0, "<s>": 1, "</s>": 2, "▁": 3, "▁我": 4, "吃": 5, "<0xE4>": 6, "▁b": 7, " b": 9}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
@@ -70,7 +70,7 @@ def test_other_kinds_of_tokenizers(tmp_path: Path) -> None:
     special = {"bos_token": "<s>", "eos_token": {"content": "</s>"}, "unk_token": "<unk>"}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps(special), encoding="utf-8")
     pieces = HuggingFacePieces.of_folder(str(tmp_path))
-    assert pieces.names == ("<unk>", "<s>", "<eos>", "▁", "▁我", "吃", "<0xE4>", "▁b")
+    assert pieces.names == ("<unk>", "<s>", "<eos>", "▁", "▁我", "吃", "<0xE4>", "▁b", "<8>", "▁b<9>")
     assert (pieces.start, pieces.end_id, pieces.unknown_id) == ((1,), 2, 0)
     assert pieces.segment("我 b 无 b") == ["▁我", "▁b", "<unk>", "▁b"]
     assert pieces.of_words(["<unk>"]) == [(0,)]

@@ -1,0 +1,30 @@
+"""The subcommand pull; the plain function is ``sememekit.runs.sharing.pull_run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sememekit.commands._options import Json, Quiet, option
+from sememekit.commands._render import hint, print_fields, print_json
+
+EXAMPLES = ("sememekit pull to-share --out runs/pulled", "sememekit pull hf://owner/name --out runs/pulled")
+
+
+def command(
+    source: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="What 'sememekit push' wrote.")],
+    out: Annotated[Path, option("--out", "Folder of the run to make.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a run of what sememekit push wrote. It can be used and started from (train --from), but not resumed."""
+    from sememekit.runs.sharing import pull_run
+
+    report = pull_run(source, out)
+    if json:
+        print_json(report)
+        return
+    print_fields(f"Pulled: {out}", report, skip=("remarks",))
+    hint(f"next: sememekit card {out}", quiet)

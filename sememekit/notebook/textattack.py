@@ -1,0 +1,190 @@
+"""Our candidates and searches as parts of TextAttack, for attacks that are put together there.
+
+    from textattack import Attack
+    from textattack.goal_functions import UntargetedClassification
+    from sememekit.notebook import textattack as ours
+
+    swap = ours.word_swap(sources="table:english.tsv")
+    attack = Attack(UntargetedClassification(wrapper), [], swap, ours.search_method("pso"))
+
+The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack(wrapper, texts, labels, names=[...])``.
+The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.attack import AttackResources, Document, build_candidates, build_search, read_attack_plan
+from sememekit.attack.documents import Word, match_case
+from sememekit.attack.searches.base import Search
+from sememekit.attack.space import Space
+from sememekit.config import merge_tables
+from sememekit.errors import ConfigError
+
+
+def word_swap(
+    candidates: str = "sememe",
+    *,
+    sources: str | Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    texts: Iterable[str] = (),
+) -> Any:
+    """Our candidates as a transformation (``WordSwap``).
+
+    Args:
+        candidates: sememe, embedding, wordnet, table, or ``package.module:Class``.
+        sources: lexicons of sememe candidates, ``FORMAT:PATH``.
+        settings: of the candidates, such as ``{"path": "synonyms.json"}``.
+        texts: looked up at once, when the part is made; words of others are looked up text by text, and lexicons are read
+            again for each, which is slower.
+
+    Raises:
+        ConfigError: no such candidates, a setting that is none, or textattack is not installed.
+    """
+    swap = _textattack("textattack.transformations").WordSwap
+    table: dict[str, Any] = {"name": candidates, **(settings or {})}
+    if sources:
+        table["sources"] = [sources] if isinstance(sources, str) else list(sources)
+    plan = read_attack_plan({"candidates": table, "attack": {"constraints": "none"}}, "word_swap")
+    part = build_candidates(plan, AttackResources(None, (), ("text",)))
+    found: dict[str, tuple[str, ...]] = {}
+
+    def look_up(words: Iterable[str]) -> None:
+        new = [form for word in words for form in dict.fromkeys((word, word.lower())) if form not in found]
+        if new:
+            found.update(dict.fromkeys(new, ()))
+            found.update(part.table(list(dict.fromkeys(new))))
+
+    class SememekitSwap(swap):  # type: ignore[misc, valid-type]
+        """Replaces a word by those that our candidates give for it, in its own capitals."""
+
+        def _get_replacement_words(self, word: str) -> list[str]:
+            look_up([word])
+            exact = found[word] or tuple(match_case(other, word) for other in found[word.lower()])
+            return [other for other in dict.fromkeys(exact) if other != word]
+
+        def _get_transformations(self, current_text: Any, indices_to_modify: Any) -> Any:
+            look_up(current_text.words)
+            return super()._get_transformations(current_text, indices_to_modify)
+
+        def extra_repr_keys(self) -> list[str]:
+            return ["candidates"]
+
+    look_up(word.text for text in texts for word in Document.read((text,)).words)
+    made = SememekitSwap()
+    made.candidates = plan.candidates.name
+    return made
+
+
+def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = None, seed: int = 1) -> Any:
+    """One of our searches as a search method, for transformations that swap words.
+
+    Substitutes are what the transformation gives for the original text under the constraints of the attack. Texts with several
+    changes are tried under these constraints, too; one that they refuse is not asked about and counts as no better than the
+    original. A text that the search asks for again is not asked about again. Goal, score, queries and their budget are
+    TextAttack's; of the texts of a step that succeed the one with the fewest changes is taken.
+
+    Args:
+        name: genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``.
+        settings: of the search.
+        seed: of its random numbers; each example has its own, by its text.
+
+    Raises:
+        ConfigError: no such search, a setting that is none, or textattack is not installed.
+    """
+    method = _textattack("textattack.search_methods").SearchMethod
+    succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
+    swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
+    table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
+    plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
+    search = build_search(plan)
+
+    class SememekitSearch(method):  # type: ignore[misc, valid-type]
+        """Lets one of our searches choose which texts are asked about."""
+
+        is_black_box = True
+
+        def perform_search(self, initial_result: Any) -> Any:
+            return _perform(self, search, seed, initial_result, succeeded)
+
+        def check_transformation_compatibility(self, transformation: Any) -> bool:
+            return bool(swaps_words(transformation))
+
+        def extra_repr_keys(self) -> list[str]:
+            return ["search", "seed"]
+
+    made = SememekitSearch()
+    made.search, made.seed = name, seed
+    return made
+
+
+def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: Any) -> Any:
+    """Run a search on one example; the best result."""
+    original = initial.attacked_text
+    single = method.get_transformations(original, original_text=original)
+    space = _space(original, single)
+    if not len(space.positions) or search.refusal(space):
+        return initial
+    last = single[0].attack_attrs.get("last_transformation")
+    start, best = float(initial.score), initial
+    generator = np.random.default_rng([seed, *original.text.encode()])
+    known: dict[bytes, float] = {space.origin()[0].tobytes(): start}
+    steps = search.run(space, start, generator)
+    rows: NDArray[np.int16] | None = next(steps, None)
+    while rows is not None:
+        fresh = {row.tobytes(): row for row in np.asarray(rows, dtype=np.int16) if row.tobytes() not in known}
+        texts, keys = [], []
+        for key, row in fresh.items():
+            changes = space.changes(row)
+            text = original.replace_words_at_indices(list(changes), list(changes.values()))
+            text.attack_attrs["last_transformation"] = last
+            texts.append(text)
+            keys.append(key)
+        allowed = {text.text for text in method.filter_transformations(texts, original, original_text=original)}
+        asked = [(key, text) for key, text in zip(keys, texts, strict=True) if text.text in allowed]
+        known.update(dict.fromkeys(keys, start))
+        results, over = method.get_goal_results([text for _, text in asked]) if asked else ([], False)
+        known.update((key, float(result.score)) for (key, _), result in zip(asked, results, strict=False))
+        won = [result for result in results if result.goal_status == succeeded]
+        if won:
+            return min(won, key=lambda result: (len(original.all_words_diff(result.attacked_text)), -float(result.score)))
+        best = max([best, *results], key=lambda result: float(result.score))
+        if over or len(results) < len(asked):
+            return best
+        try:
+            rows = steps.send(np.array([known[row.tobytes()] for row in np.asarray(rows, dtype=np.int16)]))
+        except StopIteration:
+            rows = None
+    return best
+
+
+def _space(original: Any, single: Sequence[Any]) -> Space:
+    """The space of what the transformation gives for each word of the original, one word at a time."""
+    substitutes: list[list[str]] = [[] for _ in original.words]
+    for text in single:
+        places = original.all_words_diff(text)
+        if len(text.words) != len(original.words) or len(places) != 1:
+            continue  # a substitute that TextAttack reads as several words
+        (place,) = places
+        if text.words[place] not in substitutes[place]:
+            substitutes[place].append(text.words[place])
+    words = tuple(Word(0, 0, 0, word) for word in original.words)
+    everything = tuple(range(len(words)))
+    return Space(Document((original.text,), words), tuple(map(tuple, substitutes)), everything, len(words))
+
+
+def _textattack(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "textattack":
+            raise
+        raise ConfigError(
+            "parts of TextAttack need the package 'textattack', which is not installed; run: pip install textattack"
+        ) from None

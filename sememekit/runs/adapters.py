@@ -1,0 +1,242 @@
+"""Classifiers of other libraries as victims: model folders and pipelines of transformers, scikit-learn, TextAttack.
+
+Everything becomes a function from a list of texts (strings, or tuples of strings) to an array of probabilities (N, C).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sememekit.config import trusted_code
+from sememekit.errors import ConfigError
+from sememekit.text.huggingface import PREFIX, local_folder, needed
+
+Predict = Callable[[list[Any]], Any]
+
+PICKLES: Final = (".joblib", ".pkl", ".pickle")
+_AT_ONCE: Final = 64
+"""Texts that go through a model of transformers together."""
+_TOLERANCE: Final = 1e-2
+"""How far from 1 a row may sum that TextAttack takes for probabilities."""
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A classifier as a function, and what it says of itself.
+
+    Attributes:
+        predict: texts -> (N, C).
+        labels: names of the C columns in their order, as it gives them; none where it does not.
+        words: the words that it knows, where it says.
+        kind: of ``attack.json``: "function" or "hf".
+        identity: what else tells it from others there.
+    """
+
+    predict: Predict
+    labels: Any = ()
+    words: Any = None
+    kind: str = "function"
+    identity: dict[str, str] = field(default_factory=dict)
+
+
+def adapted(victim: Any, *, logits: bool = False) -> Adapted:
+    """An object of somebody's own as a victim.
+
+    Args:
+        victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack, anything with
+            ``predict_proba``, a bound method of it, or a function.
+        logits: its numbers are logits, which a softmax makes probabilities; also by an attribute ``logits`` of the victim.
+
+    Raises:
+        ConfigError: it cannot be asked, or gives other things than probabilities of labels.
+    """
+    if _is_a(victim, "transformers", "Pipeline"):
+        if logits:
+            raise ConfigError("attack: a pipeline of transformers gives probabilities; leave logits out")
+        return _pipeline(victim)
+    proba = getattr(victim, "predict_proba", None)
+    function = proba if callable(proba) else victim
+    if not callable(function):
+        raise ConfigError(
+            "attack: a victim is a function from texts to probabilities, an object with predict_proba, a pipeline of "
+            f"transformers or a run, given {type(victim).__name__}"
+        )
+    owner = getattr(function, "__self__", victim)  # of a bound method such as model.predict_proba
+    labels = getattr(owner, "labels", None)
+    if labels is None:
+        labels = [str(label) for label in getattr(owner, "classes_", ())]
+    predict: Predict = function
+    if logits or getattr(owner, "logits", False) is True:
+        predict = _Softmax(function)
+    elif _is_a(victim, "textattack", "ModelWrapper"):
+        predict = _Softmax(function, where_needed=True)
+    return Adapted(predict, labels, getattr(owner, "words", None))
+
+
+def _is_a(victim: Any, package: str, name: str) -> bool:
+    """Whether a class above an object is that one, without importing its package."""
+    return any(kind.__name__ == name and kind.__module__.partition(".")[0] == package for kind in type(victim).__mro__)
+
+
+class _Softmax:
+    """A function of logits as one of probabilities; ``where_needed``: only where its rows are none yet, as TextAttack does."""
+
+    def __init__(self, function: Predict, *, where_needed: bool = False) -> None:
+        self._function, self._where_needed = function, where_needed
+
+    def __call__(self, texts: list[Any]) -> Any:
+        found = self._function(texts)
+        array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found, dtype=np.float64)
+        sums_to_one = array.ndim == 2 and (array >= 0).all() and (abs(array.sum(axis=1) - 1) <= _TOLERANCE).all()
+        return array if self._where_needed and sums_to_one else softmax(array)
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp(x) / sum of exp(x) over the last axis."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def _pipeline(pipe: Any) -> Adapted:
+    if getattr(pipe, "task", "") not in ("text-classification", "sentiment-analysis"):
+        raise ConfigError(f"attack: a pipeline that classifies texts is needed, and this one is of the task {pipe.task!r}")
+    labels = _labels_of(pipe.model.config, "the model of the pipeline")
+    longest = _longest(pipe.model, pipe.tokenizer)
+
+    def predict(texts: list[Any]) -> NDArray[np.float64]:
+        asked = [text if isinstance(text, str) else dict(zip(("text", "text_pair"), text, strict=True)) for text in texts]
+        found = pipe(asked, top_k=None, function_to_apply="softmax", truncation=True, max_length=longest)
+        rows = [{one["label"]: one["score"] for one in answer} for answer in found]
+        return np.array([[row[label] for label in labels] for row in rows], dtype=np.float64)
+
+    return Adapted(predict, labels)
+
+
+def _labels_of(config: Any, what: str) -> list[str]:
+    """Names of the labels by column; ConfigError where the columns are no alternatives."""
+    labels = [str(config.id2label[index]) for index in range(len(config.id2label))]
+    if len(labels) < 2 or getattr(config, "problem_type", None) in ("regression", "multi_label_classification"):
+        told = "gives one number" if len(labels) < 2 else f"is made for {config.problem_type}"
+        raise ConfigError(f"attack: {what} {told}, and a victim gives the probabilities of labels that exclude each other")
+    return labels
+
+
+def model_folder(name: str, device: str = "auto") -> Adapted:
+    """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
+
+    Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
+    and weights are read as safetensors alone. Raises ConfigError: no such folder, no head that was trained, or labels that do
+    not exclude each other.
+    """
+    use = f"victim {name!r}"
+    folder = local_folder(name.removeprefix(PREFIX), use)
+    transformers = needed("transformers", use)
+    if not any(folder.glob("*.safetensors")):
+        raise ConfigError(
+            f"{use}: {folder} holds no weights as safetensors; other files of weights can run code when they are read; write "
+            'them with: python -c "from transformers import AutoModelForSequenceClassification as M; '
+            f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
+        )
+    log = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise ConfigError(
+            f"{use}: transformers cannot open it as a sequence classifier ({type(error).__name__}: {first}); give the folder "
+            "of one; a model that brings its own code is not run"
+        ) from error
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
+    if missing := sorted(told["missing_keys"]):
+        raise ConfigError(
+            f"{use}: the folder has no weights for {missing[0]}, so that its labels would be random; give a model that was "
+            "trained to classify texts"
+        )
+    labels = _labels_of(model.config, str(folder))
+    cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
+    model.eval().to("cuda" if cuda else "cpu")
+    files = [folder / "config.json", *sorted(folder.glob("*.safetensors")), folder / "tokenizer.json"]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes() if file.is_file() else b"")
+    return Adapted(_Classifier(model, tokenizer), labels, kind="hf", identity={"sha256": digest.hexdigest()})
+
+
+def _longest(model: Any, tokenizer: Any) -> int:
+    """Pieces of a text at most."""
+    positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
+    return min(int(positions), int(tokenizer.model_max_length))
+
+
+class _Classifier:
+    """A sequence classifier as a function of texts."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._longest = _longest(model, tokenizer)
+        self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
+
+    def __call__(self, texts: list[Any]) -> NDArray[np.float64]:
+        rows = [self._rows(texts[begin : begin + self._at_once]) for begin in range(0, len(texts), self._at_once)]
+        return softmax(np.concatenate(rows))
+
+    @torch.no_grad()
+    def _rows(self, texts: list[Any]) -> NDArray[np.float64]:
+        parts = [list(part) for part in zip(*((text,) if isinstance(text, str) else text for text in texts), strict=True)]
+        read = self._tokenizer(
+            *parts, padding=self._at_once > 1, truncation=True, max_length=self._longest, return_tensors="pt"
+        )
+        logits = self._model(**read.to(self._model.device)).logits
+        return np.asarray(logits.double().cpu())
+
+
+def is_pickle(name: str) -> bool:
+    """Whether the name of a victim is that of a pickled object."""
+    return name.endswith(PICKLES) and Path(name).is_file()
+
+
+def pickled(name: str, *, logits: bool = False) -> Adapted:
+    """The victim that a file of joblib or pickle holds. Raises ConfigError: code in files is not trusted, or it is no victim.
+
+    Such a file is a program: reading it runs what whoever wrote it put in.
+    """
+    if trusted_code() is not None:
+        raise ConfigError(
+            f"victim {name!r}: a pickle is a program, and reading it runs whatever its maker put in; if you trust them, add "
+            "--trust-code; or load it yourself in a module, as in mine:model with model = joblib.load(...) in mine.py"
+        )
+    use = f"victim {name!r}"
+    try:
+        if name.endswith(".joblib"):
+            found = needed("joblib", use).load(name)
+        else:
+            with Path(name).open("rb") as stream:
+                found = import_module("pickle").load(stream)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{use}: cannot be read ({type(error).__name__}: {error})") from error
+    return adapted(found, logits=logits)

@@ -1,0 +1,236 @@
+"""A run as a folder to pass on, and back: one safetensors file of weights, the plan as JSON, what the run keeps, a card.
+
+FOLDER/
+  README.md            the model card, for its owner to complete
+  model.safetensors    the weights, each shared tensor once
+  run.json             format, snapshot, further names of shared tensors
+  plan.json  versions.json  metrics.jsonl  vocabulary.tsv  ...   as in the folder of the run
+  manifest.json        SHA-256 of all files; the card may be changed
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import safetensors
+import safetensors.torch
+
+from sememekit.config import Record
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.files import read_bytes, read_object, to_json, write_folder
+from sememekit.runs.build import build_task
+from sememekit.runs.run import Run, Which, load_weights
+from sememekit.text.huggingface import needed
+from sememekit.training import RunFolder
+from sememekit.training.manifest import KEPT
+from sememekit.training.snapshots import NAME, split_shared, step_of
+
+HUB: Final = "hf://"
+"""Before ``owner/name`` of a repository of the Hugging Face hub."""
+CARD: Final = "README.md"
+FORMAT: Final = 1
+_MANIFEST: Final = "manifest.json"
+_WEIGHTS: Final = "model.safetensors"
+_OWN: Final = ("run.json", _WEIGHTS, "metrics.jsonl")
+_AGAIN: Final = "fetch or copy the folder again, or ask who made it"
+
+
+class ShareReport(Record):
+    """What was pushed or pulled.
+
+    Attributes:
+        run, target: the folder of the run, and the other place.
+        snapshot: whose weights it has.
+        bytes: of all files.
+        remarks: what the owner should look at.
+    """
+
+    run: str
+    target: str
+    snapshot: str
+    bytes: int
+    remarks: tuple[str, ...] = ()
+
+
+def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "best", public: bool = False) -> ShareReport:
+    """Write a run with its card to a folder, or to a repository of the Hugging Face hub.
+
+    Args:
+        target: a folder that is not there yet, or ``hf://owner/name``, which is made where it is not there.
+        card: the text of README.md.
+        which: the weights of the best epoch by validation, or of the last.
+        public: whether a new repository is open to all.
+
+    Absolute paths of the plan lose their folders. Raises ConfigError: ``target`` is taken, or the hub refuses. Raises
+    CheckpointError: as ``Run.open``.
+    """
+    opened = Run.open(run, which=which, device="cpu")
+    contents, snapshot = _contents(opened, which)
+    files = {**contents, CARD: card.encode()}
+    remarks = tuple(_remarks(opened))
+    if target.startswith(HUB):
+        _upload(target, files, public=public)
+    else:
+        folder = Path(target)
+        if folder.exists():
+            raise ConfigError(f"push: {folder} is there already; give another folder, or delete it first")
+        write_folder(folder, files, _MANIFEST)
+    return ShareReport(
+        run=str(opened.path), target=target, snapshot=snapshot, bytes=sum(map(len, files.values())), remarks=remarks
+    )
+
+
+def pull_run(source: str, out: Path) -> ShareReport:
+    """Make the folder of a run again out of what ``push_run`` wrote, at a place or on the hub (``hf://owner/name``).
+
+    The run can be evaluated, explained, asked and started from (``train --from``), but not resumed: the state of the optimiser
+    is not passed on. Nothing of it is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
+    CheckpointError: no such folder, or a torn one.
+    """
+    if out.exists():
+        raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
+    with _fetched(source) as folder:
+        if not (folder / "run.json").is_file():
+            raise CheckpointError(f"{source} is nothing that 'sememekit push' wrote (it has no run.json); {_AGAIN}")
+        files = _checked(folder)
+        about = _about(files["run.json"], source)
+        beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
+        shutil.rmtree(beside, ignore_errors=True)
+        try:
+            _unpack(files, about, beside, source)
+            beside.rename(out)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return ShareReport(run=str(out), target=source, snapshot=str(about["snapshot"]), bytes=sum(map(len, files.values())))
+
+
+def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
+    """The files but for the card, and the name of the snapshot."""
+    snapshot = run.folder.load(which, with_trainer=False)
+    weights, aliases = split_shared(snapshot.weights)
+    about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
+    lines = [record for record in run.metrics() if record["kind"] != "StepReport"]
+    versions = {key: value for key, value in run.folder.versions.items() if key not in ("format", "manifest")}
+    return {
+        **run.folder.kept(),
+        "plan.json": to_json(without_folders(run.folder.plan)),
+        "versions.json": to_json(versions),
+        "metrics.jsonl": "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in lines).encode(),
+        "run.json": to_json(about),
+        _WEIGHTS: safetensors.torch.save(weights, metadata={"format": "pt"}),
+    }, snapshot.name
+
+
+def without_folders(value: Any) -> Any:
+    """A plan in which an absolute path is its last part alone: where files lay on a machine is nobody else's business."""
+    if isinstance(value, Mapping):
+        return {key: without_folders(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(one) for one in value]
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
+def _remarks(run: Run) -> Iterator[str]:
+    yield f"look through {CARD} and name a licence in it before others see it"
+    yield f"vocabulary.tsv has every word of the text that the run learned from, with its count ({run.signature.dataset})"
+    if run.stored_graph is not None:
+        names = ", ".join(source.name for source in run.stored_graph.lexicons)
+        yield f"graph.json has the senses and sememes of these words out of {names}; pass it on only if its licence allows that"
+
+
+def _upload(target: str, files: Mapping[str, bytes], *, public: bool) -> None:
+    name = _repository(target)
+    api = needed("huggingface_hub", f"push {target}").HfApi()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        write_folder(folder, files, _MANIFEST)
+        try:
+            api.create_repo(name, private=not public, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message="A run of sememekit")
+        except Exception as error:
+            raise ConfigError(
+                f"push {target}: the hub refused ({type(error).__name__}: {_first_line(error)}); log in with 'hf auth login' "
+                "and check owner and name, or push to a folder"
+            ) from error
+
+
+@contextmanager
+def _fetched(source: str) -> Iterator[Path]:
+    """The folder of a source; of one on the hub in the cache of huggingface_hub."""
+    if not source.startswith(HUB):
+        yield Path(source)
+        return
+    hub = needed("huggingface_hub", f"pull {source}")
+    try:
+        folder = hub.snapshot_download(_repository(source))
+    except Exception as error:
+        raise ConfigError(
+            f"pull {source}: the hub refused ({type(error).__name__}: {_first_line(error)}); check owner and name, and log in "
+            "with 'hf auth login' where the repository is private"
+        ) from error
+    yield Path(folder)
+
+
+def _repository(target: str) -> str:
+    name = target.removeprefix(HUB)
+    if name.count("/") != 1 or not all(name.split("/")):
+        raise ConfigError(f"{target}: write hf://owner/name, or give a folder")
+    return name
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+
+
+def _checked(folder: Path) -> dict[str, bytes]:
+    """The files of a pushed folder, compared with its manifest; CheckpointError where one is missing or was changed."""
+
+    def torn(why: str) -> CheckpointError:
+        return CheckpointError(f"{why}; {_AGAIN}")
+
+    manifest = read_object(folder / _MANIFEST, torn)
+    wanted = {*_OWN, "plan.json", "versions.json", "vocabulary.tsv", "data.json"}
+    if not wanted <= manifest.keys() <= {*wanted, *KEPT, CARD}:
+        raise torn(f"{folder / _MANIFEST} lists other files than 'sememekit push' writes")
+    files = {}
+    for name, expected in manifest.items():
+        if name == CARD:
+            continue
+        files[name] = read_bytes(folder / name, torn)
+        if hashlib.sha256(files[name]).hexdigest() != expected:
+            raise torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
+    return files
+
+
+def _about(content: bytes, source: str) -> dict[str, Any]:
+    """What ``run.json`` says; CheckpointError where it is of another version or was not written by us."""
+    about = json.loads(content)
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise CheckpointError(f"{source}/run.json is not of the format {FORMAT}, which this sememekit reads; update sememekit")
+    if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
+        raise CheckpointError(f"{source}/run.json names no snapshot; {_AGAIN}")
+    return about
+
+
+def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, source: str) -> None:
+    plan, versions = json.loads(files["plan.json"]), json.loads(files["versions.json"])
+    kept = {name: files[name] for name in KEPT if name in files}
+    folder = RunFolder.create(out, plan, versions, kept)
+    run = Run.open(out, device="cpu")
+    task = build_task(run.plan, run.vocabulary, run.graph, run.clusters, run.labels, run.chunks, run.kept)
+    try:
+        weights = safetensors.torch.load(files[_WEIGHTS])
+        weights |= {alias: weights[name] for alias, name in about["aliases"].items()}
+    except (safetensors.SafetensorError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error}); {_AGAIN}") from None
+    load_weights(task, weights, Path(source), _AGAIN)
+    folder.save(step_of(str(about["snapshot"])), task, {}, best=True)
+    (out / "metrics.jsonl").write_bytes(files["metrics.jsonl"])

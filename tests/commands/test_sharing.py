@@ -1,0 +1,216 @@
+"""push, pull and card: what is passed on is the run, whole, and says what it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from typer.testing import CliRunner
+
+from sememekit.commands._program import app
+from sememekit.commands.push import push
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.reports.card import model_card
+from sememekit.runs.run import Run
+from sememekit.runs.sharing import pull_run, without_folders
+from sememekit.training.snapshots import step_of
+from tests.small_run import Place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("place"), end_of_sentence=True)
+
+
+@pytest.fixture(scope="module")
+def run(place: Place) -> Path:
+    """Its output layer shares its vectors with the embedding, and it keeps a graph."""
+    train(place.table("sdlm", run__seed=7), place.folder / "sdlm")
+    return place.folder / "sdlm"
+
+
+def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_path: Path) -> None:
+    report = push(run, str(tmp_path / "shared"))
+    written = {path.name for path in (tmp_path / "shared").iterdir()}
+    assert {"README.md", "model.safetensors", "plan.json", "vocabulary.tsv", "graph.json", "data.json"} <= written
+    assert report.bytes == sum(path.stat().st_size for path in (tmp_path / "shared").iterdir() if path.name != "manifest.json")
+    assert any("licence allows" in remark and "list:small" in remark for remark in report.remarks)
+    readme = tmp_path / "shared" / "README.md"
+    readme.write_text(readme.read_text(encoding="utf-8").replace("license: unknown", "license: mit"), encoding="utf-8")
+    moved = shutil.move(tmp_path / "shared", tmp_path / "moved")
+    pull_run(str(moved), tmp_path / "pulled")
+    before, after = Run.open(run), Run.open(tmp_path / "pulled")
+    assert all(torch.equal(tensor, after.task.state_dict()[name]) for name, tensor in before.task.state_dict().items())
+    assert after.task.evaluate(place.data, "test") == before.task.evaluate(place.data, "test")
+    assert after.graph == before.graph
+    assert after.plan.run.seed == 7
+    assert step_of(after.snapshot) == step_of(before.snapshot)
+    assert str(place.folder) not in (moved / "plan.json").read_text(encoding="utf-8")
+    stored = safetensors.torch.load_file(moved / "model.safetensors")
+    assert len(stored) < len(before.task.state_dict()), "a shared tensor is stored once"
+    kinds = {record["kind"] for record in after.metrics()}
+    assert kinds == {"EpochReport"}
+    table = {"data": {"path": str(place.data.folder)}, "schedule": {"epochs": 3}}
+    with pytest.raises(CheckpointError, match="begin a new run with its weights: sememekit train --from"):
+        train(table, tmp_path / "pulled", resume=True)
+
+
+def test_the_last_weights_and_their_figures(run: Path, tmp_path: Path) -> None:
+    push(run, str(tmp_path / "last"), which="last")
+    pull_run(str(tmp_path / "last"), tmp_path / "pulled")
+    one, two = Run.open(run, which="last").task.state_dict(), Run.open(tmp_path / "pulled").task.state_dict()
+    assert all(torch.equal(tensor, two[name]) for name, tensor in one.items())
+    assert "Epoch 2," in model_card(run, which="last")
+
+
+def test_absolute_paths_stay_at_home() -> None:
+    plan = {"data": {"path": "/home/somebody/pd", "augment": ""}, "graph": {"path": "pd.graph"}, "list": ["/a/b", 3]}
+    assert without_folders(plan) == {"data": {"path": "pd", "augment": ""}, "graph": {"path": "pd.graph"}, "list": ["b", 3]}
+
+
+def test_what_was_changed_on_the_way_is_refused(run: Path, tmp_path: Path) -> None:
+    push(run, str(tmp_path / "shared"))
+    with pytest.raises(ConfigError, match="is there already; give another folder"):
+        push(run, str(tmp_path / "shared"))
+
+    def fails(problem: str, change: Any) -> None:
+        folder = Path(shutil.copytree(tmp_path / "shared", tmp_path / "copy"))
+        change(folder)
+        with pytest.raises(CheckpointError, match=problem):
+            pull_run(str(folder), tmp_path / "pulled")
+        assert not (tmp_path / "pulled").exists()
+        shutil.rmtree(folder)
+
+    fails("nothing that 'sememekit push' wrote", lambda folder: (folder / "run.json").unlink())
+    fails("does not match its checksum", lambda folder: (folder / "plan.json").write_text("{}"))
+    fails("cannot be read", lambda folder: (folder / "graph.json").unlink())
+
+    def lists(name: str, digest: str) -> Any:
+        def change(folder: Path) -> None:
+            manifest = json.loads((folder / "manifest.json").read_text())
+            (folder / "manifest.json").write_text(json.dumps({**manifest, name: digest}))
+
+        return change
+
+    fails("lists other files", lists("../../evil", "0" * 64))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["shared"], "nothing is left behind"
+    (tmp_path / "pulled").mkdir()
+    with pytest.raises(ConfigError, match="is there already; give another --out"):
+        pull_run(str(tmp_path / "shared"), tmp_path / "pulled")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """A hub that is a folder, with the calls that it was asked for."""
+    asked: list[tuple[str, Any]] = []
+    store = tmp_path / "hub"
+
+    class HfApi:
+        def create_repo(self, repo_id: str, *, private: bool, exist_ok: bool) -> None:
+            asked.append(("create", (repo_id, private, exist_ok)))
+            if repo_id.startswith("taken/"):
+                raise PermissionError("403 Forbidden\nmore")
+
+        def upload_folder(self, *, repo_id: str, folder_path: Path, commit_message: str) -> None:
+            asked.append(("upload", repo_id))
+            shutil.copytree(folder_path, store / repo_id)
+
+    def snapshot_download(repo_id: str) -> str:
+        if not (store / repo_id).is_dir():
+            raise FileNotFoundError("404 no such repository")
+        return str(store / repo_id)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfApi=HfApi, snapshot_download=snapshot_download))
+    return asked
+
+
+def test_the_hub_gets_and_gives_the_same_folder(hub: list[tuple[str, Any]], run: Path, place: Place, tmp_path: Path) -> None:
+    push(run, "hf://me/sdlm")
+    push(run, "hf://me/open", public=True)
+    assert hub == [
+        ("create", ("me/sdlm", True, True)),
+        ("upload", "me/sdlm"),
+        ("create", ("me/open", False, True)),
+        ("upload", "me/open"),
+    ]
+    pull_run("hf://me/sdlm", tmp_path / "pulled")
+    assert Run.open(tmp_path / "pulled").task.evaluate(place.data, "test") == Run.open(run).task.evaluate(place.data, "test")
+    with pytest.raises(ConfigError, match=r"the hub refused \(PermissionError: 403 Forbidden\); log in with 'hf auth login'"):
+        push(run, "hf://taken/sdlm")
+    with pytest.raises(ConfigError, match=r"pull hf://me/absent: the hub refused \(FileNotFoundError"):
+        pull_run("hf://me/absent", tmp_path / "other")
+    with pytest.raises(ConfigError, match="write hf://owner/name"):
+        push(run, "hf://sdlm")
+
+
+def test_without_the_package_of_the_hub_the_extra_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ConfigError, match=r"needs the package 'huggingface_hub'.*sememekit\[hf\]"):
+        push(run, "hf://me/sdlm")
+
+
+def test_a_card_says_what_the_run_is(run: Path, place: Place) -> None:
+    card = model_card(run, "mine")
+    head, _, body = card.removeprefix("---\n").partition("\n---\n")
+    best = next(record for record in reversed(Run.open(run).metrics()) if record["kind"] == "EpochReport" and record["best"])
+    assert "license: unknown  # for the owner to fill in" in head
+    assert "pipeline_tag: text-generation" in head
+    assert "language: zh" in head
+    assert '- "sdlm"' in head
+    assert f"value: {best['valid']['perplexity']:.6g}" in head
+    assert body.startswith("\n# mine\n")
+    assert f"| validation perplexity | {best['valid']['perplexity']:,.4f} |" in body
+    assert "| `decoder.num_bases` | `2` |" in body
+    assert "| `run.seed` | `7` |" in body
+    assert "encoder.initialisation" not in body, "a default is not listed"
+    assert place.data.vocabulary.fingerprint in body
+    assert f"| train | {place.data.signature.splits['train'].tokens:,} |" in body
+    assert "| list:small |" in body
+    assert f"| torch | {torch.__version__} |" in body
+    assert str(place.folder) not in card
+    yaml = pytest.importorskip("yaml")
+    found = yaml.safe_load(head)
+    assert found["model-index"][0]["results"][0]["metrics"][0]["type"] == "perplexity"
+
+
+def test_the_figures_of_a_card_are_those_of_the_epoch_that_was_chosen(run: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(run, tmp_path / "run"))
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    epochs = [line for line in lines if line["kind"] == "EpochReport"]
+    epochs[0]["best"], epochs[-1]["best"] = True, False
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    best, last = model_card(folder), model_card(folder, which="last")
+    assert f"| validation perplexity | {epochs[0]['valid']['perplexity']:,.4f} |" in best
+    assert "Epoch 1, after" in best
+    assert "the best on validation, which chose it" in best
+    assert f"| validation perplexity | {epochs[-1]['valid']['perplexity']:,.4f} |" in last
+    assert "the last, and not the best on validation" in last
+    (folder / "metrics.jsonl").write_text("", encoding="utf-8")
+    assert "No epoch of training was finished." in model_card(folder)
+
+
+def called(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_commands(run: Path, tmp_path: Path) -> None:
+    written = called("card", str(run), "--out", str(tmp_path / "README.md"))
+    assert written.exit_code == 0, written.stderr
+    again = called("card", str(run))
+    assert again.stdout.rstrip("\n") == (tmp_path / "README.md").read_text(encoding="utf-8").rstrip("\n")
+    (tmp_path / "mine.md").write_text("my own words", encoding="utf-8")
+    refused = called("card", str(run), "--out", str(tmp_path / "mine.md"))
+    assert (refused.exit_code, "is not a model card that sememekit wrote" in refused.stderr) == (1, True)
+    pushed = called("push", str(run), str(tmp_path / "shared"), "--json")
+    assert json.loads(pushed.stdout)["target"] == str(tmp_path / "shared")
+    pulled = called("pull", str(tmp_path / "shared"), "--out", str(tmp_path / "pulled"))
+    assert pulled.exit_code == 0, pulled.stderr
+    assert Run.open(tmp_path / "pulled").plan.decoder is not None
