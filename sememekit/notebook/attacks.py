@@ -18,6 +18,7 @@ from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables
 from sememekit.errors import ConfigError, DataError
 from sememekit.notebook.shown import Table, framed
+from sememekit.progress import Progress, silent
 from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
 from sememekit.runs.run import Run
 from sememekit.runs.victims import NamedVictim, open_victim, wrap_function
@@ -98,7 +99,7 @@ def attack(
     lexicon: str = "",
     settings: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
-    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> AttackResult:
     """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
 
