@@ -1,4 +1,4 @@
-"""The types of callbacks that report progress."""
+"""The types of callbacks that report progress, and one that does nothing."""
 
 from collections.abc import Callable
 
@@ -7,3 +7,7 @@ Progress = Callable[[str, int, int | None], None]
 
 OneStage = Callable[[int, int], None]
 """Called as (done, total): progress within one stage."""
+
+
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Progress that nobody watches."""

@@ -19,7 +19,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.measure.rank import BLOCK_ROWS
-from sememekit.progress import OneStage, Progress
+from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
@@ -146,7 +146,7 @@ def analyze(
         ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
-    show = progress or (lambda stage, done, total: None)
+    show = progress or silent
     opened = [Run.open(one, which=which, device=device) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)

@@ -18,7 +18,7 @@ from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import require
@@ -153,7 +153,7 @@ def analyze_labels(
     """
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
-    show = progress or (lambda stage, done, total: None)
+    show = progress or silent
     chosen_runs = (run, *([] if other is None else [other]))
     classifiers = [load_classifier(one, which=which, device=device, command="analyze") for one in chosen_runs]
     prepared = classifiers[0].run.data(data)

@@ -18,7 +18,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.classes import Accuracy
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
@@ -172,7 +172,7 @@ def measure_ppl(
     prepared = loaded.data(text.data)
     tokens = prepared.tokens(split)
     columns = columns_of(task, len(tokens), text)
-    show = progress or (lambda stage, done, total: None)
+    show = progress or silent
     with loaded.autocast():
         reader = make_scorer(task, prepared, run, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
         for scored in reader.segments(tokens, columns, partial(show, "tokens")):
@@ -286,7 +286,7 @@ def evaluate(
     where: dict[str, str] = {"run": str(run), "checkpoint": loaded.snapshot, "split": split}
     with loaded.autocast():
         if declares(loaded.task, TextWriter):
-            show = progress or (lambda stage, done, total: None)
+            show = progress or silent
             judged = evaluate_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
             main = judged.scores[0]
             return WrittenMetrics(

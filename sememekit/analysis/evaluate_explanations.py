@@ -26,7 +26,7 @@ from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
@@ -131,7 +131,7 @@ def evaluate_explanations(
         if not scored.any():
             raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
-        show = progress or (lambda stage, done, total: None)
+        show = progress or silent
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(show, "mean"))
         most = min(tops[-1], graph.num_sememes)
         ranked: dict[str, NDArray[np.int32]] = {}

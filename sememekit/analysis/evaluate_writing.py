@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run
 from sememekit.runs.writing import describe_search, search_of
 from sememekit.search import SEARCH, BeamSettings
@@ -78,7 +79,7 @@ def evaluate_writing(
     *,
     overrides: Sequence[str] = (),
     texts: Path | None = None,
-    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> WrittenReport:
     """Perplexity of a split, and its texts against their references.
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sememekit.progress import silent
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
@@ -116,7 +118,7 @@ def per_cent(share: float | None) -> str:
 def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
     """A callback that draws one bar for each stage, with rate and time left; silent when stderr is no terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda stage, done, total: None
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._render import print_table
 from sememekit.errors import CheckpointError, SememekitError
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SeedsReport, TrainReport
@@ -40,7 +40,7 @@ def train_seeds(
     *,
     jobs: int = JOBS,
     resume: bool = False,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = silent,
     on_report: Callable[[str, Report], None] = lambda run, report: None,
     on_remark: Callable[[str], None] = lambda text: None,
     should_stop: Callable[[], bool] | None = None,

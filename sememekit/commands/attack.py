@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from sememekit.commands._options import WhichName, option, variant_option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.errors import ConfigError
+from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sememekit.attack.report import AttackComparison, AttackReport
@@ -225,7 +226,7 @@ def attack(
     trust_code: bool = False,
     which: WhichName = "best",
     device: str = "auto",
-    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> AttackReport:
     """Attack a classifier: success rate, queries and changes, with intervals.
 

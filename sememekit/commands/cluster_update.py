@@ -15,6 +15,7 @@ from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Qui
 from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sememekit.runs.cluster_update import ClusterUpdateReport
@@ -113,7 +114,7 @@ def cluster_update(
     device: str = "auto",
     dtype: str | None = None,
     which: WhichName = "best",
-    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+    progress: Progress = silent,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> ClusterUpdateReport:
     """Assign the words of a run to clusters anew by its training text (E-step), keep the result, and train it on (M-step).

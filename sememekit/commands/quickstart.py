@@ -17,7 +17,7 @@ from sememekit.commands._results import check_outputs, write_charts
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
 from sememekit.files import replace_file
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sememekit.commands._quickstart_folder import QuickstartSettings
@@ -126,7 +126,7 @@ def quickstart(
     month: Path | None = None,
     device: str = "auto",
     fresh: bool = False,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> QuickstartReport:
     """Prepare a text, build its sememe graph, train two models on words and one on characters, measure and explain them.
 

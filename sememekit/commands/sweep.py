@@ -15,7 +15,7 @@ from sememekit.commands._render import hint, print_json, print_table, progress_b
 from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.errors import ConfigError
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SweepReport, TrialReport
@@ -111,7 +111,7 @@ def sweep(
     pruning: bool = True,
     jobs: int = JOBS,
     seed: int = 0,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = silent,
     on_trial: Callable[[TrialReport], None] = lambda trial: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SweepReport:

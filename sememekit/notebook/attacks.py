@@ -18,6 +18,7 @@ from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import DataError
 from sememekit.notebook.shown import Table, framed
+from sememekit.progress import Progress, silent
 from sememekit.runs.adapters import adapted
 from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
 from sememekit.runs.run import Run
@@ -101,7 +102,7 @@ def attack(
     trust_code: bool = False,
     settings: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
-    progress: Callable[[str, int, int | None], None] = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> AttackResult:
     """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
 

@@ -36,7 +36,7 @@ from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, o
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import ShardJob, run_shards, shard_key
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, cut_spans
@@ -87,7 +87,7 @@ class Pipeline:
         self._out = out.absolute()
         self._work = _work_folder(self._out)
         self._faults = FaultCounter(settings.errors)
-        self._progress: Progress = progress or (lambda stage, done, total: None)
+        self._progress: Progress = progress or silent
         chosen = settings.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
         self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP

@@ -13,7 +13,7 @@ Grammar, one for both (blanks around a name are of no account)::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -58,13 +58,6 @@ def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
 def format_definition(nodes: Sequence[DefinitionNode]) -> str:
     """The DEF of the trees; the inverse of ``parse_definition``."""
     return "".join(_format(node, joined=index > 0 and not node.separator) for index, node in enumerate(nodes))
-
-
-def walk(nodes: Sequence[DefinitionNode]) -> Iterator[DefinitionNode]:
-    """Every node, a parent before its children."""
-    for node in nodes:
-        yield node
-        yield from walk(node.children)
 
 
 def _format(node: DefinitionNode, joined: bool) -> str:

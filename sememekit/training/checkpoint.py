@@ -80,7 +80,10 @@ class RunFolder:
         when something is there already.
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
-        taken = f"{path} exists already; continue it with --resume, choose another --out, or delete it first"
+        taken = (
+            f"{path} exists already; continue it with --resume (sememekit train --out {path} --resume), choose another --out, "
+            "or delete it first"
+        )
         if path.exists() and not path.is_dir():
             raise CheckpointError(f"{path} exists already and is a file, and a run is a folder; choose another --out")
         if path.exists() and (others := sorted(entry.name for entry in path.iterdir() if entry.name not in ours)):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.sememes.definitions import MAX_DEPTH, DefinitionNode, format_definition, parse_definition, walk
+from sememekit.sememes.definitions import MAX_DEPTH, DefinitionNode, format_definition, parse_definition
 
 TEACHER = "{human|人:HostOf={Occupation|职位},domain={education|教育},{teach|教:agent={~}}}"
+
+
+def walk(nodes: Sequence[DefinitionNode]) -> Iterator[DefinitionNode]:
+    """Every node, a parent before its children."""
+    for node in nodes:
+        yield node
+        yield from walk(node.children)
+
 
 words = st.text("abcXYZ-. 9", min_size=1, max_size=6).map(str.strip).filter(bool)
 chinese = st.text("人教育职位", min_size=1, max_size=3)
