@@ -30,6 +30,7 @@ from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
 
@@ -46,6 +47,8 @@ def prepare_attack(
     nats: SentenceNats | None,
 ) -> tuple[Attack, dict[str, str]]:
     """The engine with all its parts, and the hashes of what the substitutes came from."""
+    if isinstance(named.cut, LatticeCutter):
+        named.cut.ahead(field for example in examples for field in example.fields)
     victim, words = named.victim, words_of(chosen, named.cut)
     if victim.words is not None:
         frequent = tuple(word for word in victim.words if word[:1].isalnum())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 from sememekit.attack import Cutter
 from sememekit.errors import ConfigError
@@ -14,6 +14,24 @@ from sememekit.tasks.lattice.model import Lattice
 
 CUTS_WORDS: Final = ("characters", "fmm", "jieba")
 """Segmenters whose words are the text from left to right. Those of English change it, and SentencePiece cuts below words."""
+
+
+@final
+class LatticeCutter:
+    """Cuts a text by the best path of a lattice model. Texts are kept in memory, since an attack cuts each several times; those
+    given ``ahead`` go through the model together, which is many times quicker than one by one."""
+
+    def __init__(self, reader: LatticeReader) -> None:
+        self._reader = reader
+        self._words: dict[str, list[str]] = {}
+
+    def ahead(self, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._words]
+        self._words |= zip(new, segment_lines(self._reader, new), strict=True)
+
+    def __call__(self, text: str) -> list[str]:
+        self.ahead([text])
+        return self._words[text]
 
 
 def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
@@ -27,8 +45,8 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     run = Run.open(path)
     if isinstance(run.task, Lattice):
         reader = LatticeReader(run, run.task, run.segmenter())
-        if reader.finds_words:  # texts are kept in memory: an attack cuts each several times
-            return cache(lambda text: next(segment_lines(reader, [text]))), f"the lattice model {path}, {run.snapshot}"
+        if reader.finds_words:
+            return LatticeCutter(reader), f"the lattice model {path}, {run.snapshot}"
     name = str(run.signature.options.get("segmenter"))
     if name not in CUTS_WORDS and ":" not in name:
         raise ConfigError(

@@ -14,8 +14,8 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.lattices import open_reader, segment_lines
-from sememekit.runs.run_cutter import run_cutter
+from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
+from sememekit.runs.run_cutter import LatticeCutter, run_cutter
 from sememekit.runs.sentence_nats import SentenceNats
 
 LINES = ("电影很好看。", "这部电影很难看。", "我昨天看电影。", "影片精彩，电影好看。", "好看的影片很精彩。") * 8
@@ -67,12 +67,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_cuts_texts_where_they_stand(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.delitem(sys.modules, "chinese_run_victim", raising=False)
+    calls: list[int] = []
+    read = LatticeReader.read
+    monkeypatch.setattr(LatticeReader, "read", lambda self, texts: calls.append(len(texts)) or read(self, texts))
     table = {
         "search": {"name": "exhaustive"},
         "candidates": {"name": "table", "path": "c.json"},
         "attack": {"segmenter": name, "constraints": "none"},
     }
     report = attack("chinese_run_victim:predict", Path("c.tsv"), tmp_path / "out", table=table)
+    monkeypatch.setattr(LatticeReader, "read", read)
     seen = sys.modules["chinese_run_victim"].seen
     assert len(seen) > len(TEXTS)
     assert not any(" " in text for text in seen)
@@ -85,6 +89,8 @@ def test_a_run_cuts_texts_where_they_stand(name: str, folder: Path, tmp_path: Pa
         for change in result["changes"]:
             assert words[change["place"]] == change["old"] == text[change["begin"] :][: len(change["old"])]
     if name == "lattice":
+        assert isinstance(cut, LatticeCutter)
+        assert calls == [len(TEXTS)], "all texts go through the model at once, and once"
         assert list(cut("这部电影很好看。")) == next(
             segment_lines(open_reader(folder / "lattice", "segment"), ["这部电影很好看。"])
         )
