@@ -138,6 +138,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/output-layers.md", "sememekit train --decoder sdlm"): Adapted(
         f"{SMALL} {RATE}", put={"decoder.samples=1000": "decoder.samples=10"}
     ),
+    ("docs/papers/encoders.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/papers/lattice.md", "sememekit train"): Adapted(LATTICE),
     ("docs/papers/mixtures.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/papers/mixtures.md", "sememekit train --from runs/mos"): Adapted(SHORT),
