@@ -148,10 +148,10 @@ def flags_of(table: Mapping[str, Any]) -> list[str]:
         given = dict(table.get(slot) or {})
         name = str(given.pop("name", usual))
         flags += [f"--{slot}", name]
-        sets += _unusual(slot, given, None if ":" in name else load_variant(slot, name, variants).Settings)
+        sets += _unusual(slot, given, load_variant(slot, name, variants).Settings if name in variants else None)
     for name, given in (table.get("constraints") or {}).items():
-        settings = None if ":" in name else load_variant("constraint", name, CONSTRAINTS).Settings
-        inside = list(_unusual(f"constraints.{name}", given, settings))
+        settings = load_variant("constraint", name, CONSTRAINTS).Settings if name in CONSTRAINTS else None
+        inside = list(_unusual(f"constraints.{name}", given if isinstance(given, Mapping) else {}, settings))
         sets += inside or ([] if name in STANDARD and not bare else [f"constraints.{name}={{}}"])
     sets += _unusual("attack", running, RunningSettings)
     return [*flags, *(word for override in sets for word in ("--set", override))]

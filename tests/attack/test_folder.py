@@ -63,7 +63,7 @@ def test_a_folder_is_made_once_and_a_leftover_is_no_folder(tmp_path: Path) -> No
     path = tmp_path / "attack"
     path.mkdir()
     (path / ".attack.json.writing").write_text("{", encoding="utf-8")
-    assert AttackFolder.create(path, IDENTITY).identity["format"] == 2
+    assert AttackFolder.create(path, IDENTITY).identity["format"] == 3
     assert AttackFolder.create(tmp_path / "of" / "today", IDENTITY).path.is_dir(), "folders above it are made"
     with pytest.raises(CheckpointError, match="exists already; go on with --resume"):
         AttackFolder.create(path, IDENTITY)
@@ -95,10 +95,15 @@ def test_an_attack_of_before_is_read_and_not_gone_on_with(folder: AttackFolder) 
     folder.check_format()
     (folder.path / "attack.json").write_text(json.dumps({**IDENTITY, "format": 1}), encoding="utf-8")
     old = AttackFolder.open(folder.path)
-    with pytest.raises(CheckpointError, match="begun by an earlier version"):
+    again = r"start anew: sememekit attack lab:victim --data test\.tsv --labels no,yes --goal untargeted --search beam"
+    with pytest.raises(CheckpointError, match=f"begun by an earlier version.*{again} --candidates wordnet.* --out OTHER"):
         old.check_format()
-    (folder.path / "attack.json").write_text(json.dumps({**IDENTITY, "format": 3}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="is not of format 2"):
+    strange = {**IDENTITY, "format": 2, "plan": {**IDENTITY["plan"], "search": {"name": "gone"}, "constraints": {"share": 3}}}
+    (folder.path / "attack.json").write_text(json.dumps(strange), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"--search gone .*--set 'constraints\.share=\{\}'"):
+        AttackFolder.open(folder.path).check_format()
+    (folder.path / "attack.json").write_text(json.dumps({**IDENTITY, "format": 4}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="is not of format 3"):
         AttackFolder.open(folder.path)
 
 
