@@ -32,7 +32,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     target = page.file.src_uri
     source = next((path for path, uri in PAGES.items() if uri == target), f"docs/{target}")
     markdown = re.sub(r"\[[\w./-]+\.md\](?=\(([^)#\s]+\.md))", lambda found: f"[{_title(source, found[1])}]", markdown)
-    return re.sub(r"(?<=\]\()[^)\s]+", lambda found: link(found[0], source, target), markdown)
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", lambda found: _shown(found[1], found[2], source, target), markdown)
+
+
+def _shown(text: str, goal: str, source: str, uri: str) -> str:
+    """A link, or the text with the name of a file that the site has not."""
+    leads, file = link(goal, source, uri), _file(goal, source)
+    return f"[{text}]({leads})" if leads else f"`{file}`" if text == file else f"{text} (`{file}`)"
+
+
+def _file(goal: str, source: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), goal.partition("#")[0]))
 
 
 def _title(source: str, link_of_page: str) -> str:
@@ -42,10 +52,12 @@ def _title(source: str, link_of_page: str) -> str:
 
 
 def link(target: str, source: str, uri: str) -> str:
-    """Where a link of the file ``source`` leads on the page ``uri``."""
+    """Where a link of the file ``source`` leads on the page ``uri``; empty for a file that the site has not."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:
         return target
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    file = _file(path, source)
+    if not file.startswith("docs/") and file not in PAGES | PLAIN and (ROOT / file).exists():
+        return ""
     shown = {**PAGES, **PLAIN}.get(file) or file.removeprefix("docs/").replace(".ipynb", ".md")
     return posixpath.relpath(shown, posixpath.dirname(uri) or ".") + mark + anchor

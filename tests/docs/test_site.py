@@ -162,6 +162,9 @@ def test_links_between_files_become_links_between_pages() -> None:
     assert link("notebooks/a.ipynb", "docs/python.md", "python.md") == "notebooks/a.md"
     assert link("../explaining.md", "docs/papers/sdlm.md", "papers/sdlm.md") == "../explaining.md"
     assert link("LICENSE", "resources/lexicon/README.md", "reference/open-lexicon.md") == "LICENSE"
+    assert link("../resources/recipes/attack", "docs/attacks.md", "attacks.md") == "", "a folder of the project"
+    shown = hook("links")._shown("recipes", "../resources/recipes/attack", "docs/attacks.md", "attacks.md")
+    assert shown == "recipes (`resources/recipes/attack`)"
     assert link("https://optuna.org", "docs/training.md", "training.md") == "https://optuna.org"
 
 
