@@ -10,10 +10,20 @@ from typing import NamedTuple
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import TEXTS, write_output
-from sememekit.measure.attack_rates import Difference, interval
+from sememekit.measure.attack_rates import Interval, interval
 from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.rouge import METRICS, PRESETS, rouge
 from sememekit.measure.score_differences import score_differences
+
+
+class TextsDifference(Record):
+    """The first texts minus the second, of one metric, and whether the interval excludes zero."""
+
+    name: str
+    first: float
+    second: float
+    difference: Interval
+    excludes_zero: bool
 
 
 class ComparisonReport(Record):
@@ -29,7 +39,7 @@ class ComparisonReport(Record):
     by: str
     examples: int
     signature: str
-    differences: tuple[Difference, ...]
+    differences: tuple[TextsDifference, ...]
 
 
 class Texts(NamedTuple):
@@ -54,7 +64,7 @@ def write_texts_file(
         raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None
 
 
-def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[Difference, ...]]:
+def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[TextsDifference, ...]]:
     """The signature of the scores, and for each metric the first minus the second, resampled in pairs by ``seed``.
 
     ``by`` is a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
@@ -71,7 +81,8 @@ def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, t
     for name, mean in means[0].items():
         away = found[name].low > 0 or found[name].high < 0
         difference = interval(found[name])
-        rows.append(Difference(name=name, first=mean, second=means[1][name], difference=difference, excludes_zero=away))
+        second = means[1][name]
+        rows.append(TextsDifference(name=name, first=mean, second=second, difference=difference, excludes_zero=away))
     return signature, tuple(rows)
 
 
