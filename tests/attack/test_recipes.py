@@ -108,7 +108,7 @@ def test_every_number_of_a_recipe_has_its_source_above_it(path: Path) -> None:
     assert len(numbers) >= 3
     for number in numbers:
         above = next(line for line in reversed(lines[:number]) if not re.match(r"[\w.]+ = ", line))
-        assert re.match(r"# .*(\"|[Cc]ode\b|ours\b)", above), f"{path.name}:{number + 1}: {lines[number]}"
+        assert re.match(r"# .*(paper:|[Cc]ode\b|ours\b)", above), f"{path.name}:{number + 1}: {lines[number]}"
 
 
 def test_the_limits_of_change_are_those_of_the_papers() -> None:
