@@ -172,7 +172,7 @@ def test_what_it_says_of_wrong_input(corpus: Path) -> None:
     for words, message in (
         (("run", "wide-below-narow", "--root", "."), "did you mean 'wide-below-narrow'?"),
         (("run", "too-large", "--root", "."), "has no small protocol: too large for a test"),
-        (("run", "--root", "nowhere"), "no folder 'nowhere' of corpora; name it with --root"),
+        (("run", "--root", "nowhere"), "no folder 'nowhere' of corpora; name the folder with --root DIR"),
         (("report", "--markdown", "ledger.txt"), "must end in .md"),
     ):
         code, _, err = reproduce(*words)

@@ -101,6 +101,13 @@ def test_a_variant_chosen_with_set_keeps_what_the_flags_say() -> None:
     table = training_table(encoder="gru", vectors=Path("glove.txt"), overrides=overrides)
     assert table["task"] == {"name": "nli", "vectors": "glove.txt"}
     assert table["encoder"] == {"name": "bilstm", "dropout": 0.5}
-    options = {"vectors": Path("glove.txt"), "overrides": ["candidates.delta=0.4", "candidates.name=embedding"]}
-    table = typed_table(options, attack.PLACES, attack.VARIANTS)
+    options = {
+        "vectors": Path("glove.txt"),
+        "resume": False,
+        "overrides": ["candidates.delta=0.4", "candidates.name=embedding"],
+    }
+    table = attack._table(options)
     assert table["candidates"] == {"name": "embedding", "path": "glove.txt", "delta": 0.4}
+    assert "constraints" not in table
+    table = attack._table({**options, "overrides": []})
+    assert table == {"constraints": {"similarity": {"path": "glove.txt"}}}
