@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,12 +52,11 @@ class Result:
     goal_status: str
 
 
-class WordSwap(ABC):
+class WordSwap:
+    """Can be made as it is; ``_get_replacement_words`` is a subclass's."""
+
     def _get_transformations(self, text: Text, indices: Sequence[int]) -> list[Text]:
         return [text.replace_word_at_index(i, new) for i in indices for new in self._get_replacement_words(text.words[i])]
-
-    @abstractmethod
-    def _get_replacement_words(self, word: str) -> list[str]: ...
 
 
 class SearchMethod:
