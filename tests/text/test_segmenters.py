@@ -29,8 +29,7 @@ word_lists = st.lists(st.text(characters.filter(lambda c: not c.isspace()), min_
 
 @pytest.fixture(scope="module")
 def few_singles() -> Iterator[None]:
-    """An automaton of 21,000 single characters takes a sixth of a second to build; here it has some of those that texts have, so
-    that the gaps are filled, too."""
+    """An automaton of 21,000 single characters takes a sixth of a second to build; with a few of them gaps are filled, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MaximumMatcher, "_SINGLES", tuple("天地ab1%"))
         yield
