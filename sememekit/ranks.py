@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Final, NoReturn, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 import torch
@@ -150,7 +150,7 @@ class Ranks:
         if self._store is None:
             return True
         try:
-            return self._store.compare_set("sememekit/failed", "", str(self.rank)) == str(self.rank).encode()
+            return self._store.compare_set(f"sememekit/failed-{self.restarts}", "", str(self.rank)) == str(self.rank).encode()
         except RuntimeError:  # the process that kept the store has ended
             return True
 
@@ -195,7 +195,7 @@ def joined(environment: Mapping[str, str] = os.environ) -> Iterator[Ranks]:
         store.set_timeout(MEETING)
         if size > 1:
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-            meeting = PrefixStore("sememekit/group", store)
+            meeting = PrefixStore(f"sememekit/group-{restarts}", store)  # addresses of processes that ended are still there
             distributed.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=WAITING)
     except (RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]
@@ -230,9 +230,4 @@ def _others_answer() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        _lost(error)
-
-
-def _lost(error: RuntimeError) -> NoReturn:
-    reason = str(error).splitlines()[0]
-    raise RankError(f"another process of this training ended or does not answer ({reason:.120})") from error
+        raise RankError("another process of this training ended, or does not answer") from error

@@ -62,7 +62,9 @@ def train(
     out, ranks = Path(out), ranks or ALONE
     check_trackers(table.get("run", {}).get("track", ()))
     with ExitStack() as held:
-        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
+        together = ranks.size > 1  # when one rank has stopped, torchrun signals the others, which are about to end as well
+        signals = held.enter_context(stop_signals(patient=together, lasting=together)) if should_stop is None else None
+        asked_to_stop = signals or should_stop or (lambda: False)
         training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark, ranks=ranks))
         tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
@@ -91,12 +93,14 @@ def train(
                         write_report(out)
                         drawn = time.monotonic()
                 stopped = isinstance(report, StopReport)
+                if stopped and signals is not None:
+                    signals.note()  # another rank may have been asked
                 on_report(report)
         except RankError as error:
             raise RankError(
                 f"{error}; go on from the last checkpoint with: torchrun --nproc_per_node={ranks.size} -m sememekit train "
                 f"--out {out} --resume (any number of processes will do)"
-            ) from None
+            ) from error
         finally:
             if behind:
                 write_report(out)

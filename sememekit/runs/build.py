@@ -79,12 +79,15 @@ def build_task(
 
 
 def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
-    """Set threads and precision of matrix products as the run asks, and give back the device, of several processes each its
-    own; ConfigError where there is none."""
+    """Set threads and precision of matrix products as the run asks, and give back the device; see ``device_of``."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
-    kind = settings.device
+    return device_of(settings.device, ranks)
+
+
+def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
+    """The device called "auto", "cpu", "cuda" or "mps", of several processes each its own; ConfigError where there is none."""
     if kind == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda" and not torch.cuda.is_available():

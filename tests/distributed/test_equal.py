@@ -61,7 +61,9 @@ def test_a_case_in_double_precision(trained: Trained, name: str) -> None:
     found, wanted = trained.found[name], trained.alone(name)
     if name == "headline self_organized":  # occurrences in rows count rank after rank: the same ones in another order
         for statistics in ("decoder.scores", "mean decoder.scores"):
-            torch.testing.assert_close(found["weights"].pop(statistics), wanted["weights"].pop(statistics), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                found["weights"].pop(statistics), wanted["weights"].pop(statistics), rtol=1e-4, atol=1e-4
+            )
     assert_alike(found, wanted)
 
 
