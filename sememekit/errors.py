@@ -6,6 +6,7 @@
     ├── GraphError        a sememe graph, or one that does not fit its vocabulary
     ├── CheckpointError   a run folder that is absent, torn, newer or of another kind
     └── TrainingError     a run that ended early: non-finite loss, stall
+        └── RankError     another process of the same training ended
 
 A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
 one line and exits with 1; ``--debug`` shows the traceback. Any other exception is a bug.
@@ -36,3 +37,7 @@ class CheckpointError(SememekitError):
 
 class TrainingError(SememekitError):
     """Training ended early because going on would waste time: the loss is not finite, or it does not fall."""
+
+
+class RankError(TrainingError):
+    """Another process that trains the same model ended, so that no step can be taken any more."""

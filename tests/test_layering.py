@@ -23,6 +23,7 @@ ROOMS = {
     "layers": 4,
     "measure": 4,
     "search": 4,
+    "ranks": 4,
     "corpora": 5,
     "encoders": 5,
     "decoders": 5,

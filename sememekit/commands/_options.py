@@ -30,7 +30,7 @@ S = TypeVar("S", bound="Settings")
 LEXICON = "FORMAT:PATH"
 """What stands for a lexicon in the help."""
 
-DeviceName = Literal["auto", "cpu", "cuda"]
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sememekit.commands._training_progress import Position
 
 if TYPE_CHECKING:
+    from sememekit.ranks import Ranks
     from sememekit.runs.train_report import TrainReport
     from sememekit.training import Report
 
@@ -27,8 +28,9 @@ def train(
     on_remark: Callable[[str], None] = lambda text: None,
     on_step: Callable[[Position], None] = lambda place: None,
     should_stop: Callable[[], bool] | None = None,
+    ranks: Ranks | None = None,
 ) -> TrainReport:
-    """Train a model.
+    """Train a model. Of several processes all make the same call; the first one writes the folder and its page.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
@@ -39,12 +41,16 @@ def train(
             and what the task has to say about the data (``Task.remarks``).
         on_step: called when the model is there, after each step, and once the next epoch begins.
         should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
+        ranks: the processes that train the model together; None for one.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
         CheckpointError: ``out`` is taken, or there is nothing to resume.
         TrainingError: the loss is not finite or does not fall.
+        RankError: another process ended; the message says how to go on.
     """
+    from sememekit.errors import RankError
+    from sememekit.ranks import ALONE
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
     from sememekit.runs.training import open_training
@@ -53,14 +59,17 @@ def train(
     from sememekit.training.progress import ending_text
     from sememekit.training.tracking import check_trackers, tracking
 
-    out = Path(out)
+    out, ranks = Path(out), ranks or ALONE
     check_trackers(table.get("run", {}).get("track", ()))
     with ExitStack() as held:
-        asked_to_stop = should_stop if should_stop is not None else held.enter_context(stop_signals())
-        training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark))
-        tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table()))
+        together = ranks.size > 1  # when one rank has stopped, torchrun signals the others, which are about to end as well
+        signals = held.enter_context(stop_signals(patient=together, lasting=together)) if should_stop is None else None
+        asked_to_stop = signals or should_stop or (lambda: False)
+        training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark, ranks=ranks))
+        tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
-        if trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics()):
+        over = trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics())
+        if over and ranks.leads:
             write_report(out)  # no epoch follows that would
         epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric
 
@@ -73,17 +82,25 @@ def train(
         drawn, behind = time.monotonic(), False
         try:
             for report in trainer.run(stepped):
-                folder.append_metrics({"kind": type(report).__name__, **vars(report)})
-                tell(report)
+                if tell is not None:
+                    folder.append_metrics({"kind": type(report).__name__, **vars(report)})
+                    tell(report)
                 if isinstance(report, EpochReport):
                     seconds += report.seconds
                     tokens += report.seconds * report.tokens_per_second
-                    behind = time.monotonic() - drawn < PAGE_EVERY
-                    if not behind:
+                    behind = ranks.leads and time.monotonic() - drawn < PAGE_EVERY
+                    if ranks.leads and not behind:
                         write_report(out)
                         drawn = time.monotonic()
                 stopped = isinstance(report, StopReport)
+                if stopped and signals is not None:
+                    signals.note()  # another rank may have been asked
                 on_report(report)
+        except RankError as error:
+            raise RankError(
+                f"{error}; go on from the last checkpoint with: torchrun --nproc_per_node={ranks.size} -m sememekit train "
+                f"--out {out} --resume (any number of processes will do)"
+            ) from error
         finally:
             if behind:
                 write_report(out)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._exit import STOPPED, fail_usage
+from sememekit.commands._exit import FAILED, STOPPED, fail_usage
 from sememekit.commands._options import (
     DeviceIfGiven,
     DtypeIfGiven,
@@ -28,9 +31,11 @@ from sememekit.commands._training import train
 from sememekit.commands._training_progress import epoch_line, training_progress
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
+from sememekit.files import RunWarning
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
+    from sememekit.ranks import Ranks
     from sememekit.training import Report
 
 __all__ = ["command", "train"]
@@ -113,7 +118,7 @@ def command(
     A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there. With --seeds
     the same holds for all of them; the end is a table with mean and standard deviation, also in OUT/seeds.json.
     --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
-    worse than the start is kept.
+    worse than the start is kept. "torchrun --nproc_per_node=N -m sememekit train ..." trains one model in N processes.
     """
     if seeds is None and jobs is not None:
         fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
@@ -133,12 +138,23 @@ def command(
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
     if seeds is not None:
+        if "WORLD_SIZE" in os.environ:
+            fail_usage("--seeds starts processes of its own, and torchrun started this one; take one of the two")
         _command_seeds(table, out, seeds, jobs, resume=resume, json=json, quiet=quiet)
         return
-    hint(f"metrics: {out}/metrics.jsonl", quiet)
-    with training_progress(quiet) as show:
+    with ExitStack() as held:
+        ranks = held.enter_context(_ranks()) if "WORLD_SIZE" in os.environ else None
+        follows = ranks is not None and not ranks.leads
+        quiet = quiet or follows
+        hint(f"metrics: {out}/metrics.jsonl", quiet)
+        show = held.enter_context(training_progress(quiet))
         told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
-        report = train(table, out, resume=resume, **told)
+        again = ranks is not None and ranks.restarts > 0 and ranks.noted(f"begun {out}")
+        report = train(table, out, resume=resume or again, ranks=ranks, **told)
+    if follows:
+        if report.stopped:
+            raise typer.Exit(STOPPED)
+        return
     if json:
         print_json(report)
     else:
@@ -152,6 +168,22 @@ def command(
         raise typer.Exit(STOPPED)
     streams = table.get("task", {}).get("name", "language_model") == "language_model"
     hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
+
+
+@contextmanager
+def _ranks() -> Iterator[Ranks]:
+    """The processes that torchrun started. All but the first are silent, and of a failure one of them speaks."""
+    from sememekit.ranks import joined
+
+    with joined() as ranks:
+        if not ranks.leads:
+            warnings.simplefilter("ignore", RunWarning)
+        try:
+            yield ranks
+        except Exception:
+            if not ranks.speaks_of_failure():
+                raise typer.Exit(FAILED) from None
+            raise
 
 
 def _command_seeds(

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
 from sememekit.layers.embedding import uniform_embedding
+from sememekit.ranks import Ranks
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
@@ -186,6 +187,15 @@ class Decoder(nn.Module, ABC):
 
         Args:
             counts: (V,) how often each word is predicted in the training text. Those of the vocabulary may hold other splits.
+        """
+
+    def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
+        """Called once before several processes train: for what must be the same on all ranks and is in no gradient.
+
+        Args:
+            ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers.
+            draws: gives the same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. What
+                torch's own generator gives differs from rank to rank.
         """
 
     def after_step(self, step: int) -> dict[str, float] | None:

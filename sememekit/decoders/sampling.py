@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
+from sememekit.ranks import Ranks
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -52,8 +53,8 @@ class Draw:
 class WordSampler(nn.Module):
     """Draws words from the unigram distribution to a power, with replacement, shared by a batch.
 
-    The draws come from torch's generator of the device, so that a resumed run repeats them. Finding the distinct words waits
-    for the device once for each batch.
+    The draws come from torch's generator of the device, so that a resumed run repeats them, or from ``draws`` where several
+    processes share them. Finding the distinct words waits for the device once for each batch.
 
     Args:
         vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
@@ -66,6 +67,7 @@ class WordSampler(nn.Module):
     def __init__(self, vocabulary: Vocabulary, settings: SamplingSettings) -> None:
         super().__init__()
         self.samples, self.until = settings.samples, settings.samples_until
+        self.draws: torch.Generator | None = None
         counts = torch.from_numpy(vocabulary.counts.copy()).double().clamp(min=1.0)
         self.register_buffer("log_proposal", (settings.samples_power * counts.log()).log_softmax(dim=0), persistent=False)
         # Part of a checkpoint only where it can change, so that the weights of other runs keep their names.
@@ -83,7 +85,7 @@ class WordSampler(nn.Module):
 
     def draw(self, target: Tensor) -> Draw:
         """S words for a batch with the targets ``target`` (N,)."""
-        drawn = torch.multinomial(self.log_proposal.exp(), self.samples, replacement=True)
+        drawn = torch.multinomial(self.log_proposal.exp(), self.samples, replacement=True, generator=self.draws)
         return self.arrange(target, drawn)
 
     def arrange(self, target: Tensor, drawn: Tensor) -> Draw:
@@ -120,6 +122,9 @@ class SampledDecoder(Decoder):
     @property
     def estimates_in_training(self) -> bool:
         return self.sampler.active
+
+    def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
+        self.sampler.draws = draws
 
     def after_rate_cut(self) -> None:
         self.sampler.stop()

@@ -19,6 +19,7 @@ from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_c
 from sememekit.errors import ConfigError
 from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
 from sememekit.measure import Tally
+from sememekit.ranks import ALONE, Ranks
 
 
 @final
@@ -43,6 +44,9 @@ class SelfOrganized(ClusterLearner):
     file, the limit of words is gamma V / C. A cluster without words gets no probability, so that words sum to one; q is taken
     from the softmax over all clusters, so that it can win words again. Statistics see the contexts as they are in training,
     dropout included. A task that pads must expect its padding word to be counted.
+
+    Where several processes train, each step gives every rank the occurrences of all, so that q and the clusters are the same
+    everywhere: those of contexts (T, B, H) in the order of one process, those of rows (N, H) rank after rank.
 
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
@@ -113,6 +117,9 @@ class SelfOrganized(ClusterLearner):
         self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))
         """Steps of training for which the clusters stay; ``_held`` is the same number where no device has to be asked."""
         self._held = 0
+        self._ranks = ALONE
+        self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        """Of this rank since the last step, where several train: log p(c | h), words, and what ``losses`` grows by."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
         self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
@@ -192,6 +199,26 @@ class SelfOrganized(ClusterLearner):
             largest_cluster=self.groups.largest,
         )
 
+    def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
+        self._ranks = ranks
+
+    @torch.no_grad()
+    def _share_occurrences(self) -> None:
+        """Take in what all ranks saw in this step, side by side along the columns of a batch."""
+        if self._ranks.size == 1:
+            return
+        along, grown = 0, torch.zeros_like(self.losses)
+        for _, target, losses in self._seen:
+            along, grown = target.ndim - 1, grown + losses
+        along = max(self._ranks.all(along))
+        mine = [torch.cat([seen[part] for seen in self._seen], dim=along) if self._seen else None for part in (0, 1)]
+        log_probs, words = (self._ranks.joined_along(part, along) for part in mine)
+        self._ranks.add_up_([grown])
+        self.losses += grown
+        self._seen.clear()
+        if log_probs is not None and words is not None:
+            self._smooth(log_probs.reshape(-1, log_probs.shape[-1]), words.reshape(-1))
+
     def after_step(self, step: int) -> dict[str, float] | None:
         """Every K steps the words are assigned anew; step 1 says how the clusters begin.
 
@@ -201,6 +228,8 @@ class SelfOrganized(ClusterLearner):
             self.freeze_clusters(self._held - 1)
             return None
         every = self.settings.update_every
+        if every:
+            self._share_occurrences()
         due = every > 0 and step % every == 0
         if not due:
             return asdict(self._unmoved()) if step == 1 else None
@@ -243,10 +272,15 @@ class SelfOrganized(ClusterLearner):
         if counted and len(words):
             with torch.no_grad():
                 over_all = logits.to(log_probs.dtype).log_softmax(dim=-1) if self.groups.any_empty else log_probs
-                self._smooth(over_all.detach(), words)
-                self.losses[0] += of_cluster.double().sum()
-                self.losses[1] += within.double().sum()
-                self.losses[2] += len(words)
+                if self._ranks.size > 1:
+                    both = torch.stack([of_cluster.double().sum(), within.double().sum()])
+                    shape, count = target.shape, both.new_full((1,), len(words))
+                    self._seen.append((over_all.detach().view(*shape, -1), target, torch.cat([both, count])))
+                else:
+                    self._smooth(over_all.detach(), words)
+                    self.losses[0] += of_cluster.double().sum()
+                    self.losses[1] += within.double().sum()
+                    self.losses[2] += len(words)
         return of_cluster.reshape(target.shape), within.reshape(target.shape)
 
     def _smooth(self, log_probs: Tensor, words: Tensor) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
+from sememekit.runs.build import device_of
 from sememekit.text.huggingface import PREFIX, local_folder, needed
 
 Predict = Callable[[list[Any]], Any]
@@ -176,8 +177,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
             "trained to classify texts"
         )
     labels = _labels_of(model.config, str(folder))
-    cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-    model.eval().to("cuda" if cuda else "cpu")
+    model.eval().to(device_of(device))
     files = [folder / "config.json", *sorted(folder.glob("*.safetensors")), folder / "tokenizer.json"]
     digest = hashlib.sha256()
     for file in files:

@@ -21,6 +21,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
+from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.plan import Plan, no_words, variant
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import Task
@@ -77,16 +78,33 @@ def build_task(
     return task_class.build(plan.task.settings, resources)
 
 
-def prepare_torch(settings: RunSettings) -> torch.device:
-    """Set threads and precision of matrix products as the run asks, and give back the device; ConfigError without CUDA."""
+def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
+    """Set threads and precision of matrix products as the run asks, and give back the device; see ``device_of``."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
-    if settings.device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if settings.device == "cuda" and not torch.cuda.is_available():
+    return device_of(settings.device, ranks)
+
+
+def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
+    """The device called "auto", "cpu", "cuda" or "mps", of several processes each its own; ConfigError where there is none."""
+    if kind == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if kind == "cuda" and not torch.cuda.is_available():
         raise ConfigError("--device cuda: this torch sees no CUDA device; use --device cpu, or see 'sememekit doctor'")
-    return torch.device(settings.device)
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError("--device mps: this torch sees no GPU of Apple's; use --device cpu, or see 'sememekit doctor'")
+    if kind == "mps" and ranks.size > 1:
+        raise ConfigError(f"--device mps: {ranks.size} processes cannot add gradients there; use --device cpu, or one process")
+    if kind == "cuda" and ranks.size > 1:
+        if ranks.local >= torch.cuda.device_count():
+            raise ConfigError(
+                f"local rank {ranks.local} has no GPU: this machine has {torch.cuda.device_count()}; start as many processes "
+                f"(torchrun --nproc_per_node={torch.cuda.device_count()} ...), or use --device cpu"
+            )
+        torch.cuda.set_device(ranks.local)
+        return torch.device("cuda", ranks.local)
+    return torch.device(kind)
 
 
 def versions() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented
 from sememekit.runs.build import (
@@ -95,14 +96,18 @@ class _Sources(NamedTuple):
 
 
 @contextmanager
-def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None]) -> Iterator[Training]:
-    """Begin a run, or go on with one, and hold its lock inside.
+def open_training(
+    table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
+) -> Iterator[Training]:
+    """Begin a run, or go on with one, and hold its lock inside. Of several processes the first one writes and locks; all of
+    them read ``out``.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_remark: called with what somebody should read before training begins; see ``commands._training.train``.
+        ranks: the processes that train it together.
 
     Raises:
         ConfigError: a bad table, or parts that do not fit.
@@ -111,10 +116,12 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
     with ExitStack() as held:
         folder = None
         if resume:  # opened again under the lock: what the writer before did is seen whole
-            held.enter_context(RunFolder.open(out).locked())
+            if ranks.leads:
+                held.enter_context(RunFolder.open(out).locked())
+            ranks.wait()
             folder = RunFolder.open(out)
         plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
-        device = prepare_torch(plan.run)
+        device = prepare_torch(plan.run, ranks)
         sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         data, labels = sources.data, labels_of(sources.data.signature)
@@ -143,25 +150,32 @@ def open_training(table: Mapping[str, Any], out: Path, *, resume: bool, on_remar
                 files[ENCODER] = sources.kept
             if plan.data.augment:
                 files[AUGMENT_FILE] = extra.read_bytes()
-            folder = RunFolder.create(out, plan.table(), versions(), files)
-            held.enter_context(folder.locked())
+            if ranks.leads:
+                folder = RunFolder.create(out, plan.table(), versions(), files)
+                held.enter_context(folder.locked())
+            ranks.wait()
+            folder = folder or RunFolder.open(out)
+        ranks.note(f"begun {out}")
         for text in task.remarks(data):
             on_remark(text)
-        trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run), 0
+        trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
         if begun:
             snapshot = folder.load("last", with_trainer=True)
             load_weights(task, snapshot.weights, out)
             _restore(trainer, snapshot, out)
             done = trainer.progress.epoch - (not trainer.progress.finished)
-            folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
+            ranks.wait()
+            if ranks.leads:
+                folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
             trainer.reopen()
         elif plan.run.start_from:
             trainer.keep_initial_weights()
-        if resume:
-            _renew(folder, plan, data)
-        warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
-        if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
-            folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
+        if ranks.leads:
+            if resume:
+                _renew(folder, plan, data)
+            warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
+            if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+                folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)
 
 

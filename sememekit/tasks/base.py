@@ -21,6 +21,7 @@ from sememekit.errors import ConfigError
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.scored import Scored
 from sememekit.progress import OneStage
+from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
@@ -105,6 +106,10 @@ class Task(nn.Module, ABC):
     """Whether it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
     """Whether it predicts what its encoder reads next, so that no encoder fits that ``reads_ahead``."""
+    divides: ClassVar[bool] = False
+    """Whether several processes can train it: ``batches`` and ``start`` give this rank's part of each batch by ``ranks``."""
+    ranks: Ranks = ALONE
+    """The processes that train it."""
 
     @classmethod
     @abstractmethod
@@ -132,6 +137,23 @@ class Task(nn.Module, ABC):
     def needs(cls, settings: Any) -> frozenset[str]:
         """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
         return frozenset()
+
+    def take_part(self, ranks: Ranks) -> None:
+        """Called once before training: from now on ``batches`` and ``start`` give the part of this rank, and a batch of which
+        it has nothing is None. Raises ConfigError: it cannot be divided among so many."""
+        name, size = type(self).__name__, ranks.size
+        if size > 1 and not self.divides:
+            raise ConfigError(
+                f"task {name} does not divide its batches, and {size} processes were started; train it in one process, or set "
+                f"{name}.divides = True and give each rank its part (docs/scale.md)"
+            )
+        batch: int = getattr(getattr(self, "settings", None), "batch_size", size)
+        if batch < size:
+            raise ConfigError(
+                f"task.batch_size={batch} cannot be divided among {size} processes; start {batch} at most "
+                f"(torchrun --nproc_per_node={batch} ...), or set --set task.batch_size={size} or more"
+            )
+        self.ranks = ranks
 
     def remarks(self, data: PreparedData) -> Sequence[str]:
         """What a user should know before training on ``data`` begins, a sentence each."""

@@ -66,6 +66,7 @@ class TextClassifier(LabelPredictor):
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
     summary, trained_by = "a classifier that words can be taken from", "nli|classification"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
+    divides: ClassVar[bool] = True
 
     class Settings(config.Settings):
         vectors: str = ""
@@ -249,10 +250,11 @@ class TextClassifier(LabelPredictor):
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)
 
-    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[TextBatch]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[TextBatch | None]:
         examples = self.examples(data, "train")
         for chosen in bucketed_batches(examples.lengths().max(1), self.settings.batch_size, epoch_seed)[first:]:
-            yield self._gather(examples, chosen)
+            mine = self.ranks.of(chosen)
+            yield self._gather(examples, mine) if len(mine) else None
 
     def start(self, data: PreparedData) -> Carry:
         return ()

@@ -44,6 +44,7 @@ class LanguageModel(WordPredictor):
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
+    divides: ClassVar[bool] = True
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
@@ -144,14 +145,16 @@ class LanguageModel(WordPredictor):
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), epoch_seed)) - 1
 
     def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Tensor]:
-        """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first."""
+        """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first; of B columns, this rank's."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
+        columns = columns[:, self.ranks.columns(self.settings.batch_size)]
         for begin, end in pairwise(self._bounds(columns, epoch_seed)[first:]):
             segment = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(segment).to(self.device, non_blocking=True)
 
     def start(self, data: PreparedData) -> Carry:
-        return self.encoder.start(self.settings.batch_size)
+        mine = self.ranks.columns(self.settings.batch_size)
+        return self.encoder.start(mine.stop - mine.start)
 
     def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
         encoded, hidden_TBH = self._encode(batch[:-1], carry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -72,6 +72,8 @@ class SequenceToSequence(TextWriter):
     ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks that it
     locks over time are drawn for each word.
     """
+
+    divides: ClassVar[bool] = True
 
     class Settings(StartSettings):
         embedding_size: int = Field(default=512, ge=1)
@@ -214,10 +216,11 @@ class SequenceToSequence(TextWriter):
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
-    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[PairBatch]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[PairBatch | None]:
         examples = self._examples(data, "train")
         for chosen in bucketed_batches(examples.lengths()[:, 0], self.settings.batch_size, epoch_seed)[first:]:
-            yield self._gather(examples, chosen)
+            mine = self.ranks.of(chosen)
+            yield self._gather(examples, mine) if len(mine) else None
 
     def start(self, data: PreparedData) -> Carry:
         return ()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from sememekit.tasks.base import Carry, Task
+
+NOT_AGAIN: Final = "it did not appear again on the same batch"
 
 
 def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
@@ -38,7 +40,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
         for handle in handles:
             handle.remove()
         task.zero_grad(set_to_none=True)
-    return f"the first non-finite number comes from {found[0]}" if found else "it did not appear again on the same batch"
+    return f"the first non-finite number comes from {found[0]}" if found else NOT_AGAIN
 
 
 def first_bad_weight(module: nn.Module) -> str | None:

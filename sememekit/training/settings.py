@@ -78,8 +78,8 @@ class RunSettings(Settings):
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
     start_from: str = ""
     """Run whose best weights this one begins with (``--from``); empty for a fresh start."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """``auto`` takes CUDA where it is there."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """``auto`` takes CUDA where it is there; ``mps``, Apple's GPUs, was never tried. Each of several processes has its GPU."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
     """Of matrix products only; reductions are float32 always."""
     threads: int = Field(default=0, ge=0, le=MOST_THREADS)

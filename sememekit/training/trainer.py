@@ -14,10 +14,11 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
+from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
-from sememekit.training.diagnosis import first_bad_module, first_bad_weight
+from sememekit.training.diagnosis import NOT_AGAIN, first_bad_module, first_bad_weight
 from sememekit.training.divergence import how_to_go_on, worse_than_guessing
 from sememekit.training.optimizers import make_optimizer
 from sememekit.training.progress import TrainingState, ending_text
@@ -25,6 +26,14 @@ from sememekit.training.reports import ChangeReport, EpochReport, Report, StepRe
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot
+from sememekit.training.together import (
+    begin_together,
+    check_same_weights,
+    random_state,
+    reduce_gradients,
+    restore_ranks,
+    state_of_ranks,
+)
 
 
 @dataclass
@@ -51,6 +60,9 @@ class Trainer:
     whose validation did not beat the best one (after ``grace`` epochs). Once weights are averaged, the means are validated and
     stored as the weights of a snapshot; training goes on from the weights of the last step. A trainer never prints: it yields
     reports. ``num_batches`` is how many the current epoch has, 0 before the first.
+
+    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are those of whole batches, every
+    decision is the same, and the first rank validates and writes.
     """
 
     def __init__(
@@ -61,8 +73,9 @@ class Trainer:
         optimizer: OptimizerSettings,
         schedule: ScheduleSettings,
         run: RunSettings,
+        ranks: Ranks = ALONE,
     ) -> None:
-        self.task, self.data, self.folder = task, data, folder
+        self.task, self.data, self.folder, self.ranks = task, data, folder, ranks
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
         self.optimizer = make_optimizer(optimizer, self.parameters)
@@ -71,6 +84,7 @@ class Trainer:
         self.device = self.parameters[0].device
         self.carry: Carry = ()
         self.num_batches = 0
+        self.draws = begin_together(task, ranks, run.seed, self.device)
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
@@ -84,6 +98,7 @@ class Trainer:
                 distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before.
         """
         progress = self.progress
+        check_same_weights(self.task, self.ranks, "before the first step")
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
         schedule = Schedule(self.schedule, self.optimizer_settings, self.run_settings, self.task.metric, baseline)
         while not progress.finished:
@@ -103,7 +118,7 @@ class Trainer:
                 if progress.step % self.run_settings.report_every == 0 or at_end:
                     yield self._close(window, batch, num_batches)
                     window = _Window()
-                stop = should_stop()
+                stop = self.ranks.any(should_stop())
                 due = self.run_settings.checkpoint_every and progress.step % self.run_settings.checkpoint_every == 0
                 if stop or (due and not at_end):
                     if window.count:
@@ -114,14 +129,14 @@ class Trainer:
                         yield StopReport(progress.epoch, progress.step, name)
                         return
             yield from self._end_epoch(schedule)
-            if should_stop() and not progress.finished:
+            if self.ranks.any(should_stop()) and not progress.finished:
                 yield StopReport(progress.epoch, progress.step, self.folder.pointer()["last"])
                 return
 
     def _step(self, batch: Any, window: _Window) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        self._replay = (batch, self.carry, _random_state(self.device) if self.device.type == "cpu" else None)
-        parts = self.task.losses(batch, self.carry)
+        self._replay = (batch, self.carry, random_state(self.device) if self.device.type == "cpu" else None)
+        parts = self.task.losses(batch, self.carry) if batch is not None else iter(())
         done: list[BatchLoss] = []
         while True:
             with autocast(self.device, self.run_settings.dtype):
@@ -133,9 +148,14 @@ class Trainer:
                 objective = objective + loss.penalty
             (objective * loss.share if loss.share != 1.0 else objective).backward()
             done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
+        if not done:  # this rank has no example of the batch
+            done = [BatchLoss(torch.zeros((), device=self.device), 0, None, self.carry)]
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
+        weight = sum(loss.divisor or loss.count for loss in done)
+        count = reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.optimizer_settings.clip)
-        if self.device.type == "cpu" and not math.isfinite(float(norm) + float(nats)):
+        lost = float(nats) if self.device.type == "cpu" and self.ranks.size == 1 else 0.0  # of ranks: with the window
+        if self.device.type == "cpu" and not math.isfinite(float(norm) + lost):
             self._fail(batch)
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.rate * last.rate_scale
@@ -145,18 +165,21 @@ class Trainer:
         self.carry = last.carry
         window.nats.append(nats)
         window.norms.append(norm.detach())
-        count = sum(loss.count for loss in done)
         window.first_count = window.first_count or count
         window.count += count
         self.progress.batch += 1
         self.progress.step += 1
 
     def _fail(self, batch: Any) -> None:
-        _, carry, random_state = self._replay
-        if random_state is not None:
-            torch.set_rng_state(random_state["cpu"])
-        with autocast(self.device, self.run_settings.dtype):
-            culprit = first_bad_module(self.task, batch, carry)
+        _, carry, random_numbers = self._replay
+        if random_numbers is not None:
+            torch.set_rng_state(random_numbers["cpu"])
+        culprit = None
+        if batch is not None:
+            with autocast(self.device, self.run_settings.dtype):
+                culprit = first_bad_module(self.task, batch, carry)
+        found = [clause for clause in self.ranks.all(culprit) if clause is not None]
+        culprit = next((clause for clause in found if clause != NOT_AGAIN), NOT_AGAIN)
         raise self._diverged(
             f"the loss or its gradient is not finite at epoch {self.progress.epoch}, batch {self.progress.batch + 1}, step "
             f"{self.progress.step + 1}: {culprit}"
@@ -190,9 +213,11 @@ class Trainer:
     def _close(self, window: _Window, batch: Any, num_batches: int) -> StepReport:
         """Read the window's losses back, of which ``batch`` was the last, and report them; fail where one is not finite."""
         progress = self.progress
-        if not bool(torch.isfinite(torch.stack(window.nats + window.norms)).all()):
+        nats_of_steps = torch.stack(window.nats).double()
+        self.ranks.add_up_([nats_of_steps])
+        if not bool(torch.isfinite(nats_of_steps).all() & torch.isfinite(torch.stack(window.norms)).all()):
             self._fail(batch)
-        values = torch.stack(window.nats).double().tolist()
+        values = nats_of_steps.tolist()
         seconds = time.perf_counter() - window.began
         nats = sum(values)
         if not progress.start_nats:
@@ -262,24 +287,32 @@ class Trainer:
 
     def _validate(self) -> dict[str, float]:
         self._check_weights()
-        with self.average.averaged_weights(), autocast(self.device, self.run_settings.dtype):
-            return self.task.evaluate(self.data, "valid")
+        valid: dict[str, float] = {}
+        if self.ranks.leads:
+            with self.average.averaged_weights(), autocast(self.device, self.run_settings.dtype):
+                valid = self.task.evaluate(self.data, "valid")
+        return self.ranks.leaders(valid)
 
     def _save(self, *, best: bool) -> str:
         """Write a snapshot with the averaged weights, if any. Raises TrainingError: a weight is not finite; nothing was
         written."""
         self._check_weights()
+        check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():
             self._check_weights()
-            return self.folder.save(self.progress.step, self.task, self.state(), best=best)
+            state, name = self.state(), ""
+            if self.ranks.leads:
+                name = self.folder.save(self.progress.step, self.task, state, best=best)
+            return self.ranks.leaders(name)
 
     def state(self) -> dict[str, Any]:
+        """All but weights, of all ranks: columns that they carry side by side, and the random numbers of each."""
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
-            "carry": self.carry,
+            "carry": tuple(self.ranks.joined_along(part, 0) for part in self.carry),
             "average": self.average.state(),
-            "random": _random_state(self.device),
+            "random": state_of_ranks(self.ranks, self.draws, self.device),
         }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -290,10 +323,9 @@ class Trainer:
         self.progress = TrainingState.from_stored(state["progress"])
         self.average.restore(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.carry = tuple(part.to(self.device) for part in state["carry"])
-        torch.set_rng_state(state["random"]["cpu"])
-        if self.device.type == "cuda" and "cuda" in state["random"]:
-            torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
+        self.carry = tuple(part[self.ranks.columns(len(part))].to(self.device) for part in state["carry"])
+        seed, step = self.run_settings.seed, self.progress.step
+        restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
 
     def reopen(self) -> None:
         """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
@@ -310,10 +342,3 @@ def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
     if dtype == "bfloat16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states

@@ -64,6 +64,7 @@ class Lattice(SentencePredictor):
     kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
     summary, trained_by = "a lattice model", "lattice"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
+    divides: ClassVar[bool] = True
 
     Settings = LatticeSettings
 
@@ -253,10 +254,11 @@ class Lattice(SentencePredictor):
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, epoch_seed))
 
-    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[LatticeBatch]:
+    def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[LatticeBatch | None]:
         tokens, bounds = self.sentences(data, "train")
         for chosen in training_batches(data, np.diff(bounds), self.settings, epoch_seed)[first:]:
-            yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
+            mine = self.ranks.of(chosen)
+            yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in mine]) if len(mine) else None
 
     def start(self, data: PreparedData) -> Carry:
         return ()

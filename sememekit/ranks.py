@@ -1,0 +1,233 @@
+"""Several processes that train one model: who is one of them, which part of a batch is whose, and what they tell each other.
+
+``torchrun --nproc_per_node=N -m sememekit train ...`` starts N processes, the *ranks*, and tells each its number. Every rank
+has the whole model and takes a part of each batch; gradients are added up, so that every rank takes the same step. Numbers that
+decide something are exchanged on the CPU by gloo, so that no step waits for a device; tensors on GPUs go by NCCL.
+
+    with joined() as ranks:
+        mine = tokens_TB[:, ranks.columns(tokens_TB.shape[1])]
+        total, = ranks.sum([mine.numel()])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final, TypeVar, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, distributed
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
+
+from sememekit.errors import ConfigError, RankError
+
+MEETING: Final = timedelta(minutes=5)
+"""How long the processes wait for each other when they start."""
+WAITING: Final = timedelta(hours=24)
+"""How long a process waits for the others later: one validates or writes a checkpoint while the others wait."""
+_LARGE: Final = 1 << 20
+"""Numbers from which a tensor is sent by itself; smaller ones go together."""
+_WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
+
+T = TypeVar("T")
+
+
+@final
+class Ranks:
+    """The processes that train one model, as one of them sees them; ``ALONE`` where there is one.
+
+    Every rank makes the same calls in the same order. A call that another rank does not answer because its process ended raises
+    RankError.
+
+    Attributes:
+        rank: the number of this process, 0 to ``size`` - 1.
+        size: how many there are.
+        local: the number of this process among those of its machine, which is the number of its GPU.
+        restarts: how often torchrun has started them anew.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, local: int = 0, restarts: int = 0, store: Store | None = None) -> None:
+        self.rank, self.size, self.local, self.restarts, self._store = rank, size, local, restarts, store
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the rank that writes and speaks."""
+        return self.rank == 0
+
+    def columns(self, count: int) -> slice:
+        """Which of ``count`` columns that lie side by side are this rank's; sizes differ by one at most."""
+        return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
+
+    def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of the examples (n,) of a batch are this rank's: every ``size``-th, so that long and short ones are shared out;
+        maybe none."""
+        return examples if self.size == 1 else examples[self.rank :: self.size]
+
+    def sum(self, numbers: Sequence[int]) -> list[int]:
+        """The sums of whole numbers over the ranks."""
+        if self.size == 1:
+            return list(numbers)
+        totals = torch.tensor(numbers, dtype=torch.int64)
+        with _others_answer():
+            distributed.all_reduce(totals)
+        return totals.tolist()
+
+    def any(self, asked: bool) -> bool:
+        """Whether any rank says so."""
+        return self.sum([int(asked)])[0] > 0
+
+    def add_up_(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the ranks, bit for bit the same on all of them."""
+        if self.size == 1 or not tensors:
+            return
+        together: dict[torch.dtype, list[Tensor]] = {}
+        with _others_answer():
+            works = []
+            for tensor in tensors:
+                if tensor.numel() >= _LARGE and tensor.is_contiguous():
+                    works.append(distributed.all_reduce(tensor, async_op=True))
+                else:
+                    together.setdefault(tensor.dtype, []).append(tensor)
+            for group in together.values():
+                flat = torch.cat([tensor.reshape(-1) for tensor in group])
+                distributed.all_reduce(flat)
+                for tensor, part in zip(group, flat.split([tensor.numel() for tensor in group]), strict=True):
+                    tensor.copy_(part.view_as(tensor))
+            for work in works:
+                work.wait()
+
+    def wait(self) -> None:
+        """Until every rank is here."""
+        self.sum([0])
+
+    def leaders(self, value: T) -> T:
+        """What the first rank gives; what the others give counts for nothing."""
+        if self.size == 1:
+            return value
+        box = [value]
+        with _others_answer():
+            distributed.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def all(self, value: T) -> list[T]:
+        """What each rank gives, in order."""
+        if self.size == 1:
+            return [value]
+        found: list[Any] = [None] * self.size
+        with _others_answer():
+            distributed.all_gather_object(found, value)
+        return found
+
+    def joined_along(self, tensor: Tensor | None, dim: int) -> Tensor | None:
+        """The tensors of all ranks one after the other along an axis, the same on every rank.
+
+        A rank may have None; None where all have. Other axes and dtypes agree.
+        """
+        if self.size == 1:
+            return tensor
+        shapes = self.all(None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type)))
+        known = [shape for shape in shapes if shape is not None]
+        if not known:
+            return None
+        (first, dtype, device), sizes = known[0], [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        place = tensor.device if tensor is not None else torch.device(device)
+        padded = torch.zeros((max(sizes), *first[:dim], *first[dim + 1 :]), dtype=dtype, device=place)
+        if tensor is not None:
+            padded[: tensor.shape[dim]] = tensor.movedim(dim, 0)
+        parts = [torch.empty_like(padded) for _ in sizes]
+        with _others_answer():
+            distributed.all_gather(parts, padded)
+        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)]).movedim(0, dim)
+
+    def speaks_of_failure(self) -> bool:
+        """Whether this is the first process to fail, so that a person reads of it once."""
+        if self._store is None:
+            return True
+        try:
+            return self._store.compare_set(f"sememekit/failed-{self.restarts}", "", str(self.rank)) == str(self.rank).encode()
+        except RuntimeError:  # the process that kept the store has ended
+            return True
+
+    def note(self, name: str) -> None:
+        """Remember ``name`` for as long as torchrun lives, over its restarts."""
+        if self._store is not None:
+            _lasting(self._store).set(f"sememekit/{name}", "1")
+
+    def noted(self, name: str) -> bool:
+        """Whether ``name`` was noted, now or before a restart."""
+        return self._store is not None and bool(_lasting(self._store).check([f"sememekit/{name}"]))
+
+
+ALONE: Final = Ranks()
+"""One process, which has every part of a batch."""
+
+
+@contextmanager
+def joined(environment: Mapping[str, str] = os.environ) -> Iterator[Ranks]:
+    """The ranks that torchrun started, of which this process is one; ``ALONE`` where it started none.
+
+    Raises ConfigError: the environment names some of what torchrun names and not all, or the others cannot be met.
+    """
+    size = _number(environment, "WORLD_SIZE", 1)
+    missing = [name for name in _WANTED if name not in environment]
+    if missing and size == 1:
+        yield ALONE
+        return
+    if missing:
+        raise ConfigError(
+            f"WORLD_SIZE={size} is set and {', '.join(missing)} not; start several processes with {_START}, or take "
+            "WORLD_SIZE out of the environment (unset WORLD_SIZE)"
+        )
+    rank = _number(environment, "RANK", 0)
+    if not 0 <= rank < size:
+        raise ConfigError(f"RANK={rank} and WORLD_SIZE={size}: a rank is 0 to {size - 1}; start the processes with {_START}")
+    if not distributed.is_available():
+        raise ConfigError("this torch was built without torch.distributed; install another one, or train in one process")
+    local, restarts = _number(environment, "LOCAL_RANK", rank), _number(environment, "TORCHELASTIC_RESTART_COUNT", 0)
+    try:
+        store, _, _ = next(rendezvous("env://", rank, size, timeout=MEETING))
+        store.set_timeout(MEETING)
+        if size > 1:
+            backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+            meeting = PrefixStore(f"sememekit/group-{restarts}", store)  # addresses of processes that ended are still there
+            distributed.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=WAITING)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"rank {rank} cannot meet the other {size - 1} processes at {environment['MASTER_ADDR']}:"
+            f"{environment['MASTER_PORT']} ({reason:.200}); start all of them with {_START}"
+        ) from None
+    try:
+        yield Ranks(rank, size, local, restarts, store)
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:
+    given = environment.get(name, str(otherwise))
+    try:
+        return int(given)
+    except ValueError:
+        raise ConfigError(f"{name}={given!r} in the environment is no whole number; start with {_START}") from None
+
+
+def _lasting(store: Store) -> Store:
+    """The store below the prefix of one attempt, which torchrun keeps over its restarts."""
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    return store
+
+
+@contextmanager
+def _others_answer() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise RankError("another process of this training ended, or does not answer") from error

@@ -1,0 +1,139 @@
+"""What several processes do so that they train as one: gradients, generators, and a check that their weights are the same.
+
+The gradient of a step is that of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
+gradient counts by its share of what is divided by: g = sum over ranks r of (d_r / sum of all d) g_r.
+
+This is done after the backward pass, in place of ``DistributedDataParallel``: which parameters have a gradient is agreed
+without a search through the graph, a rank without an example takes part, and a batch may go through in several parts. To hide
+communication behind the backward pass would gain little: the gradient of the word vectors, most of what is sent, is only there
+when the backward pass is over, because they are read first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sememekit.decoders.base import Decoder
+from sememekit.errors import TrainingError
+from sememekit.ranks import Ranks
+from sememekit.tasks.base import Task
+
+_INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
+    """Replace the gradients of this rank by those of the whole batch, and give back the ``count`` of all ranks.
+
+    Args:
+        parameters: in the same order on every rank. One that has a gradient on any rank has one on all afterwards.
+        weight: what this rank divided its loss by; 0 without an example.
+        count: predictions of this rank.
+    """
+    if ranks.size == 1:
+        return count
+    total, counted, *used = ranks.sum([weight, count, *(parameter.grad is not None for parameter in parameters)])
+    gradients = []
+    for parameter, anywhere in zip(parameters, used, strict=True):
+        if not anywhere:
+            continue
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        elif parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.to_dense()
+        gradients.append(parameter.grad)
+    torch._foreach_mul_(gradients, weight / total)
+    ranks.add_up_(gradients)
+    return counted
+
+
+def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) -> torch.Generator | None:
+    """Give each rank its part of the batches and random numbers of its own; returns the generator that all ranks share.
+
+    The shared one goes on where torch's generator is, as one process would; that of each rank begins elsewhere (``reseed``).
+    None for one process, in which nothing changes.
+    """
+    task.take_part(ranks)
+    if ranks.size == 1:
+        return None
+    draws = torch.Generator(device)
+    draws.set_state(random_state(device)[device.type])
+    for part in task.modules():
+        if isinstance(part, Decoder):
+            part.train_together(ranks, draws)
+    reseed(ranks, seed, 0)
+    return draws
+
+
+def reseed(ranks: Ranks, seed: int, step: int) -> None:
+    """Seed torch by the run's seed, a step and the rank, so that no two ranks drop the same numbers."""
+    torch.manual_seed(int(np.random.SeedSequence([seed, step, ranks.rank]).generate_state(1, np.uint64)[0] >> np.uint64(1)))
+
+
+def random_state(device: torch.device) -> dict[str, Tensor]:
+    """The states of torch's generators that a step on ``device`` draws from, by type of device."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def set_random_state(states: dict[str, Tensor], device: torch.device) -> None:
+    """The inverse of ``random_state``; a state of another type of device is left out."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
+
+
+def state_of_ranks(ranks: Ranks, draws: torch.Generator | None, device: torch.device) -> dict[str, Any]:
+    """The random numbers of all ranks for a checkpoint: those of one process, and beside them those of each rank."""
+    if draws is None:
+        return random_state(device)
+    shared = {**random_state(device), device.type: draws.get_state()}
+    return {**shared, "ranks": ranks.all(random_state(device))}
+
+
+def restore_ranks(
+    stored: dict[str, Any], ranks: Ranks, draws: torch.Generator | None, device: torch.device, seed: int, step: int
+) -> None:
+    """Go on with the random numbers of a checkpoint.
+
+    With as many ranks as it was written by, each has its own again. With another number the shared generator goes on, which is
+    torch's own for one process, and the ranks are seeded anew by the step.
+    """
+    states = {name: state for name, state in stored.items() if name != "ranks"}
+    if draws is None:
+        set_random_state(states, device)
+        return
+    if device.type in states:
+        draws.set_state(states[device.type])
+    if len(stored.get("ranks", ())) == ranks.size:
+        set_random_state(stored["ranks"][ranks.rank], device)
+    else:
+        reseed(ranks, seed, step)
+
+
+def check_same_weights(task: Task, ranks: Ranks, when: str) -> None:
+    """Raises TrainingError: a parameter or a stored buffer has other bits on another rank."""
+    if ranks.size == 1:
+        return
+    named = task.state_dict()
+    mine = [int(_bits(tensor)) for tensor in named.values()]
+    leading = ranks.leaders(mine)
+    different = ranks.all([name for name, one, other in zip(named, mine, leading, strict=True) if one != other])
+    for rank, names in enumerate(different):
+        if names:
+            raise TrainingError(
+                f"{names[0]} is not the same on rank {rank} as on rank 0 {when}; the ranks need the same code, versions and "
+                "kind of processor: compare 'sememekit doctor' on each machine, and go on with --resume"
+            )
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    """The sum of the bits of a tensor, read as integers."""
+    flat = tensor.detach().contiguous().reshape(-1)
+    return flat.view(_INTEGERS[flat.element_size()]).sum(dtype=torch.int64)

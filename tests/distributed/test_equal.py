@@ -1,0 +1,107 @@
+"""Several processes train as one does: losses, weights, averages, clusters and decisions, in float64 to 1e-10."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sememekit.ranks import ALONE
+from sememekit.training.snapshots import read_snapshot, write_snapshot
+from tests.distributed.cases import CASES, STEPS, go_on, outcome, trainer_of
+from tests.distributed.launch import finish, start
+from tests.golden import Places
+
+SIZES = [2, pytest.param(4, marks=pytest.mark.slow)]
+TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
+
+
+class Trained:
+    """What several processes found."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self.folder, self.size = folder, size
+        places = Places(folder)
+        self.tables = {name: table(places) for name, table in CASES.items()}
+        (folder / "tables.json").write_text(json.dumps(self.tables), encoding="utf-8")
+        half = trainer_of(self.tables["sampled"], ALONE)
+        go_on(half, 5)
+        write_snapshot(folder / "of-one", half.task, half.state())
+        done = finish(start(["-m", "tests.distributed.worker", str(folder)], size))
+        assert [code for code, _, _ in done] == [0] * size, "\n".join(err for _, _, err in done)[-5000:]
+        self.found: dict[str, Any] = torch.load(folder / f"found-{size}.pt")
+
+    def alone(self, name: str, until: int = STEPS, dtype: torch.dtype = torch.float64) -> dict[str, Any]:
+        """The same case in this process."""
+        trainer = trainer_of(self.tables[name], ALONE, dtype)
+        return outcome(trainer, go_on(trainer, until))
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return Trained(tmp_path_factory.mktemp("ranks"), request.param)
+
+
+def assert_alike(found: dict[str, Any], wanted: dict[str, Any], **tolerance: float) -> None:
+    tolerance = tolerance or TOLERANCE
+    assert found["losses"] == pytest.approx(wanted["losses"], rel=tolerance["rtol"], abs=tolerance["atol"])
+    assert len(found["losses"]) > 1
+    assert found["weights"].keys() == wanted["weights"].keys()
+    for name, tensor in wanted["weights"].items():
+        torch.testing.assert_close(found["weights"][name], tensor, **tolerance, msg=lambda text, name=name: f"{name}: {text}")
+    assert found["history"] == pytest.approx(wanted["history"], rel=1e-8)
+    assert found["rate"] == wanted["rate"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_in_double_precision(trained: Trained, name: str) -> None:
+    found, wanted = trained.found[name], trained.alone(name)
+    if name == "headline self_organized":  # occurrences in rows count rank after rank: the same ones in another order
+        for statistics in ("decoder.scores", "mean decoder.scores"):
+            torch.testing.assert_close(
+                found["weights"].pop(statistics), wanted["weights"].pop(statistics), rtol=1e-4, atol=1e-4
+            )
+    assert_alike(found, wanted)
+
+
+def test_a_case_in_single_precision(trained: Trained) -> None:
+    assert_alike(trained.found["float32"], trained.alone("sampled", dtype=torch.float32), rtol=1e-5, atol=1e-5)
+
+
+def test_one_process_goes_on_where_several_stopped_and_the_other_way_round(trained: Trained) -> None:
+    whole = trained.alone("sampled", 12)
+    table = trained.tables["sampled"]
+    one = trainer_of(table, ALONE)
+    one.restore(read_snapshot(trained.folder / "of-several", with_trainer=True))
+    for found in (outcome(one, go_on(one, 12)), trained.found["resumed from one"]):
+        assert len(found["losses"]) == 7
+        assert_alike(found, {**whole, "losses": whole["losses"][5:]})
+
+
+def test_as_many_processes_go_on_with_the_same_bits_dropout_included(trained: Trained) -> None:
+    straight, resumed = trained.found["straight"], trained.found["resumed"]
+    assert straight["losses"] == resumed["losses"]
+    for name, tensor in straight["weights"].items():
+        assert torch.equal(tensor, resumed["weights"][name]), name
+
+
+def test_each_rank_drops_other_numbers(trained: Trained) -> None:
+    masks = [tuple(mask) for mask in trained.found["masks"]]
+    assert len(set(masks)) == trained.size
+
+
+def test_what_ranks_tell_each_other(trained: Trained) -> None:
+    found, size = trained.found["gathered"], trained.size
+    wanted = [rank for rank in range(size) for _ in range(rank)]
+    assert found["columns"].tolist() == [wanted, wanted]
+    assert torch.equal(found["one alone"], torch.ones(2, 3))
+    assert found["nobody"] is None
+    large, small, flipped = found["sums"]
+    total = size * (size + 1) // 2
+    assert large.tolist() == [total, total]
+    assert small.tolist() == [total - size, size]
+    assert torch.equal(flipped, torch.full((3, 2), float(size)))
+    assert (found["leader"], found["numbers"], found["any"]) == ("rank 0", [size, total - size], [False, True])

@@ -1,0 +1,81 @@
+"""One of several processes that train every case together: ``python -m tests.distributed.worker FOLDER``, started with what
+torchrun puts into the environment."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sememekit.ranks import Ranks, joined
+from sememekit.training.snapshots import read_snapshot, write_snapshot
+from tests.distributed.cases import STEPS, go_on, outcome, trainer_of
+
+DROPOUT = {"input_dropout": 0.3, "output_dropout": 0.3}
+
+
+def resumed(table: dict[str, Any], ranks: Ranks, snapshot: Path, until: int) -> dict[str, Any]:
+    """Go on from a snapshot."""
+    trainer = trainer_of(table, ranks)
+    trainer.restore(read_snapshot(snapshot, with_trainer=True))
+    return outcome(trainer, go_on(trainer, until))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    torch.set_num_threads(1)
+    tables = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = {}
+    with joined() as ranks:
+        for name, table in tables.items():
+            trainer = trainer_of(table, ranks)
+            found[name] = outcome(trainer, go_on(trainer, STEPS))
+        single = trainer_of(tables["sampled"], ranks, torch.float32)
+        found["float32"] = outcome(single, go_on(single, STEPS))
+
+        plain = tables["sampled"]
+        found["resumed from one"] = resumed(plain, ranks, folder / "of-one", 12)
+        half = trainer_of(plain, ranks)
+        go_on(half, 5)
+        state = half.state()
+        if ranks.leads:
+            write_snapshot(folder / "of-several", half.task, state)
+
+        dropping = {**plain, "task": {**plain["task"], **DROPOUT}}
+        straight = trainer_of(dropping, ranks)
+        losses = go_on(straight, 5)
+        state = straight.state()
+        if ranks.leads:
+            write_snapshot(folder / "dropping", straight.task, state)
+        ranks.wait()
+        losses = go_on(straight, 12)
+        found["straight"] = outcome(straight, losses)
+        found["resumed"] = resumed(dropping, ranks, folder / "dropping", 12)
+        found["masks"] = ranks.all(torch.rand(3).tolist())
+        found["gathered"] = _gathered(ranks)
+    if ranks.leads:
+        torch.save(found, folder / f"found-{ranks.size}.pt")
+
+
+def _gathered(ranks: Ranks) -> dict[str, Any]:
+    """What the ranks tell each other, of sizes that differ."""
+    mine = torch.full((2, ranks.rank), float(ranks.rank))
+    some = torch.ones(2, 3) * ranks.rank if ranks.rank == 1 else None
+    large = torch.ones(1 << 20) * (ranks.rank + 1)
+    ranks.add_up_([large, small := torch.tensor([ranks.rank, 1.0]), flipped := torch.ones(2, 3).T])
+    return {
+        "columns": ranks.joined_along(mine, 1),
+        "one alone": ranks.joined_along(some, 0),
+        "nobody": ranks.joined_along(None, 0),
+        "sums": (large[:2], small, flipped),
+        "leader": ranks.leaders(f"rank {ranks.rank}"),
+        "numbers": ranks.sum([1, ranks.rank]),
+        "any": [ranks.any(False), ranks.any(ranks.rank == 1)],
+    }
+
+
+if __name__ == "__main__":
+    main()
