@@ -50,7 +50,7 @@ def test_a_report_tells_outcomes_apart(files: dict[str, Path]) -> None:
         "within so many queries",
         "with so many words changed at most",
     ]
-    assert all(name.endswith(f"success rate {report.rates.success_rate.value:.1%}") for name in told)
+    assert all(name.endswith(f"success rate {100 * report.rates.success_rate.value:.1f} %") for name in told)
     results = AttackFolder.open(files["out"]).results().values()
     by_queries, by_words = (chart.lines[0].points for chart in charts({"one": list(results)}))
     assert (by_queries[0], by_words[0]) == ((1.0, 0.0), (0.0, 0.0))
@@ -99,7 +99,7 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     assert both.exit_code == 0, both.stderr
     drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
     rate = next(row for row in found.rows if row.name == "success rate")
-    assert all(f">{name} {value:.1%}<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
+    assert all(f">{name} {100 * value:.1f} %<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
     row = next(row for row in comparison_rows(found) if row[0] == "success rate")
     assert row[1:3] == (percent(rate.first), percent(rate.second))
     same = compare(tmp_path / "a", tmp_path / "a")
