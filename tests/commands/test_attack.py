@@ -168,7 +168,7 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert "constraints standard: stop_words, protected, part_of_speech, opposites" in report.notes
     assert "part of speech not checked: no lexicon was given; add --source FORMAT:PATH" in report.notes
     assert any(note.startswith("opposites left out: ") and "no antonym list was given" in note for note in report.notes)
-    assert any(note.startswith("known-words filter off: the function names no words") for note in report.notes)
+    assert any(note.startswith("known-words filter off: the victim names no words") for note in report.notes)
     assert report.warnings == ()
     files["table"].write_text('{"slow": ["lame"], "very": ["quite"]}', encoding="utf-8")
     table = table_of(files)
