@@ -46,10 +46,12 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         ("words with candidates", _candidates(report)),
         ("texts to try, median example", _texts(report)),
         ("accuracy before the attack", percent(rates.accuracy)),
-        ("accuracy under attack", percent(rates.accuracy_under_attack)),
     ]
     if rates.untried:
-        rows.append((f"the same, if the {rates.untried:,} right but untried survive", percent(rates.accuracy_at_most)))
+        rows.append((f"accuracy under attack, {rates.untried:,} untried as surviving", percent(rates.accuracy_at_most)))
+        rows.append((f"accuracy under attack, {rates.untried:,} untried as fooled", percent(rates.accuracy_under_attack)))
+    else:
+        rows.append(("accuracy under attack", percent(rates.accuracy_under_attack)))
     rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
     rows.append((f"success rate, of all {rates.attacked:,} attacked", percent(rates.success_of_attacked)))
     for level, found in rates.success_at.items():

@@ -185,7 +185,7 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert bars[-1][0] == bars[-1][1] > 0, "the bar of substitutes ends"
     rows = dict(rate_rows(little))
     untried = little.rates.untried
-    assert rows[f"the same, if the {untried} right but untried survive"] == percent(little.rates.accuracy_at_most)
+    assert rows[f"accuracy under attack, {untried} untried as surviving"] == percent(little.rates.accuracy_at_most)
     assert rows[f"success rate, of all {little.rates.attacked} attacked"] == percent(little.rates.success_of_attacked)
 
 
@@ -244,7 +244,8 @@ def test_what_some_candidates_take_is_for_a_constraint_with_others(files: dict[s
     notes = json.loads(found.stdout)["notes"]
     assert notes[0] == "constraints standard: stop_words, protected, part_of_speech, opposites, similarity"
     assert "part of speech kept where known: table:l.tsv" in notes
-    assert "similarity: cosine of the text before and after at least 0.9, vectors v.txt" in notes
+    said = "similarity: cosine of the text before and after at least 0.98, of each word and its substitute at least 0.3"
+    assert f"{said}, vectors v.txt" in notes
     changes = [change for result in AttackFolder.open(files["out"]).results().values() for change in result.changes]
     assert changes
     assert {change.new for change in changes} <= {"fine", "poor"}, "finish is a verb, the others have no vector"
