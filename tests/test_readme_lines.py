@@ -100,11 +100,11 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/explaining.md", "sememekit explain runs/nli"): Adapted(
         put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
     ),
-    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --set task.embedding_size=768 --set"): Adapted(
-        f"{GPT} --set optimizer.learning_rate=0.5", put={"=768": "=16"}
+    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --set decoder.bias=false"): Adapted(
+        f"{GPT} --set optimizer.learning_rate=0.5"
     ),
-    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --set task.embedding_size=768 --decoder"): Adapted(
-        f"{GPT} --set optimizer.learning_rate=0.5", put={"=768": "=16"}
+    ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --decoder"): Adapted(
+        f"{GPT} --set optimizer.learning_rate=0.5"
     ),
     ("docs/huggingface.md", "sememekit attack hf:models/sentiment"): Adapted("--set attack.limit=6"),
     ("docs/headlines.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
