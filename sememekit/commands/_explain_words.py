@@ -53,7 +53,9 @@ def _expected(explanation: Explanation) -> Table:
     columns = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
     table = _table("sememes that this context makes more probable, by their rise", columns, right={1, 3, 4, 5, 6})
     for item in explanation.expected:
-        assert item.mass is not None and item.mean is not None and item.rise is not None
+        assert item.mass is not None
+        assert item.mean is not None
+        assert item.rise is not None
         cells = (
             percent(item.mass),
             _bar(item.mass),
