@@ -14,6 +14,7 @@ ROOMS = {
     "errors": 0,
     "files": 0,
     "progress": 0,
+    "figures": 0,
     "signals": 0,
     "config": 1,
     "text": 2,

@@ -17,6 +17,7 @@ from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.figures import percent
 from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
@@ -273,7 +274,8 @@ def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -
     for begin, end in zip(SHARES, (*SHARES[1:], None), strict=True):
         inside = (shares >= begin) & (shares < (end if end is not None else math.inf))
         if inside.any():
-            name = "all words have sememes" if end is None else f"{begin:.0%} to under {end:.0%} of the words have sememes"
+            between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
+            name = f"{between} words have sememes"
             groups.append(_group(name, right[inside]))
     return tuple(groups)
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.figures import percent
 from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run, Which
@@ -26,7 +27,7 @@ class SegmentationRow(SegmentationScores):
 
     Attributes:
         difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
-            95% interval of a paired bootstrap; None for the model itself.
+            95 % interval of a paired bootstrap; None for the model itself.
     """
 
     name: str
@@ -105,7 +106,7 @@ def evaluate_segmentation(
         listed = frozenset(open_lexicon(lexicon).words)
         ways[f"maximum matching, {len(listed):,} words of lexicon {lexicon}"] = _match(listed, raw)
     generator, rate = np.random.default_rng(seed), boundary_rate(gold_words)
-    ways[f"random, a cut at {rate:.1%} of the places"] = [random_words(text, rate, generator) for text in raw]
+    ways[f"random, a cut at {percent(rate)} of the places"] = [random_words(text, rate, generator) for text in raw]
     ways["every character a word"] = [list(text) for text in raw]
     if marks == "given":
         ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}

@@ -42,7 +42,8 @@ class RunningSettings(Settings):
     their usual settings to those that are named; ``none`` takes those that are named alone."""
     segmenter: str = ""
     """Cuts texts without blanks between their words (Chinese) where the victim is a function, which is given them without
-    blanks all the same; empty for white space and marks. A run has its own."""
+    blanks all the same; empty for white space and marks. A run has its own; one
+    that reads characters can be attacked by words."""
     lexicon: str = ""
     """``FORMAT:PATH`` of the words that this segmenter knows."""
     known_words: bool = True

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sememekit.commands._render import print_table, remark, say
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate_overlay import OverlayComparison
@@ -41,7 +42,7 @@ def _print_table(report: PerplexityComparison, names: Sequence[str]) -> None:
     columns = ["words", "tokens", "share", *(str(number) for number in range(1, len(names) + 1))]
     for number in range(2, len(names) + 1):
         columns += [f"{number} - 1", "in %", "from", "to"]
-    rows = {row.name: (row.name, row.tokens, f"{row.share:.1%}", *row.perplexities, *_changes(row)) for row in report.rows}
+    rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
     print_table(f"Perplexity on {report.split}", columns, rows.values())
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
     say(f"intervals: 95 %, {drawn}; the variation between trainings (seeds) is not in them")

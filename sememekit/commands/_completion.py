@@ -5,7 +5,10 @@ Nothing is said of what is wrong on the line: the command does that. Without a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +33,37 @@ KINDS: Final = {
 SPLITS: Final = ("train", "valid", "test")
 _WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")
 """Formats of a lexicon that need no path."""
+
+
+@contextmanager
+def words_of_bash() -> Iterator[None]:
+    """Inside, a completion that bash asks for sees words as they were typed.
+
+    bash breaks ``--set decoder.preset=pa`` at ``=`` and ``--source list:h`` at ``:``, hands the parts over as words, and puts
+    what is offered in the place of the last part alone. So the parts are joined here, and what stands before the last is taken
+    off what is printed.
+    """
+    if os.environ.get("_SEMEMEKIT_COMPLETE") != "complete_bash":
+        yield
+        return
+    parts, current = os.environ.get("COMP_WORDS", "").split("\n"), int(os.environ.get("COMP_CWORD", "0"))
+    before = ""
+    words: list[str] = []
+    for part in parts[: current + 1]:
+        mark, behind = bool(part) and not part.strip("=:"), bool(words) and words[-1][-1:] in ("=", ":")
+        if words and (mark or (behind and not part.startswith("-"))):
+            before = words[-1] + (part if mark else "")
+            words[-1] += part
+        else:
+            before = ""
+            words.append(part)
+    os.environ |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            yield
+    finally:
+        print("\n".join(line.removeprefix(before) for line in printed.getvalue().splitlines()))
 
 
 def names_of(kind: str) -> Callable[[str], list[str]]:

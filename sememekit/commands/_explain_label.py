@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sememekit.commands._render import print_table, result_console
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.explain_label import LabelExplanation
@@ -19,7 +20,7 @@ def print_label(explanation: LabelExplanation) -> None:
     console = result_console()
     for line in remarks(explanation):
         console.print(escape(line), style="dim", soft_wrap=True)
-    print_table("", ("label", "probability"), [(name, f"{value:.1%}") for name, value in explanation.labels.items()])
+    print_table("", ("label", "probability"), [(name, percent(value)) for name, value in explanation.labels.items()])
     for text in explanation.texts:
         reads = explanation.no_sememes is None
         rows: list[tuple[str, ...]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sememekit.commands._render import print_table, result_console
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeExplanation
@@ -27,7 +28,7 @@ def print_lattice(explanation: LatticeExplanation) -> None:
             marks = [*(["best"] if edge.best else []), *([] if edge.listed else ["unlisted"])]
             number = (edge.copy_number,) if explanation.copies > 1 else ()
             bar = "█" * round(12 * edge.probability) or "▏"
-            rows.append((f"{edge.begin + 1}-{edge.end}", edge.text, *number, f"{edge.probability:.1%}", bar, ", ".join(marks)))
+            rows.append((f"{edge.begin + 1}-{edge.end}", edge.text, *number, percent(edge.probability), bar, ", ".join(marks)))
         print_table(f"{sentence.nats:.2f} nats, {explanation.marginal}", columns, rows, numeric=len(columns))
 
 
@@ -36,10 +37,11 @@ def print_embeddings(report: EmbeddingsReport) -> None:
     for word in report.words:
         rows = []
         for use in word.embeddings:
-            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {use.mean:.0%}{f', {use.sense}' if use.sense else ''}"
+            sense = f", {use.sense}" if use.sense else ""
+            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {percent(use.mean, 0)}{sense}"
             for context in use.contexts or (None,):
                 line = "nowhere" if context is None else f"… {context.before} [{word.word}] {context.after} …"
-                rows.append((name, line, "" if context is None else f"{context.probability:.0%}"))
+                rows.append((name, line, "" if context is None else percent(context.probability, 0)))
                 name = ""
         title = f"{word.word}: {word.occurrences:,} times in {report.split}"
         print_table(title, ("embedding", "context", "posterior"), rows, numeric=2)

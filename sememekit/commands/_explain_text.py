@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sememekit.commands._explain_words import sememe_shares
 from sememekit.commands._render import print_table, result_console
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.explain_writing import WritingExplanation
@@ -29,7 +30,7 @@ def print_text(explanation: WritingExplanation) -> None:
         cells = [word.word, f"{explanation.source[place]} {word.attention[place]:.2f}"]
         if has_sememes:
             cells += [sememe_shares(word.expected), "  ".join(f"{item.name} {item.gate:.2f}" for item in word.sememes)]
-        rows.append((*cells, f"{word.probability:.1%}"))
+        rows.append((*cells, percent(word.probability)))
     sememes = ["sememes made more probable", "largest gates"] if has_sememes else []
     columns = ["word", "most attended", *sememes, "probability"]
     print_table("", columns, rows, numeric=len(columns) - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sememekit.commands._render import result_console
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,11 +54,13 @@ def _expected(explanation: Explanation) -> Table:
     table = _table("sememes that this context makes more probable, by their rise", columns, right={1, 3, 4, 5, 6})
     for item in explanation.expected:
         assert item.mass is not None
+        assert item.mean is not None
+        assert item.rise is not None
         cells = (
-            f"{item.mass:.1%}",
+            percent(item.mass),
             _bar(item.mass),
-            f"{item.mean:.2%}",
-            f"{item.rise:+.1%}",
+            percent(item.mean, 2),
+            percent(item.rise, sign="+"),
             f"{item.lift:,.1f}",
             _count(item),
         )
@@ -80,7 +83,7 @@ def _words(explanation: Explanation) -> Table:
 
     table = _table("", ("next word", "probability", ""), right={1})
     for word in explanation.words:
-        table.add_row(escape(word.word), f"{word.probability:.1%}", _bar(word.probability))
+        table.add_row(escape(word.word), percent(word.probability), _bar(word.probability))
     return table
 
 
@@ -89,10 +92,10 @@ def _senses(explanation: Explanation) -> Table:
 
     table = _table("", ("next word", "probability", "", "share", "sense", "sememes with their probability here"), right={1, 3})
     for word in explanation.words:
-        cells = [escape(word.word), f"{word.probability:.1%}", _bar(word.probability)]
+        cells = [escape(word.word), percent(word.probability), _bar(word.probability)]
         for sense in word.senses:
             label = sense.title if word.annotated else "no annotation"
-            table.add_row(*cells, f"{sense.share:.0%}", escape(label), escape(sememe_shares(sense.sememes)))
+            table.add_row(*cells, percent(sense.share, 0), escape(label), escape(sememe_shares(sense.sememes)))
             cells = ["", "", ""]
     return table
 
@@ -100,7 +103,7 @@ def _senses(explanation: Explanation) -> Table:
 def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
     """Names with their masses, or with their gates where there are none."""
     return "  ".join(
-        f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {item.mass:.1%}" for item in sememes
+        f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {percent(item.mass)}" for item in sememes
     )
 
 

@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sememekit import __version__
+from sememekit.commands._completion import words_of_bash
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._render import say, shown
@@ -59,7 +60,7 @@ class Program(TyperGroup):
         """Parse, run, and leave with an exit code; without ``standalone_mode`` return that code."""
         arguments = list(sys.argv[1:] if args is None else args)
         use_utf8_in_pipes()
-        with _remarks(arguments), _trust(arguments):
+        with _remarks(arguments), _trust(arguments), words_of_bash():
             code = self._run(arguments, {**extra, "prog_name": "sememekit"})
         if standalone_mode:
             sys.exit(code)

@@ -132,7 +132,7 @@ def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
             speed = task.finished_speed or task.speed
             return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
-    share = TextColumn("{task.percentage:>3.0f}%")
+    share = TextColumn("{task.percentage:>3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), share, Rate(), TimeRemainingColumn())
     stages: dict[str, TaskID] = {}
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:

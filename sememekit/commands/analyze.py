@@ -11,6 +11,7 @@ from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._render import print_table, progress_bars, say
 from sememekit.commands._results import Result, check_outputs, give_out
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.analyze import Analysis
@@ -74,7 +75,7 @@ def _print_words(report: Analysis) -> None:
     print_table(remark(report), COLUMNS, rows(report), numeric=2)
     if report.comparison is not None:
         names = [run.run for run in report.runs]
-        say(f"{names[0]} gives {report.comparison.wins:.1%} of the words more probability than {names[1]}")
+        say(f"{names[0]} gives {percent(report.comparison.wins)} of the words more probability than {names[1]}")
         for winner, found in enumerate(report.comparison.better):
             say(f"\nwhere {names[winner]} did better:" + ("" if found else " no such word is among its most probable ones"))
             for case in found:

@@ -91,7 +91,10 @@ def command(
     ] = None,
     segmenter: Annotated[
         str | None,
-        option("--segmenter", "Segmenter for Chinese texts of a function: characters, fmm, jieba or RUN; a run has its own."),
+        option(
+            "--segmenter",
+            "For Chinese texts of a function, or of a run on characters: characters, fmm, jieba or RUN.",
+        ),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[

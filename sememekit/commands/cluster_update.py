@@ -15,6 +15,7 @@ from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Qui
 from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.figures import percent
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -95,7 +96,10 @@ def _print_update(run: Path, result: ClusterUpdateReport) -> None:
         for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
     ]
     print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
-    moved = {"words moved": f"{result.moved_words:.2%}", "text that they are": f"{result.moved_frequency:.2%}"}
+    moved = {
+        "words moved": percent(result.moved_words, 2),
+        "text that they are": percent(result.moved_frequency, 2),
+    }
     objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}
     trained = ("epochs_trained", "best_epoch", "finished") if result.trained else ()
     names = ("statistics", "tokens_read", "num_clusters", "empty_clusters", "largest_cluster", *trained)

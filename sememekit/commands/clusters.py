@@ -7,6 +7,7 @@ from typing import Annotated
 
 from sememekit.commands._options import Json, Quiet, Run, Which, option
 from sememekit.commands._render import print_json, print_table, remark
+from sememekit.figures import percent
 
 EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
 
@@ -32,7 +33,7 @@ def command(
         rows = []
         for found in result.clusters:
             asked = [" ".join(found.asked_for)] if words else []
-            rows.append((found.number, f"{found.frequency:.2%}", found.size, *asked, " ".join(found.words)))
+            rows.append((found.number, percent(found.frequency, 2), found.size, *asked, " ".join(found.words)))
         title = (
             f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
             + (f", {result.empty_clusters} empty" if result.empty_clusters else "")

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -30,6 +30,17 @@ Status = Literal["ok", "warn", "fail"]
 
 REINSTALL = 'pip install --force-reinstall "sememekit"'
 GIBIBYTE = 1024**3
+EXTRAS: Final = {
+    "track": "learning curves in TensorBoard",
+    "wandb": "train --track wandb",
+    "mlflow": "train --track mlflow",
+    "sweep": "sweep, which searches for settings",
+    "hf": "models, tokenizers and classifiers of Hugging Face",
+    "cedict": "the lexicon dictionary:cedict",
+}
+"""Extra -> what it is for. ``quickstart`` and ``openhownet`` have checks of their own, which look for their data, too."""
+_MODULES: Final = {"mlflow-skinny": "mlflow"}
+"""Packages that are imported by another name than their own."""
 
 
 class Check(Record):
@@ -78,7 +89,7 @@ def doctor(folder: Path | None = None) -> DoctorReport:
     """Look at versions, device, memory, data and the folder to write into, the working directory unless given."""
     python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     checks = [Check(name="python", status="ok", detail=python), *_required_packages()]
-    checks += [_package("tensorboard", "warn", 'pip install "sememekit[track]"'), *_hardware()]
+    checks += [*_extras(), *_hardware()]
     checks += [_peoples_daily(), _open_lexicon(), _hownet(), *_documents(), _folder(folder or Path.cwd()), _encoding()]
     statuses = {check.status for check in checks}
     worst: Status = "fail" if "fail" in statuses else "warn" if "warn" in statuses else "ok"
@@ -106,12 +117,32 @@ def _required_packages() -> list[Check]:
     return [_package(name[0], "fail", REINSTALL) for name in names if name is not None]
 
 
+def _extras() -> list[Check]:
+    """A line for each extra: its packages, or what it would be for and the command that installs it."""
+    try:
+        needed = requires("sememekit") or ()
+    except PackageNotFoundError:  # reported with the packages
+        return []
+    checks = []
+    for extra, purpose in EXTRAS.items():
+        names = [line.split(";")[0] for line in needed if line.endswith(f"extra == '{extra}'")]
+        fix = f'pip install "sememekit[{extra}]"'
+        found = [_package(found[0], "warn", fix) for name in names if (found := re.match(r"[\w.-]+", name)) is not None]
+        wrong = [check for check in found if check.status != "ok"]
+        told = ", ".join(f"{check.name} {check.detail}" for check in wrong or found)
+        if wrong:
+            checks.append(Check(name=f"extra {extra}", status="warn", detail=f"{told}; it is for {purpose}", fix=fix))
+        else:
+            checks.append(Check(name=f"extra {extra}", status="ok", detail=told))
+    return checks
+
+
 def _package(name: str, status: Status, fix: str) -> Check:
     """Import it, since a package can be there and broken."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import_module(name.replace("-", "_"))
+            import_module(_MODULES.get(name, name.replace("-", "_")))
         return Check(name=name, status="ok", detail=version(name))
     except (ModuleNotFoundError, PackageNotFoundError):
         return Check(name=name, status=status, detail="not installed", fix=fix)

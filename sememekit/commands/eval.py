@@ -10,6 +10,7 @@ from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import given, option
 from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, say
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
@@ -113,7 +114,8 @@ def _print_metrics(report: MetricsReport) -> None:
 def _print_classes(found: LabelMetrics) -> None:
     if found.vectors is not None:
         say(f"vectors: {found.vectors.sentence()}")
-    say(f"accuracy {found.accuracy:.2%}, between {found.accuracy_low:.2%} and {found.accuracy_high:.2%} ({found.interval})\n")
+    between = f"between {percent(found.accuracy_low, 2)} and {percent(found.accuracy_high, 2)} ({found.interval})"
+    say(f"accuracy {percent(found.accuracy, 2)}, {between}\n")
     rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in found.classes]
     print_table("By label", ("label", "precision", "recall", "F1", "examples"), rows)
     confusion = [(label, *row) for label, row in zip(found.labels, found.confusion, strict=True)]
@@ -121,7 +123,7 @@ def _print_classes(found: LabelMetrics) -> None:
 
 
 def _print_segmentation(report: SegmentationReport) -> None:
-    columns = ["segmentation", "precision", "recall", "F1", "95%", "words", "F1 of the model minus this", "95%"]
+    columns = ["segmentation", "precision", "recall", "F1", "95 %", "words", "F1 of the model minus this", "95 %"]
     with_new = report.rows[0].new_recall is not None
     rows = []
     for row in report.rows:

@@ -13,6 +13,7 @@ from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.errors import ConfigError
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import PerplexityReport
@@ -143,7 +144,7 @@ def _print_report(report: PerplexityReport) -> None:
     if report.adaptation is not None:
         _print_adaptation(report.adaptation)
     for grouping, groups in (report.groups or {}).items():
-        rows = [(group.name, group.perplexity, group.tokens, f"{group.share:.1%}") for group in groups]
+        rows = [(group.name, group.perplexity, group.tokens, percent(group.share)) for group in groups]
         print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
     say(f"signature: {report.signature}")
 

@@ -13,6 +13,7 @@ from sememekit.commands import _options as shared
 from sememekit.commands._completion import names_of
 from sememekit.commands._options import given, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
@@ -105,8 +106,8 @@ def command(
         return
     signature = report.signature
     rows = [
-        (name, split.tokens, split.types, split.unknown, f"{split.unknown_rate:.2%}", split.sentences, split.characters)
-        for name, split in signature.splits.items()
+        (name, one.tokens, one.types, one.unknown, percent(one.unknown_rate, 2), one.sentences, one.characters)
+        for name, one in signature.splits.items()
     ]
     columns = ("split", "tokens", "types", "<unk>", "<unk> rate", "sentences", "characters")
     print_table(f"Prepared data in {out}: {signature.vocabulary_size:,} words", columns, rows)
@@ -117,7 +118,7 @@ def command(
         _print_examples(signature.examples, quiet)
     remark_faults(signature.faults.model_dump(), quiet)
     if signature.lexicon_coverage is not None:
-        remark(f"the lexicon covers {signature.lexicon_coverage:.2%} of the running words", quiet)
+        remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
     hint(f"next: sememekit build-sememe-graph --source open --data {out} --out {out}.graph", quiet)
 
 

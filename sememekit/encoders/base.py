@@ -71,6 +71,11 @@ class Encoder(nn.Module, ABC):
         return frozenset()
 
     @classmethod
+    def vector_size(cls, settings: Any) -> int | None:
+        """The width that word vectors must have, which is then the default of ``task.embedding_size``; None for any."""
+        return None
+
+    @classmethod
     def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
         """What a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json``; by default nothing.
 

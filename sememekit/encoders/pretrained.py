@@ -116,6 +116,11 @@ class Pretrained(Encoder):
             )
 
     @classmethod
+    def vector_size(cls, settings: Settings) -> int:
+        described = _configuration(read_object(local_folder(settings.path, _USE) / "config.json", ConfigError))
+        return int(described.get_text_config().hidden_size)
+
+    @classmethod
     def keep(cls, settings: Settings, data: PreparedData) -> bytes:
         folder = local_folder(settings.path, _USE)
         description = read_object(folder / "config.json", ConfigError)

@@ -28,7 +28,7 @@ class SegmentationScores(Record):
     Attributes:
         gold_words, words, right: of the gold segmentation, of this one, and in both.
         precision, recall, f1: see the module; 0 where nothing is right, and where there is nothing to divide by.
-        f1_low, f1_high: 95% bootstrap interval over sentences.
+        f1_low, f1_high: 95 % bootstrap interval over sentences.
         new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
     """

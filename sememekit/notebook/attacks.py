@@ -106,8 +106,11 @@ def attack(
 ) -> AttackResult:
     """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
 
-        result = attack(classifier.predict_proba, texts, labels, names=["neg", "pos"], sources="table:english.tsv")
-        result.report.rates.success_rate, result.table()[0]
+    >>> def predict(texts):  # or the predict_proba of a classifier
+    ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])
+    >>> result = attack(predict, ["今天 工人 看 电影 。"], ["yes"], names=["yes", "no"], sources="open")
+    >>> result.report.rates.success_rate.value, result.table()[0]["outcome"]
+    (1.0, 'success')
 
     Args:
         victim: a function from a list of texts (strings, or tuples of strings) to (N, C) probabilities; an object with

@@ -35,7 +35,9 @@ Lines = str | Iterable[str]
 class Run(OpenRun):
     """A trained run, with what can be asked of it; ``load_run`` opens one.
 
-        run = load_run("runs/sdlm")
+        from sememekit import load_run
+
+        run = load_run("runs/sdlm")                 # a folder that train wrote
         run.perplexity("去年 美国 贸易 逆差")        # a number
         run.next_words("去年 美国", top=5)          # a table of words, probabilities and senses
         run.explain("去年 美国")                    # the page of ``sememekit explain``

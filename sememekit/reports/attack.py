@@ -7,6 +7,7 @@ from typing import Final
 
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
+from sememekit.figures import formatted
 from sememekit.measure.attack_rates import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
@@ -45,10 +46,12 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         ("words with candidates", _candidates(report)),
         ("texts to try, median example", _texts(report)),
         ("accuracy before the attack", percent(rates.accuracy)),
-        ("accuracy under attack", percent(rates.accuracy_under_attack)),
     ]
     if rates.untried:
-        rows.append((f"the same, if the {rates.untried:,} right but untried survive", percent(rates.accuracy_at_most)))
+        rows.append((f"accuracy under attack, {rates.untried:,} untried as surviving", percent(rates.accuracy_at_most)))
+        rows.append((f"accuracy under attack, {rates.untried:,} untried as fooled", percent(rates.accuracy_under_attack)))
+    else:
+        rows.append(("accuracy under attack", percent(rates.accuracy_under_attack)))
     rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
     rows.append((f"success rate, of all {rates.attacked:,} attacked", percent(rates.success_of_attacked)))
     for level, found in rates.success_at.items():
@@ -58,7 +61,7 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         rows.append(("median queries", f"{rates.median_queries:,.1f}"))
     if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
         rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
-        rows.append(("words changed, of successes", f"{100 * rates.words_changed:.1f} %"))
+        rows.append(("words changed, of successes", formatted(rates.words_changed, ".1%")))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
     rows.append(
@@ -75,8 +78,8 @@ def _candidates(report: AttackReport) -> str:
         return "no words"
     each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
     return (
-        f"{100 * found.share_with_candidates:.1f} % of {found.words:,}; under the constraints "
-        f"{100 * found.share_changeable:.1f} %{each}"
+        f"{formatted(found.share_with_candidates, '.1%')} of {found.words:,}; under the constraints "
+        f"{formatted(found.share_changeable, '.1%')}{each}"
     )
 
 
@@ -108,7 +111,7 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
         last = max(one.queries for one in results)
         within.append(Line(name, _rising([one.queries for one in won[name]], len(results), 1, last)))
         changed.append(Line(name, _rising([one.words_changed for one in won[name]], len(results), 0, most)))
-    told = "; ".join(f"{line.name} {line.points[-1][1]:.1%}" for line in within)
+    told = "; ".join(f"{line.name} {formatted(line.points[-1][1], '.1%')}" for line in within)
     title = f"Share of the examples that are fooled {{}}: {told}"
     found = []
     if within:

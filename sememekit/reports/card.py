@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.config import Settings
+from sememekit.figures import percent
 from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
@@ -89,7 +90,7 @@ def _data(run: Run) -> str:
             split,
             f"{size.tokens:,}",
             f"{size.types:,}",
-            f"{size.unknown_rate:.2%}",
+            percent(size.unknown_rate, 2),
             f"{size.sentences:,}",
             f"`{size.sha256[:12]}`",
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from markupsafe import Markup
 
 from sememekit.errors import ConfigError
+from sememekit.figures import formatted
 from sememekit.files import FIGURE, check_output, write_output
 from sememekit.reports import pages
 
@@ -118,7 +119,7 @@ class Curves:
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
         values = [value for line in self.lines for _, value in line.points]
         if self.scale == "percent":
-            axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
             axes.set_yscale("log")
@@ -144,7 +145,7 @@ class Curves:
         if not self.narrow:
             places = [(514.0, -height) for height in spread([-end for end in ends], _LABEL)]
         for line, place, (colour, dash) in zip(self.lines, places, _STROKES, strict=False):
-            name = f"{line.name} {line.points[-1][1]:{self.show}}" if self.end_values else line.name
+            name = f"{line.name} {formatted(line.points[-1][1], self.show)}" if self.end_values else line.name
             name = f"{_DASHES[dash]} {name}" if self.narrow else name
             axes.annotate(name, place, xycoords="figure points", color=colour, va="center", annotation_clip=False)
         return [mark for line in self.lines for mark in self._marks(axes, line, figure.bbox.height)]
@@ -152,7 +153,7 @@ class Curves:
     def _marks(self, axes: Axes, line: Line, top: float) -> Iterator[Mark]:
         for x, y in [*line.points[: -1 : -(-len(line.points) // _MOST_MARKS)], line.points[-1]]:
             across, up = (float(value) for value in axes.transData.transform((x, y)))
-            said = f"{line.name}: {y:{self.show}} ({self.x} {x:{self.show_x}})"
+            said = f"{line.name}: {formatted(y, self.show)} ({self.x} {formatted(x, self.show_x)})"
             yield Mark(across - 5, top - up - 5, 10, said)
 
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from sememekit.analysis.evaluate_explanations import ExplanationScores
 from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM, Rate
+from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 
@@ -78,7 +79,7 @@ def charts(report: ExplanationScores) -> list[Curves]:
         return []
     lines = tuple(Line(shown_name(name), tuple(points)) for name, points in found.items())
     title = "Information on the gold sememes among the first k of a ranking: " + "; ".join(
-        f"{line.name} {line.points[-1][1]:.1%}" for line in lines
+        f"{line.name} {percent(line.points[-1][1])}" for line in lines
     )
     return [Curves(title, "k, sememes shown", "information found", lines, scale="percent", show=".1%")]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
+from sememekit.figures import percent
 from sememekit.reports import pages
 
 
@@ -29,8 +30,8 @@ def overview(analysis: LabelAnalysis) -> Table:
     rows = []
     for run in analysis.runs:
         found = run.accuracy
-        between = f"{found.accuracy_low:.2%} to {found.accuracy_high:.2%}"
-        rows.append((run.run, run.encoder, f"{found.accuracy:.2%}", between, f"{found.macro_f1:.4f}"))
+        between = f"{percent(found.accuracy_low, 2)} to {percent(found.accuracy_high, 2)}"
+        rows.append((run.run, run.encoder, percent(found.accuracy, 2), between, f"{found.macro_f1:.4f}"))
     title = f"{analysis.split}: {analysis.examples:,} examples"
     return Table(title, ("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), tuple(rows), 2)
 
@@ -52,7 +53,10 @@ def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
 
 
 def _groups(title: str, groups: Iterable[Group]) -> Table:
-    rows = tuple((one.name, f"{one.examples:,}", f"{one.accuracy:.2%}", f"{one.low:.2%} to {one.high:.2%}") for one in groups)
+    rows = tuple(
+        (one.name, f"{one.examples:,}", percent(one.accuracy, 2), f"{percent(one.low, 2)} to {percent(one.high, 2)}")
+        for one in groups
+    )
     return Table(title, ("examples", "number", "accuracy", "95 % (Wilson)"), rows)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from sememekit.figures import formatted
 from sememekit.files import PAGE, write_output
 
 _EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -71,6 +72,6 @@ def _environment() -> Environment:
     )
     environment.filters["word"] = word
     environment.filters["lang"] = lang
-    environment.filters["show"] = format
+    environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment

@@ -13,6 +13,7 @@ from sememekit.analysis.explain_lattice import LatticeSentence
 from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
+from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.explanation import remarks
@@ -155,11 +156,12 @@ def verdict(models: Sequence[ModelRow]) -> str:
     """The comparison in words, whichever way it went."""
     softmax, sememes = models
     slower = softmax.tokens_per_second / sememes.tokens_per_second
+    larger = percent(sememes.parameters / softmax.parameters - 1, 0, sign="+")
     on_test = _change(softmax.test_perplexity, sememes.test_perplexity)
     return (
         f"On the test text the sememe model has a {on_test} perplexity than the softmax model "
         f"({sememes.test_perplexity:.1f} against {softmax.test_perplexity:.1f}), on the validation text a "
-        f"{_change(softmax.best_valid, sememes.best_valid)} one, with {sememes.parameters / softmax.parameters - 1:+.0%} "
+        f"{_change(softmax.best_valid, sememes.best_valid)} one, with {larger} "
         f"parameters and {slower:.1f} times the training time a token. "
         "One run of each, on a small text: docs/results/sdlm.md has larger ones with several seeds."
     )
@@ -167,7 +169,7 @@ def verdict(models: Sequence[ModelRow]) -> str:
 
 def _change(before: float, after: float) -> str:
     change = after / before - 1
-    return f"{abs(change):.1%} {'lower' if change < 0 else 'higher'}"
+    return f"{percent(abs(change))} {'lower' if change < 0 else 'higher'}"
 
 
 def how_it_was_made(report: QuickstartReport) -> list[str]:
@@ -179,10 +181,12 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
         kind = f"lines of {text.month}, cut into words by {text.segmenter}" if text.segmenter else f"paragraphs of {text.month}"
         lines.append(
             f"Text: {text.paragraphs:,} of the {text.paragraphs_of_month:,} {kind}, chosen at random; "
-            f"{tokens} tokens; {text.vocabulary:,} words, {text.unknown_rate:.1%} of the tokens unknown."
+            f"{tokens} tokens; {text.vocabulary:,} words, {percent(text.unknown_rate)} of the tokens unknown."
         )
     annotated = (
-        "" if report.text is None or report.text.annotated is None else f"; {report.text.annotated:.1%} of the text has any"
+        ""
+        if report.text is None or report.text.annotated is None
+        else f"; {percent(report.text.annotated)} of the text has any"
     )
     lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes{annotated}.")
     lines.append(
@@ -216,10 +220,10 @@ def words_of_lattice(found: LatticeFound) -> list[str]:
 def truth_of_explanations(scores: ExplanationScores) -> str:
     """How often the sememes listed first are right, against other rankings, in one sentence."""
     found = {score.ranking: score.any.value or 0.0 for score in scores.rankings}
-    others = ", ".join(f"{shown_name(name)} {found[name]:.0%}" for name in ("gates", FREQUENCY, RANDOM))
+    others = ", ".join(f"{shown_name(name)} {percent(found[name], 0)}" for name in ("gates", FREQUENCY, RANDOM))
     return (
         f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the word that came in "
-        f"{found['rise']:.0%} of {scores.positions:,} positions of the test text; other rankings: {others}."
+        f"{percent(found['rise'], 0)} of {scores.positions:,} positions of the test text; other rankings: {others}."
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError
+from sememekit.figures import percent
 from sememekit.files import PAGE as PAGE_FILE
 from sememekit.files import replace_file, write_output
 from sememekit.reports import pages
@@ -192,8 +193,8 @@ def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
     return [
         (
             f"{step:,}",
-            f"{values['moved_words']:.1%}",
-            f"{values['moved_frequency']:.1%}",
+            percent(values["moved_words"]),
+            percent(values["moved_frequency"]),
             _values({key: values[key] for _, key in _PARTS}),
         )
         for step, values in found

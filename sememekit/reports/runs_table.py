@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
 from sememekit.errors import ConfigError
@@ -21,6 +21,8 @@ CSV_COLUMNS: Final = (
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
+ENOUGH_SEEDS: Final = 4
+"""Seeds of every side from which on drawing them shows their spread; of fewer, Student's interval is the one to trust."""
 COLUMNS: Final = ("", "model", "seeds", "perplexity", "sd", "change in %", "over sentences", "over seeds", "over both")
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
@@ -91,28 +93,44 @@ def csv_text(report: RunsComparison) -> str:
 
 
 def latex_text(report: RunsComparison) -> str:
-    """A table for the package booktabs; the interval is over sentences and seeds where both were drawn, else over seeds."""
+    """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where
+    every side has ``ENOUGH_SEEDS``, seeds where there are fewer, and sentences where there is one of each."""
     lines = [
         f"% sememekit compare {' '.join(side.name for side in report.sides)}",
         f"% signature: {report.signature}",
         *(f"% {remark}" for remark in report.remarks),
+        *(f"% {title_of(report, number)}: interval over {_over(report, number)[0]}" for number in _numbers(report)),
         r"\begin{tabular}{lrrrr}",
         r"\toprule",
         r"model & seeds & perplexity & change in \% & 95\,\% interval \\",
     ]
-    for number in range(len(report.sides[0].measures)):
+    for number in _numbers(report):
         title = _escaped(title_of(report, number))
         lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{title}}}}} \\"]
-        lines += [_latex_row(side, number) for side in report.sides]
+        lines += [_latex_row(side, number, _over(report, number)[1]) for side in report.sides]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _latex_row(side: Side, number: int) -> str:
+def _numbers(report: RunsComparison) -> range:
+    return range(len(report.sides[0].measures))
+
+
+def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences", "seeds", "both"]]:
+    """What the interval of a measure is over, in words and as the attribute of a difference."""
+    differences = [side.measures[number].difference for side in report.sides[1:]]
+    if all(len(side.runs) == 1 for side in report.sides) and all(found and found.sentences for found in differences):
+        return "sentences; no side has two seeds", "sentences"
+    if min(len(side.runs) for side in report.sides) >= ENOUGH_SEEDS and all(found and found.both for found in differences):
+        return "sentences and seeds", "both"
+    return "seeds", "seeds"
+
+
+def _latex_row(side: Side, number: int, over: Literal["sentences", "seeds", "both"]) -> str:
     measure = side.measures[number]
     value = f"{measure.mean:.2f}" + ("" if measure.sd is None else rf" $\pm$ {measure.sd:.2f}")
     cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
     if (found := measure.difference) is not None:
-        limits = found.seeds if found.both is None else found.both
+        limits = getattr(found, over)
         cells[3] = f"${_percent(found.seeds.value)}$"
         cells[4] = "--" if limits.low is None else f"$[{_percent(limits.low)}, {_percent(limits.high)}]$"
     return " & ".join(cells) + r" \\"

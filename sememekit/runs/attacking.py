@@ -245,7 +245,7 @@ def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str
         found.append(unchecked)
     found += told
     if named.victim.words is None and plan.attack.known_words:
-        found.append("known-words filter off: the function names no words (attribute words), so substitutes may be new to it")
+        found.append("known-words filter off: the victim names no words (attribute words), so substitutes may be new to it")
     elif not plan.attack.known_words:
         found.append("known-words filter off: attack.known_words is false")
     return found

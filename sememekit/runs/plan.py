@@ -159,9 +159,22 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
             continue
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
-        settings = read_settings(variant(slot, name).Settings, given, f"{where} [{slot}] of {slot} {name!r}")
+        kind = variant(slot, name).Settings
+        if slot == "task" and "embedding_size" in kind.model_fields and "embedding_size" not in given:
+            size = _vector_size(table, where)
+            given |= {} if size is None else {"embedding_size": size}
+        settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}")
         parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, unit_contexts))
     return Plan(**parts)
+
+
+def _vector_size(table: Mapping[str, Any], where: str) -> int | None:
+    """The width of word vectors that the encoder of a plan asks for, if any."""
+    given = dict(table.get("encoder") or {})
+    name = given.pop("name", VARIANTS["encoder"][2])
+    kind = variant("encoder", name)
+    found: int | None = kind.vector_size(read_settings(kind.Settings, given, f"{where} [encoder] of encoder {name!r}"))
+    return found
 
 
 def completed(table: Mapping[str, Any]) -> dict[str, Any]:

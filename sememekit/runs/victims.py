@@ -83,17 +83,17 @@ def open_victim(
         classifier.task.double()
     if labels and tuple(labels) != classifier.labels:
         raise ConfigError(f"--labels: the run {name} has its own labels: {', '.join(classifier.labels)}; leave --labels out")
-    victim = Victim(
-        classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=classifier.run.vocabulary.tokens
-    )
-    identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
     signature = classifier.run.signature
-    kind = recorded_set(signature.dataset, f"{name}/data.json")
     own = str(signature.options["segmenter"])
+    # A run of characters can be attacked word by word; its vocabulary says nothing of words then.
+    words = None if own == "characters" and segmenter else classifier.run.vocabulary.tokens
+    victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=words)
+    identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
+    kind = recorded_set(signature.dataset, f"{name}/data.json")
     cut: Cutter | None
     if (own in CUTS_WORDS or is_own("segmenter", own)) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
-    elif segmenter and (own in CUTS_WORDS or own == "none"):
+    elif segmenter and own in ("fmm", "jieba", "none"):
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.files import TABLE, write_output
 from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
+from sememekit.sememes.lexicon import PAIR
 from sememekit.sememes.overlay import near_spellings
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
@@ -105,7 +106,7 @@ def words_with(
     ('fruit|水果',)
     """
     senses = list(_senses(open_lexicons(sources, side)))
-    known = _by_side({sememe for _, sense in senses for sememe in sense.sememes})
+    known = _by_side(sense for _, sense in senses)
     wanted = []
     for asked in sememes:
         names = known.get(asked) or known.get(asked.partition("|")[2])
@@ -221,12 +222,19 @@ def _sets(lexicon: Lexicon, word: str) -> frozenset[tuple[str, ...]]:
     return frozenset(sense.sememes for sense in lexicon.senses(word) if sense.sememes)
 
 
-def _by_side(sememes: set[str]) -> dict[str, set[str]]:
-    """A name, and each side of ``english|中文`` -> the sememes that it stands for."""
+def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
+    """A name, and each side of ``english|中文`` -> the sememes that it stands for.
+
+    The sememes of HowNet's own files are the Chinese sides of their definitions; the other sides stand in the definitions.
+    """
     found: dict[str, set[str]] = {}
-    for sememe in sememes:
-        for name in {sememe, *sememe.split("|")}:
-            found.setdefault(name, set()).add(sememe)
+    for sense in senses:
+        for sememe in sense.sememes:
+            for name in (sememe, *sememe.split("|")):
+                found.setdefault(name, set()).add(sememe)
+        for english, chinese in PAIR.findall(sense.definition):
+            if chinese in sense.sememes:
+                found.setdefault(english, set()).add(chinese)
     return found
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from sememekit.config import Record
 from sememekit.errors import DataError
+from sememekit.figures import percent
 from sememekit.text.vectors import read_vectors
 from sememekit.text.vocabulary import Vocabulary
 
@@ -40,7 +41,7 @@ class VectorCoverage(Record):
         }
         tokens, words = self.tokens_with_vector, self.words_with_vector
         return (
-            f"{tokens / max(1, self.tokens):.1%} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{percent(tokens / max(1, self.tokens))} of the {self.tokens:,} running words of {self.split} ({words:,} of "
             f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
         )
 

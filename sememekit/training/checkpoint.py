@@ -118,6 +118,9 @@ class RunFolder:
         path = Path(path)
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
+            seeds = sorted(found.parent for found in path.glob("seed-*/plan.json"))
+            if seeds:
+                raise CheckpointError(f"{path} holds runs of {len(seeds)} seeds; name one of them, such as {seeds[0]}")
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")

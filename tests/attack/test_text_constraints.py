@@ -50,6 +50,12 @@ def test_similarity_is_the_cosine_of_the_sums_of_word_vectors(tmp_path: Path) ->
     assert check is not None
     rows = np.array([[0, 0, 0], [2, 0, 0], [0, 0, 2], [2, 0, 2], [1, 1, 1]], dtype=np.int16)
     assert check(rows).tolist() == [True, True, True, False, True], "picture alone passes, twice it does not"
+    for each, films in ((0.5, ("movie", "picture")), (0.7, ("movie",)), (-1.0, ("movie", "picture"))):
+        (constraint,) = parts(known, similarity={"path": str(tmp_path / "v.txt"), "least": 0.1, "each": each})
+        assert left(space, constraint)["film"] == films, "the cosine of film and picture is 0.6"
+        lost = Space.open(Document.read(("good unheard",)), {"unheard": ("fine",)})
+        assert left(lost, constraint) == ({"unheard": ("fine",)} if each == -1.0 else {}), "how near fine is nobody knows"
+    (constraint,) = parts(known, similarity={"path": str(tmp_path / "v.txt"), "least": (one + both) / 2})
     assert constraint.sources().keys() == {"v.txt"}
     assert constraint.told.startswith("similarity: cosine of the text before and after at least 0.85")
     for text in ("unheard , unseen", "unheard"):

@@ -50,7 +50,7 @@ def test_a_report_tells_outcomes_apart(files: dict[str, Path]) -> None:
         "within so many queries",
         "with so many words changed at most",
     ]
-    assert all(name.endswith(f"success rate {report.rates.success_rate.value:.1%}") for name in told)
+    assert all(name.endswith(f"success rate {100 * report.rates.success_rate.value:.1f} %") for name in told)
     results = AttackFolder.open(files["out"]).results().values()
     by_queries, by_words = (chart.lines[0].points for chart in charts({"one": list(results)}))
     assert (by_queries[0], by_words[0]) == ((1.0, 0.0), (0.0, 0.0))
@@ -99,7 +99,7 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     assert both.exit_code == 0, both.stderr
     drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
     rate = next(row for row in found.rows if row.name == "success rate")
-    assert all(f">{name} {value:.1%}<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
+    assert all(f">{name} {100 * value:.1f} %<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
     row = next(row for row in comparison_rows(found) if row[0] == "success rate")
     assert row[1:3] == (percent(rate.first), percent(rate.second))
     same = compare(tmp_path / "a", tmp_path / "a")
@@ -172,7 +172,7 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert "constraints standard: stop_words, protected, part_of_speech, opposites" in report.notes
     assert "part of speech not checked: no lexicon was given; add --source FORMAT:PATH" in report.notes
     assert any(note.startswith("opposites left out: ") and "no antonym list was given" in note for note in report.notes)
-    assert any(note.startswith("known-words filter off: the function names no words") for note in report.notes)
+    assert any(note.startswith("known-words filter off: the victim names no words") for note in report.notes)
     assert report.warnings == ()
     files["table"].write_text('{"slow": ["lame"], "very": ["quite"]}', encoding="utf-8")
     table = table_of(files)
@@ -189,7 +189,7 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert bars[-1][0] == bars[-1][1] > 0, "the bar of substitutes ends"
     rows = dict(rate_rows(little))
     untried = little.rates.untried
-    assert rows[f"the same, if the {untried} right but untried survive"] == percent(little.rates.accuracy_at_most)
+    assert rows[f"accuracy under attack, {untried} untried as surviving"] == percent(little.rates.accuracy_at_most)
     assert rows[f"success rate, of all {little.rates.attacked} attacked"] == percent(little.rates.success_of_attacked)
 
 
@@ -248,7 +248,8 @@ def test_what_some_candidates_take_is_for_a_constraint_with_others(files: dict[s
     notes = json.loads(found.stdout)["notes"]
     assert notes[0] == "constraints standard: stop_words, protected, part_of_speech, opposites, similarity"
     assert "part of speech kept where known: table:l.tsv" in notes
-    assert "similarity: cosine of the text before and after at least 0.9, vectors v.txt" in notes
+    said = "similarity: cosine of the text before and after at least 0.98, of each word and its substitute at least 0.3"
+    assert f"{said}, vectors v.txt" in notes
     changes = [change for result in AttackFolder.open(files["out"]).results().values() for change in result.changes]
     assert changes
     assert {change.new for change in changes} <= {"fine", "poor"}, "finish is a verb, the others have no vector"

@@ -157,7 +157,7 @@ CHINESE = (
 )
 
 
-@pytest.mark.parametrize("segmenter", ["jieba", "fmm"])
+@pytest.mark.parametrize("segmenter", ["jieba", "fmm", "characters"])
 def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(tmp_path: Path, segmenter: str) -> None:
     rows = [f"{text}\t{label}\n" for text, label in CHINESE]
     (tmp_path / "c.tsv").write_text("".join(rows * 6), encoding="utf-8")
@@ -177,7 +177,17 @@ def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(t
     (tmp_path / "t.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
     (tmp_path / "raw.tsv").write_text("".join(rows), encoding="utf-8")
     table = {"search": {"name": "greedy"}, "candidates": {"name": "table", "path": str(tmp_path / "t.json")}}
+    if segmenter == "characters":
+        alone = attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "alone", table=table, device="cpu")
+        assert alone.coverage.words > 25
+        assert alone.rates.attackable == 0, "no candidate is a single character"
+        table["attack"] = {"segmenter": "jieba"}
     report = attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "out", table=table, device="cpu")
+    if segmenter == "characters":
+        assert report.segmentation.startswith("jieba")
+        assert any(note.startswith("known-words filter off") for note in report.notes)
+        assert report.rates.attackable == 4, "words that the run reads as characters"
+        return
     assert report.segmentation.startswith("the run's own segmenter: ")
     assert report.rates.accuracy.value == 1
     assert report.rates.attackable == 4, "raw lines were one word each"

@@ -142,6 +142,10 @@ def test_runs_of_one_side_that_are_of_two_models_are_remarked_on(seeds: dict[str
     assert remark == f"the runs of {mixed} differ in more than the seed: optimizer.learning_rate, schedule.epochs"
 
 
+def shown_limits(found: Any) -> str:
+    return f"$[{100 * found.low:+.2f}, {100 * found.high:+.2f}]$"
+
+
 def test_the_table_as_csv_and_latex(report: RunsComparison) -> None:
     lines = list(csv.DictReader(io.StringIO(csv_text(report))))
     assert [line["measure"] for line in lines[::2]] == [
@@ -160,7 +164,13 @@ def test_the_table_as_csv_and_latex(report: RunsComparison) -> None:
     assert latex.startswith("% sememekit compare ")
     assert latex.count(r"\midrule") == 3
     assert rf"{second.mean:.2f} $\pm$ {second.sd:.2f}" in latex
-    assert f"$[{100 * second.difference.both.low:+.2f}, {100 * second.difference.both.high:+.2f}]$" in latex  # type: ignore[operator]
+    over_seeds, over_both, over_text = (getattr(second.difference, name) for name in ("seeds", "both", "sentences"))
+    assert shown_limits(over_seeds) in latex, "two seeds are too few to draw from"
+    assert "% test at the best checkpoint: interval over seeds\n" in latex
+    many = [side.model_copy(update={"runs": side.runs * 2}) for side in report.sides]
+    assert shown_limits(over_both) in latex_text(report.model_copy(update={"sides": many}))
+    single = [side.model_copy(update={"runs": side.runs[:1]}) for side in report.sides]
+    assert shown_limits(over_text) in latex_text(report.model_copy(update={"sides": single}))
     assert r"95\,\% interval" in latex
     shown = rows(report)
     assert [row[0] for row in shown] == [

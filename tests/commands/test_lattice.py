@@ -153,7 +153,7 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
     train(plan, tmp_path / "run", on_remark=said.append)
     assert len(said) == 1
     assert said[0].startswith(
-        "1 of 151 training sentences have more than task.max_length=400 tokens and are left out, 44.5% of"
+        "1 of 151 training sentences have more than task.max_length=400 tokens and are left out, 44.5 % of"
     )
     assert "task.max_length=0" in said[0]
     task = Run.open(tmp_path / "run").task

@@ -74,7 +74,7 @@ def test_the_recipes_are_twins() -> None:
     assert {slot for slot in sdlm if sdlm[slot] != softmax.get(slot)} == {"graph", "decoder"}
 
 
-@pytest.mark.parametrize(("sememes", "said"), [(90.0, "10.0% lower"), (110.0, "10.0% higher")])
+@pytest.mark.parametrize(("sememes", "said"), [(90.0, "10.0 % lower"), (110.0, "10.0 % higher")])
 def test_the_verdict_is_honest_either_way(sememes: float, said: str) -> None:
     assert said in verdict((row("softmax", 100.0), row("sdlm", sememes)))
 
@@ -164,7 +164,7 @@ def test_the_whole_job(tmp_path: Path, month: Path) -> None:
     assert all(word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家", "rise (mass minus mean)"))
     (any_of_rise,) = (score.any.value for score in report.scores.rankings if score.ranking == "rise")
     assert any_of_rise is not None
-    assert f"in {any_of_rise:.0%} of {report.scores.positions:,} positions" in page.text
+    assert f"in {100 * any_of_rise:.0f} % of {report.scores.positions:,} positions" in page.text
     again = quickstart(out, share=1.0, month=month, overrides=TOY)
     assert again == report.model_copy(update={"already_done": True})
     (out / "quickstart.json").unlink()  # as if it had been killed after training

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,20 @@ def test_the_doctor_looks_at_everything(tmp_path: Path) -> None:
     names = {check.name for check in report.checks}
     assert {"python", "torch", "numpy", "device", "threads", "memory", "people's daily", "open lexicon", "folder"} <= names
     assert all(check.fix for check in report.checks if check.status != "ok"), "what is not ok names the command that fixes it"
+
+
+def test_the_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = {line.rpartition("extra == ")[2].strip("'") for line in requires("sememekit") or () if "extra == " in line}
+    assert {*doctor_module.EXTRAS} == declared - {"dev", "docs", "quickstart", "openhownet"}
+    found = {check.name: check for check in doctor_module._extras()}
+    assert "transformers" in found["extra hf"].detail + found["extra hf"].fix
+    monkeypatch.setattr(doctor_module, "EXTRAS", {"none": "nothing at all", "sweep": "settings"})
+    lines = ["no-such-one>=3; extra == 'none'", "numpy>=2; extra == 'none'", "numpy>=2; extra == 'sweep'"]
+    monkeypatch.setattr(doctor_module, "requires", lambda name: lines)
+    absent, present = doctor_module._extras()
+    assert (absent.status, absent.detail) == ("warn", "no-such-one not installed; it is for nothing at all")
+    assert absent.fix == 'pip install "sememekit[none]"'
+    assert (present.status, present.detail.split()[0]) == ("ok", "numpy")
 
 
 def test_the_doctor_says_where_the_documentation_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = stderr.getvalue()
     for text in (
         "reading",
-        "100%",
+        "100 %",
         "getting ready",
         "epoch 1 of 3",
         "left",

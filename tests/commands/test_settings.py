@@ -180,6 +180,34 @@ def test_the_shell_completes_settings_lexicons_and_splits(line: str, found: list
     assert completed(line) == found
 
 
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        (["train", "--set", "encoder.injection", "=", "c"], ["concat", "cell"]),
+        (["train", "--set", "encoder.injection", "="], ["none", "concat", "gate", "cell"]),
+        (["train", "--set", "decoder.name", "=", "mos", "--set", "decoder.num"], ["decoder.num_components="]),
+        (["train", "--decoder", "=", "sd"], ["sdlm"]),
+        (["train", "--decod"], ["--decoder"]),
+        (["build-sememe-graph", "--source", "hownet", ":", "g"], ["glossary.dat"]),
+        (["build-sememe-graph", "--source", "hownet", ":"], ["glossary.dat"]),
+        (["evaluate-ppl", "run", "--split", ""], ["train", "valid", "test"]),
+    ],
+)
+def test_bash_breaks_words_at_marks(
+    typed: list[str], found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bash hands over the parts of a word, and puts what is printed in the place of the last part."""
+    monkeypatch.chdir(tmp_path)
+    Path("glossary.dat").touch()
+    words = ["sememekit", *typed]
+    environment = {
+        "_SEMEMEKIT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    assert runner.invoke(app, [], env=environment, prog_name="sememekit").stdout.split() == found
+
+
 def test_the_shell_completes_the_file_of_a_lexicon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("glossary.dat").touch()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import html
+import importlib
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -131,6 +134,26 @@ def test_every_paper_has_a_page_with_the_verdicts_on_its_claims() -> None:
     (line,) = [line for line in lines if claim.statement in line]
     assert claim.effect is not None
     assert f"| {claim.verdict} | {100 * claim.effect[0]:+.1f} % (" in line
+
+
+def test_what_a_reader_copies_from_the_api_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each use by itself, in an empty folder and without the names that doctests are given."""
+    monkeypatch.chdir(tmp_path)
+    pages, docstrings = hook("api_pages"), hook("docstrings")
+    named = [
+        line.removeprefix("::: ") for uri in pages.PAGES for line in pages.page(uri).splitlines() if line.startswith("::: ")
+    ]
+    done = []
+    for name in named:
+        module, _, last = name.rpartition(".")
+        value = getattr(importlib.import_module(module), last)
+        members = vars(value).values() if isinstance(value, type) else ()
+        for text in [value.__doc__, *(getattr(member, "__doc__", None) for member in members)]:
+            for block in re.findall(r"```pycon\n(.*?)\n```", docstrings.as_markdown(inspect.cleandoc(text or "")), re.DOTALL):
+                example = doctest.DocTestParser().get_doctest(block, {}, name, None, None)
+                assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example).failed == 0, name
+                done.append(name)
+    assert len(done) >= 24
 
 
 def test_examples_and_roles_of_docstrings_become_markdown() -> None:

@@ -156,6 +156,14 @@ def table_of(data: PreparedData, model: Path, **changes: Any) -> dict[str, Any]:
     return table
 
 
+def test_word_vectors_are_as_wide_as_its_hidden_states_unless_said_otherwise(model: Path, place: Place) -> None:
+    table = table_of(place.data, model)
+    del table["task"]["embedding_size"]
+    assert read_plan(table, "test").task.settings.embedding_size == 16  # type: ignore[attr-defined]
+    del table["encoder"]
+    assert read_plan(table, "test").task.settings.embedding_size == 650  # type: ignore[attr-defined]
+
+
 def fresh_task(data: PreparedData, table: dict[str, Any]) -> LanguageModel:
     plan = read_plan(table, "test")
     task = build_task(plan, data.vocabulary, None, kept=kept_of(plan, data))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import doctest
+from types import ModuleType
 
-from sememekit.notebook import shown
+import pytest
+
+from sememekit.notebook import attacks, shown
 
 
-def test_the_uses_in_docstrings() -> None:
-    found = doctest.testmod(shown)
+@pytest.mark.parametrize("module", [shown, attacks])
+def test_the_uses_in_docstrings(module: ModuleType) -> None:
+    found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0

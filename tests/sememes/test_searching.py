@@ -40,6 +40,15 @@ def test_the_words_of_a_sememe(tables: list[str]) -> None:
     assert (cut.num_words, [sense.word for sense in cut.senses]) == (4, ["苹果"])
 
 
+def test_a_sememe_of_hownet_has_both_names(tmp_path: Path) -> None:
+    glossary = tmp_path / "glossary.dat"
+    glossary.write_text("放款\tV\tlend|借出,possession=money|货币\n租\tV\tborrow|借入\n", encoding="utf-8")
+    for name in ("lend", "借出", "lend|借出"):
+        assert [sense.word for sense in words_with([name], [f"hownet2000:{glossary}"]).senses] == ["放款"], name
+    with pytest.raises(ConfigError, match=r"no sememe 'lent'.*near: lend"):
+        words_with(["lent"], [f"hownet2000:{glossary}"])
+
+
 def test_a_word_is_that_of_the_first_lexicon_that_knows_it(tables: list[str]) -> None:
     assert words_with(["水果"], tables[::-1]).senses[0].sememes == ("水果|fruit",)
 

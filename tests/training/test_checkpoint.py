@@ -360,3 +360,11 @@ def test_only_what_a_checkpoint_can_hold_is_taken(folder: RunFolder) -> None:
     with pytest.raises(TypeError, match=r"trainer\.bad: a set cannot be stored"):
         folder.save(2, Tied(2.0), {"bad": {1, 2}}, best=False)
     assert folder.pointer()["last"] == "step-00000001"
+
+
+def test_a_folder_of_seeds_names_the_runs_that_it_holds(tmp_path: Path) -> None:
+    for name in ("seed-1", "seed-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"holds runs of 2 seeds; name one of them, such as \S+seed-1$"):
+        Run.open(tmp_path)

@@ -20,17 +20,22 @@ _ROUNDING: Final = 1e-9
 
 @final
 class Similarity(TextConstraint):
-    """Only texts with cos(s, s') >= ``least`` are tried: s is the sum of the vectors of the words of a field, s' after changes.
+    """Only texts with cos(s, s') >= ``least`` are tried, s being the sum of the vectors of the words of a field and s' that
+    after the changes; and only substitutes with cos(v, v') >= ``each``, v being the vector of the word, v' of its substitute.
 
-    The mean of word vectors is the plainest sentence encoder; every field has to pass. A substitute without a vector is out,
-    since nothing is known of it; other words without one add nothing. A word is looked up as written, then in lower case.
+    The mean of word vectors is the plainest sentence encoder; every field has to pass. It tells synonyms from other words
+    badly, since one word moves the sum little: ``each`` does that, and ``least`` bounds the whole (docs/attacks.md). A
+    substitute without a vector is out, since nothing is known of it, and so is one of a word without a vector where ``each`` is
+    above -1; other words without one add nothing. A word is looked up as written, then in lower case.
     """
 
     class Settings(TextConstraint.Settings):
         path: str = ""
         """Word vectors as text, ``.xz`` too; those of embedding candidates unless given. The command line's --vectors."""
-        least: float = Field(default=0.9, gt=0.0, le=1.0)
-        """Cosine at least."""
+        least: float = Field(default=0.98, gt=0.0, le=1.0)
+        """Cosine of the text before and after at least."""
+        each: float = Field(default=0.3, ge=-1.0, le=1.0)
+        """Cosine of each word and its substitute at least; -1 for no such bound."""
 
     settings: Similarity.Settings
 
@@ -46,7 +51,10 @@ class Similarity(TextConstraint):
     @property
     def told(self) -> str:
         file = Path(self.settings.path).name
-        return f"similarity: cosine of the text before and after at least {self.settings.least:g}, vectors {file}"
+        return (
+            f"similarity: cosine of the text before and after at least {self.settings.least:g}, of each word and its "
+            f"substitute at least {self.settings.each:g}, vectors {file}"
+        )
 
     def check(self, space: Space) -> Check:
         words = space.document.words
@@ -73,7 +81,7 @@ class Similarity(TextConstraint):
         return allowed
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """What each choice at a place, none first, adds to the sum, and whether it has a vector."""
+        """What each choice at a place, none first, adds to the sum, and whether it has a vector that is near enough."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)
@@ -82,7 +90,17 @@ class Similarity(TextConstraint):
                 step_CE[choice] += self._vectors.matrix[row]
             if before is not None:
                 step_CE[choice] -= self._vectors.matrix[before]
-        return step_CE, np.array([True, *(row is not None for row in rows)])
+        return step_CE, np.array([True, *(self._near(before, row) for row in rows)])
+
+    def _near(self, before: int | None, row: int | None) -> bool:
+        """Whether a substitute has a vector, and one within ``each`` of that of the word."""
+        if row is None or self.settings.each <= -1.0:
+            return row is not None
+        if before is None:
+            return False
+        one, two = self._vectors.matrix[before].astype(np.float64), self._vectors.matrix[row].astype(np.float64)
+        lengths = float(np.linalg.norm(one) * np.linalg.norm(two))
+        return lengths > 0 and float(one @ two) / lengths >= self.settings.each - _ROUNDING
 
     def _row(self, word: str) -> int | None:
         found = self._vectors.row_of

@@ -59,7 +59,7 @@ class ExampleSet:
         "test": ("test",),
     }
     break_mark: ClassVar[bool] = False
-    segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "sentencepiece")
+    segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "characters", "sentencepiece")
     normalisation: str = "white space to one blank"
     default_lexicon: ClassVar[str | None] = None
     cuts_latin: ClassVar[bool] = False

@@ -11,6 +11,7 @@ from sememekit.data.batching import sentence_bounds
 from sememekit.data.buckets import bucketed_batches
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
+from sememekit.figures import percent
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 
 Numbers = npt.NDArray[np.int64]
@@ -48,7 +49,7 @@ def length_remarks(lengths: Numbers, limit: int) -> list[str]:
     if limit:
         return [
             f"{len(long):,} of {len(lengths):,} training sentences have more than task.max_length={limit} tokens and are "
-            f"left out, {long.sum() / lengths.sum():.1%} of the training text; break its lines at the ends of sentences, "
+            f"left out, {percent(long.sum() / lengths.sum())} of the training text; break its lines at the ends of sentences, "
             "or set task.max_length=0 to train on all of them"
         ]
     return [
