@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,19 @@ if threading.current_thread() is threading.main_thread():
     for _name in ("SIGTERM", "SIGHUP", "SIGUSR1"):
         if hasattr(signal, _name):
             signal.signal(getattr(signal, _name), signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_disk() -> Iterator[None]:
+    """Files are not forced onto the disk, which takes a busy one a tenth of a second each: no test cuts the power. Processes
+    that tests start do force them."""
+
+    def fsync(handle: int) -> None:
+        os.fstat(handle)  # an error where it is not open, as of the real one
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
 
 
 @pytest.fixture(scope="session")

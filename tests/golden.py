@@ -84,9 +84,9 @@ class Places:
         table, reports = self.table(case), list[Report]()
         table["run"] = {**table["run"], "report_every": 1}
         with tempfile.TemporaryDirectory(dir=self.folder) as out:
-            train(table, Path(out) / "run", on_report=reports.append)
+            report = train(table, Path(out) / "run", on_report=reports.append)
         found = [round(report.nats, 5) for report in reports if isinstance(report, StepReport)][:STEPS]
-        assert len(found) == STEPS, case
+        assert len(found) == STEPS, f"{case}: {len(found)} steps; stopped by a signal: {report.stopped}; {report.finished}"
         return found
 
 

@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from tests.commands.processes import play_processes
 from tests.readme_files import write_files
 from tests.tiny_models import write_classifier, write_gpt2
 
@@ -248,7 +249,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in WITH_LINES])
-def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path) -> None:
+def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
     if page == MODELS:
         write_gpt2(place / "models" / "gpt2")
         write_classifier(place / "models" / "sentiment", ("0", "1"))

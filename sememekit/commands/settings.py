@@ -21,24 +21,13 @@ EXAMPLES = (
     "sememekit settings decoder sdlm",
 )
 
+_TABLES = "Table of settings, such as task, encoder, decoder or schedule; all are listed unless given."
+_VARIANTS = "Variant in the table, such as sdlm or package.module:Class; all are listed unless given."
+
 
 def command(
-    slot: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SLOT]",
-            help="Table of settings, such as task, encoder, decoder or schedule; all are listed unless given.",
-            autocompletion=complete_slot,
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="Variant in the table, such as sdlm or package.module:Class; all are listed unless given.",
-            autocompletion=complete_variant,
-        ),
-    ] = None,
+    slot: Annotated[str | None, typer.Argument(metavar="[SLOT]", help=_TABLES, autocompletion=complete_slot)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=_VARIANTS, autocompletion=complete_variant)] = None,
     json: Json = False,
 ) -> None:
     """Every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.

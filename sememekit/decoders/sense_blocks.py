@@ -33,7 +33,6 @@ class SenseBlock(NamedTuple):
         words: which words, as a slice of the order of all blocks.
         places: which senses, as a slice of the order of all blocks.
         ranks: how many words have a first, a second ... sense.
-        sizes: ``ranks`` and, where there is one, the length of the tail.
         word_of_tail: the words of the tail, counted in the block.
         tail_of_word: Incidence (words that have such senses x tail).
         sememes_of_sense: Incidence (s x K).
@@ -43,7 +42,6 @@ class SenseBlock(NamedTuple):
     words: slice
     places: slice
     ranks: tuple[int, ...]
-    sizes: tuple[int, ...]
     word_of_tail: Tensor
     tail_of_word: Incidence
     sememes_of_sense: Incidence
@@ -64,7 +62,8 @@ class SenseBlock(NamedTuple):
 
     def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:
         """The parts of (s, n) that belong to each rank, and the tail."""
-        return of_senses_sn.split(self.sizes)
+        tail = len(self.word_of_tail)
+        return of_senses_sn.split((*self.ranks, tail) if tail else self.ranks)
 
     def of_senses(self, of_words_vn: Tensor) -> Tensor:
         """(v, n) -> (s, n): that of the word of each sense."""
@@ -174,7 +173,6 @@ def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: T
         words=words,
         places=slice(place, place + len(sense_s)),
         ranks=tuple(having),
-        sizes=(*having, len(tail)) if len(tail) else tuple(having),
         word_of_tail=word_of_tail,
         tail_of_word=Incidence(tail_offsets, tail, len(tail)),
         sememes_of_sense=sememes_of_sense,

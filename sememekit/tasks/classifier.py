@@ -206,13 +206,12 @@ class TextClassifier(LabelPredictor):
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
-        ids = np.asarray(text, dtype=np.int64)
-        return self._read_as()[ids[self.places_read(ids)]]
+        ids = self._read_as()[np.asarray(text, dtype=np.int64)]  # as ``places_read``, with one look at the table
+        return ids[ids >= 0][: self.settings.max_length or None]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
-        places = np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)
-        return places[: self.settings.max_length] if self.settings.max_length else places
+        return np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)[: self.settings.max_length or None]
 
     def word_read(self, word: int) -> int:
         """The id of the word that the model reads in the place of ``word``; -1 where it leaves it out."""

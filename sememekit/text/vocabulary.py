@@ -116,7 +116,10 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> npt.NDArray[np.int64]:
         """Words to ids, (N,) int64. Raises DataError as :meth:`id`."""
-        return np.fromiter((self.id(token) for token in tokens), dtype=np.int64)
+        known, unknown = self._ids, self.unknown_id  # type: ignore[attr-defined]
+        if unknown is None:
+            return np.array([self.id(token) for token in tokens], dtype=np.int64)
+        return np.array([known.get(token, unknown) for token in tokens], dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Ids to words. Raises DataError as :meth:`token`."""

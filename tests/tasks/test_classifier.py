@@ -113,6 +113,13 @@ def test_long_texts_are_cut_where_asked(place: ExamplePlace) -> None:
     assert task.batch_of([([3, 4, 5], [6])], np.array([1])).lengths.tolist() == [4, 3]
 
 
+def test_every_word_of_the_vocabulary_is_read_where_it_stands(place: ExamplePlace) -> None:
+    task = model(place, "classification")
+    words = np.arange(len(task.vocabulary))
+    rows = task.batch_of([[words]], np.array([1])).tokens[1:-1, 0].tolist()
+    assert rows == [task.word_read(int(word)) for word in words[task.places_read(words)]] == words.tolist()
+
+
 def test_an_epoch_has_every_example_once_in_an_order_of_its_own(place: ExamplePlace) -> None:
     task = model(place)
     one, same, other = ([batch.labels.tolist() for batch in task.batches(place.pairs, order, 0)] for order in (1, 1, 2))

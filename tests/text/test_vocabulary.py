@@ -41,6 +41,9 @@ def test_unknown_words_get_the_unknown_id() -> None:
 def test_a_closed_vocabulary_names_the_unknown_word() -> None:
     with pytest.raises(DataError, match=r"'never'.*no '<unk>'"):
         Vocabulary.from_counts({"a": 1}).id("never")
+    with pytest.raises(DataError, match=r"'never'.*no '<unk>'"):
+        Vocabulary.from_counts({"a": 1}).encode(["a", "never"])
+    assert Vocabulary.from_counts({"a": 1}).encode(["a"]).tolist() == [0]
 
 
 @pytest.mark.parametrize("id", [-1, 1, 10**12])
