@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,7 +49,6 @@ def train(
         TrainingError: the loss is not finite or does not fall.
         RankError: another process ended; the message says how to go on.
     """
-    from sememekit.errors import RankError
     from sememekit.ranks import ALONE
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
@@ -61,7 +60,7 @@ def train(
 
     out, ranks = Path(out), ranks or ALONE
     check_trackers(table.get("run", {}).get("track", ()))
-    with ExitStack() as held:
+    with _how_to_go_on(out, ranks), ExitStack() as held:
         together = ranks.size > 1  # when one rank has stopped, torchrun signals the others, which are about to end as well
         signals = held.enter_context(stop_signals(patient=together, lasting=together)) if should_stop is None else None
         asked_to_stop = signals or should_stop or (lambda: False)
@@ -96,11 +95,6 @@ def train(
                 if stopped and signals is not None:
                     signals.note()  # another rank may have been asked
                 on_report(report)
-        except RankError as error:
-            raise RankError(
-                f"{error}; go on from the last checkpoint with: torchrun --nproc_per_node={ranks.size} -m sememekit train "
-                f"--out {out} --resume (any number of processes will do)"
-            ) from error
         finally:
             if behind:
                 write_report(out)
@@ -117,3 +111,17 @@ def train(
         finished=ending_text(progress, training.plan.schedule),
         stopped=stopped,
     )
+
+
+@contextmanager
+def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
+    """Where another process ended, say what to type."""
+    from sememekit.errors import RankError
+
+    try:
+        yield
+    except RankError as error:
+        again = f"torchrun --nproc_per_node={ranks.size} -m sememekit train --out {out} --resume"
+        if (out / "checkpoints").exists():
+            raise RankError(f"{error}; go on from the last checkpoint with: {again} (or another number)") from error
+        raise RankError(f"{error}, before training began; see what it says, and start the same command again") from error

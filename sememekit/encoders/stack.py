@@ -136,11 +136,16 @@ class RecurrentStack(Encoder):
 
 def run_kernel(layer: Callable[..., Any], x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
     """Run one of torch's recurrent modules over ``x`` (T, B, E): its outputs (T, B, H), and its state as tensors (B, H)."""
-    with_layer_axis = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
-    before = with_layer_axis if len(own) > 1 else with_layer_axis[0]
+    before = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
     if lengths is None:
-        hidden, after = layer(x, before)
-    else:
-        packed, after = layer(nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), enforce_sorted=False), before)
-        hidden, _ = nn.utils.rnn.pad_packed_sequence(packed, total_length=len(x))
-    return hidden, tuple(part.squeeze(0) for part in (after if isinstance(after, tuple) else (after,)))
+        hidden, after = layer(x, before if len(own) > 1 else before[0])
+        return hidden, tuple(part.squeeze(0) for part in (after if isinstance(after, tuple) else (after,)))
+    # The longest first, by hand: torch's own way of sorting reads the order back from the device.
+    falling, order = lengths.cpu().sort(descending=True)
+    back, order = (index.to(x.device, non_blocking=True) for index in (order.argsort(), order))
+    before = tuple(part.index_select(1, order) for part in before)
+    packed = nn.utils.rnn.pack_padded_sequence(x.index_select(1, order), falling)
+    packed, after = layer(packed, before if len(own) > 1 else before[0])
+    hidden, _ = nn.utils.rnn.pad_packed_sequence(packed, total_length=len(x))
+    states = after if isinstance(after, tuple) else (after,)
+    return hidden.index_select(1, back), tuple(part.index_select(1, back).squeeze(0) for part in states)

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
 
 from sememekit.nn import AdaptiveSoftmax, SelfOrganizedSoftmax, SememeSoftmax
-from tests.nn.cases import ALL, COUNTS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
+from tests.nn.cases import ALL, COUNTS, ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """Compilers of torch warn of their own affairs."""
+
+EACH_LENGTH = ("SememeLSTM", "SememeGRU", "MogrifierLSTM", "AWDLSTM", "MixtureOfSoftmaxes")
+"""Modules that are compiled for each length: recurrences are unrolled."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +61,24 @@ def test_exported(case: Case) -> None:
     program = torch.export.export(module, arguments)
     value = case.value(program.module()(*arguments))
     torch.testing.assert_close(value, case.value(module(*arguments)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [*LAYERS, *ENCODERS], ids=str)
+def test_batches_of_other_lengths_are_compiled_once_more_and_no_further(case: Case) -> None:
+    """The second length makes the length a variable of the graph, and every further one finds that graph."""
+    counter = CompileCounter()
+    compiled = torch.compile(case.build(), backend=counter, fullgraph=True)
+    batches = [tuple(torch.cat([part] * 3)[:length] for part in case.call()) for length in (5, 6, 7, 9)]
+    compiled(*batches[0])
+    if str(case) == "SampledSoftmax":  # two numbers that are not known beforehand: the length, and how many words are distinct
+        with pytest.raises(torch._dynamo.exc.UserError, match="data-dependent"):
+            compiled(*batches[1])
+        return
+    for batch in batches[1:]:
+        compiled(*batch)
+    assert counter.frame_count <= 2 or str(case).split("-")[0] in EACH_LENGTH
+    assert counter.frame_count == 4 or str(case).split("-")[0] not in EACH_LENGTH
 
 
 class LogProb(nn.Module):

@@ -48,6 +48,7 @@ class LatticeBatch:
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
         words: (W,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
         windows: the distinct windows, or None where nothing is made of windows.
+        count: tokens of all sentences.
     """
 
     tokens: Tensor
@@ -59,6 +60,7 @@ class LatticeBatch:
     chunks: Tensor
     words: Tensor
     windows: Windows | None
+    count: int
 
     @property
     def num_tokens(self) -> int:
@@ -121,6 +123,7 @@ def make_batch(
         chunks=_tensor(np.where(behind[:, :, :1] > lengths[:, None, None], -1, chunks), device),
         words=_tensor(words, device),
         windows=_windows(words, single, leaving.transpose(1, 2, 0), entries, device) if windows else None,
+        count=int(lengths.sum()),
     )
 
 

@@ -219,10 +219,10 @@ class Lattice(SentencePredictor):
         if rate:
             keep = shared_dropout(flat.new_ones(columns, flat.shape[1]), rate, True, ())
             edges = encoder.input_part(functional.embedding(index, flat) * keep)
-            at_start = encoder.input_part(flat[start] * keep)
+            at_start = encoder.input_part(functional.embedding(start, flat) * keep)
         else:
             parts = encoder.input_part(flat)
-            edges, at_start = functional.embedding(index, parts), parts[start].expand(columns, -1)
+            edges, at_start = functional.embedding(index, parts), functional.embedding(start, parts).expand(columns, -1)
         masks = encoder.draw_masks(columns)
         mark = torch.full_like(batch.tokens[0], self.opening)
         hidden, state = encoder.combine(at_start, mark, encoder.state_part(encoder.start(columns), masks), masks)
@@ -271,7 +271,7 @@ class Lattice(SentencePredictor):
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
-        return BatchLoss(nats.sum(), int(batch.lengths.sum()), None, (), divisor=divisor)
+        return BatchLoss(nats.sum(), batch.count, None, (), divisor=divisor)
 
     def after_step(self, step: int) -> dict[str, float] | None:
         self.updates += 1
