@@ -5,7 +5,8 @@
     ├── DataError         a corpus, a prepared-data folder, a vocabulary, a lexicon file
     ├── GraphError        a sememe graph, or one that does not fit its vocabulary
     ├── CheckpointError   a run folder that is absent, torn, newer or of another kind
-    └── TrainingError     a run that ended early: non-finite loss, stall
+    ├── TrainingError     a run that ended early: non-finite loss, stall
+    └── EngineError       a process that an engine ran something in ended before it was done
 
 A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
 one line and exits with 1; ``--debug`` shows the traceback. Any other exception is a bug.
@@ -36,3 +37,7 @@ class CheckpointError(SememekitError):
 
 class TrainingError(SememekitError):
     """Training ended early because going on would waste time: the loss is not finite, or it does not fall."""
+
+
+class EngineError(SememekitError):
+    """A process of an engine ended before it was done; what it had finished is on the disk."""

@@ -16,6 +16,7 @@ ROOMS = {
     "progress": 0,
     "signals": 0,
     "config": 1,
+    "engines": 2,
     "text": 2,
     "sememes": 3,
     "data": 4,

@@ -49,6 +49,13 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
+ENGINE = option(
+    "--engine",
+    "Where processes run: local, dask:tcp://HOST:PORT, or slurm:KEY=VALUE,... (docs/scale.md).",
+    "engine",
+    show_default="local",
+)
+
 _SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")

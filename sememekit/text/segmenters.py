@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
 
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
@@ -19,7 +23,14 @@ _PATTERN: Final = itemgetter(2)
 _DIGIT: Final = "0-9\uff10-\uff19"
 _LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
 _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
+_LINE_END: Final = "\n"
+_AT_ONCE: Final = 64
+"""Lines in one pass of the automaton; with more of them the matches leave the cache."""
+_NONE: Final = np.zeros(0, dtype=np.int64)
 _WHOLE: Final = "Latin words and numbers whole"
+
+Numbering = Callable[[Sequence[str]], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""From lines to the numbers of all their words, one line after the other, and (lines,) how many words each has."""
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -100,7 +111,9 @@ class MaximumMatcher:
         self.description = f"forward maximum matching{rule}, {len(kept)} words, {_hash_words(kept)[:16]}"
         self._words, self._cut_latin = kept, cut_latin
         self._longest = max(map(len, kept))
-        self._patterns = sorted({*kept, *self._SINGLES})
+        self._patterns = sorted({*kept, *self._SINGLES, _LINE_END})  # no word and no chunk has a line end
+        self._sizes = np.array(list(map(len, self._patterns)), dtype=np.int32)
+        self._line_end = self._patterns.index(_LINE_END)
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
@@ -112,6 +125,50 @@ class MaximumMatcher:
         for chunk in chunks:
             words += cut(chunk)
         return words
+
+    def numbering(self, ids: Mapping[str, int]) -> Numbering:
+        """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
+
+        One pass over many lines: the id of a pattern is looked up once. Lines with Latin words, and those with a character of
+        no pattern, are cut once more, each by itself; matches do not cross the ends of lines.
+        """
+        id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
+        id_of_pattern[self._line_end] = 0
+
+        def number_some(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+            found = self._find("\n".join((*lines, "")))
+            patterns = np.fromiter(map(_PATTERN, found), dtype=np.int64, count=len(found))
+            ends = np.flatnonzero(patterns == self._line_end)
+            counts = np.diff(ends, prepend=-1) - 1
+            covered = np.diff(np.cumsum(self._sizes[patterns])[ends], prepend=0) - 1
+            apart = [
+                number
+                for number, (line, size) in enumerate(zip(lines, covered.tolist(), strict=True))
+                if (size < len(line) and size < sum(map(len, line.split()))) or (not self._cut_latin and _LATIN.search(line))
+            ]
+            pieces, position = [], 0
+            for number in apart:
+                pieces.append(patterns[position : ends[number] - counts[number]])
+                again = self.segment(lines[number])
+                pieces.append(np.array([-1 - ids[word] for word in again], dtype=np.int64))
+                position, counts[number] = ends[number], len(again)
+            pieces.append(patterns[position:])
+            patterns = np.concatenate(pieces)
+            patterns = patterns[patterns != self._line_end]
+            known = patterns >= 0
+            of_pattern = patterns if known.all() else patterns[known]
+            fresh = id_of_pattern[of_pattern] < 0
+            if fresh.any():
+                for pattern in dict.fromkeys(of_pattern[fresh].tolist()):
+                    id_of_pattern[pattern] = ids[self._patterns[pattern]]
+            return np.where(known, id_of_pattern[patterns], -1 - patterns), counts
+
+        def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+            parts = [number_some(lines[first : first + _AT_ONCE]) for first in range(0, len(lines), _AT_ONCE)]
+            numbers, counts = zip(*parts, strict=True) if parts else ((_NONE,), (_NONE,))
+            return np.concatenate(numbers), np.concatenate(counts)
+
+        return number
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
@@ -147,6 +204,21 @@ class MaximumMatcher:
             last = end
         words += chunk[last:]
         return words
+
+
+def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:
+    """The ``numbering`` of the segmenter, or one that asks ``segment`` about each line."""
+    own: Callable[[Mapping[str, int]], Numbering] | None = getattr(segmenter, "numbering", None)
+    if own is not None:
+        return own(ids)
+
+    def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        cut = list(map(segmenter.segment, lines))
+        counts = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
+        words = chain.from_iterable(cut)
+        return np.fromiter(map(ids.__getitem__, words), dtype=np.int64, count=int(counts.sum())), counts
+
+    return number
 
 
 def cuts_latin(description: str) -> bool:
