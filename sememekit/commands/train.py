@@ -12,6 +12,7 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
+    ENGINE,
     DeviceIfGiven,
     DtypeIfGiven,
     Json,
@@ -97,6 +98,7 @@ def command(
     jobs: Annotated[
         int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
     ] = None,
+    engine: Annotated[str | None, ENGINE] = None,
     device: DeviceIfGiven = None,
     dtype: DtypeIfGiven = None,
     track: Annotated[
@@ -117,6 +119,8 @@ def command(
     """
     if seeds is None and jobs is not None:
         fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
+    if seeds is None and engine is not None:
+        fail_usage("--engine is where several seeds are trained; add --seeds 1,2,3")
     if seeds is not None and seed is not None:
         fail_usage("--seed and --seeds exclude each other")
     below = None
@@ -133,7 +137,7 @@ def command(
     if out is None:
         fail_usage("missing option '--out': the folder of the run")
     if seeds is not None:
-        _command_seeds(table, out, seeds, jobs, resume=resume, json=json, quiet=quiet)
+        _command_seeds(table, out, seeds, jobs, engine or "local", resume=resume, json=json, quiet=quiet)
         return
     hint(f"metrics: {out}/metrics.jsonl", quiet)
     with training_progress(quiet) as show:
@@ -155,9 +159,17 @@ def command(
 
 
 def _command_seeds(
-    table: Mapping[str, Any], out: Path, typed: str, jobs: int | None, *, resume: bool, json: bool, quiet: bool
+    table: Mapping[str, Any],
+    out: Path,
+    typed: str,
+    jobs: int | None,
+    engine: str,
+    *,
+    resume: bool,
+    json: bool,
+    quiet: bool,
 ) -> None:
-    from sememekit.commands._seeds import JOBS, print_seeds, read_seeds, train_seeds
+    from sememekit.commands._seeds import JOBS, of_engine, print_seeds, read_seeds, train_seeds
     from sememekit.training import EpochReport
 
     def show(run: str, report: Report) -> None:
@@ -166,12 +178,12 @@ def _command_seeds(
 
     with progress_bars(quiet) as progress:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
-        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, resume=resume, **told)
+        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
     if json:
         print_json(report, without={"table"})
     else:
         print_seeds(report)
     if report.stopped:
-        again = f"sememekit train --out {out} --seeds {typed} --resume"
+        again = f"sememekit train --out {out} --seeds {typed} --resume{of_engine(engine)}"
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
