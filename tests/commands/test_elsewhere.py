@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -9,18 +10,23 @@ from pathlib import Path
 import pytest
 
 from sememekit.attack.folder import AttackFolder
+from sememekit.claims.chain import Step
 from sememekit.commands import _attack_parts
+from sememekit.commands import _reproduce_steps as steps
 from sememekit.commands._seeds import train_seeds
 from sememekit.commands.attack import attack
+from sememekit.commands.recipes import toml_text
 from sememekit.commands.sweep import sweep
 from sememekit.commands.train import train
+from sememekit.engines.opening import open_engine
 from sememekit.errors import EngineError, TrainingError
+from sememekit.signals import Stopped
 from sememekit.training import EpochReport, Report, RunFolder
 from tests.attack import toys
 from tests.commands import attacks
 from tests.small_run import Place
 
-SLURM = "slurm:cluster=local,timeout_min=5"
+SLURM = "slurm:cluster=local,timeout_min=60"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +54,7 @@ def test_seeds_on_slurm_are_those_of_this_machine(place: Place, tmp_path: Path) 
     assert not report.stopped
 
 
+@pytest.mark.slow
 def test_a_killed_job_of_slurm_is_told_and_gone_on_with(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     killed: list[str] = []
@@ -68,6 +75,7 @@ def test_a_killed_job_of_slurm_is_told_and_gone_on_with(place: Place, tmp_path: 
     )
 
 
+@pytest.mark.slow
 def test_a_lost_worker_of_dask_loses_no_epoch_and_nobody_types_anything(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     killed: list[str] = []
@@ -89,6 +97,7 @@ def test_a_lost_worker_of_dask_loses_no_epoch_and_nobody_types_anything(place: P
     assert epochs == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_sweep_on_slurm_proposes_and_finds_the_same(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     pytest.importorskip("optuna")
@@ -100,6 +109,7 @@ def test_a_sweep_on_slurm_proposes_and_finds_the_same(place: Place, tmp_path: Pa
     ]
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_a_training_elsewhere(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     epochs: list[int] = []
@@ -125,7 +135,9 @@ def predict_and_die_once(texts: list[str]) -> object:
     return toys.predict(texts)
 
 
-@pytest.mark.parametrize("engine", ["local", SLURM, "dask"])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param(SLURM, marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)]
+)
 def test_an_attack_has_the_same_bits_whatever_the_workers(engine: str, files: dict[str, Path], tmp_path: Path) -> None:
     pytest.importorskip({"l": "sys", "s": "submitit", "d": "distributed"}[engine[0]])
     here = attacks.run(files, tmp_path / "here")
@@ -151,3 +163,25 @@ def test_a_killed_worker_loses_no_finished_example(
     assert finished
     attack(victim, out=tmp_path / "a", resume=True)
     assert (tmp_path / "a" / "examples.jsonl").read_bytes() == (tmp_path / "here" / "examples.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_steps_of_a_claim_run_on_slurm(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("submitit")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    plan = place.folder / "plan.toml"
+    plan.write_text(toml_text(place.table(run__threads=1)), encoding="utf-8")
+    train_step = Step("train", ("train", "--recipe", str(plan), "--out", str(tmp_path / "run")), tmp_path / "run")
+    spent: list[float] = []
+    with open_engine(SLURM, 2, tmp_path) as engine:
+        steps._call(train_step, lambda: False, environment, spent, engine)
+        again = Step("evaluate", ("evaluate-ppl", str(tmp_path / "run"), "--json"), tmp_path / "ppl.json")
+        assert json.loads(steps._call(again, lambda: False, environment, spent, engine))["perplexity"] > 1
+        assert len(spent) == 2
+        assert min(spent) > 0
+        with pytest.raises(Stopped):
+            steps._call(train_step, lambda: True, environment, spent, engine)  # begun before: it goes on, and is told to stop
+        bad = Step("evaluate", ("evaluate-ppl", str(tmp_path / "absent")), tmp_path / "x.json")
+        with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit evaluate-ppl .*absent"):
+            steps._call(bad, lambda: False, environment, spent, engine)
+    assert not list(tmp_path.glob("step-*"))

@@ -14,7 +14,7 @@ from sememekit.engines.opening import open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
 from tests.engines.work import double, mark_and_die_once, refuse
 
-SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=5"}
+SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
 
 
