@@ -36,7 +36,7 @@ def small_text() -> str:
         ["北京", "上海", "中国", "美国"],
     )
     lines = []
-    for _ in range(2000):
+    for _ in range(500):
         person, verb, thing, place = (generator.choice(group) for group in groups)
         lines.append(f"{place} 的 {person} 今天 {verb} {thing} 。")
     return "\n".join(lines) + "\n"
@@ -47,8 +47,8 @@ def test_the_chain_runs_as_printed(tmp_path: Path) -> None:
     (tmp_path / "news.txt").write_text(small_text(), encoding="utf-8")
     environment = {
         **os.environ,
-        "SIZE": "32",
-        "EPOCHS": "6",
+        "SIZE": "16",
+        "EPOCHS": "2",
         "OMP_NUM_THREADS": "1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }

@@ -1,6 +1,6 @@
 """What the five papers say, as data: claims, how each is tried at a small size, and the rule that gives its verdict."""
 
-from sememekit.claims.chain import Step, steps_of
+from sememekit.claims.chain import Step, result_names, steps_of
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, claims_folder, load_claims
 from sememekit.claims.results import Point, RunResult, read_results
 from sememekit.claims.verdict import VERDICTS, ClaimResult, judge
@@ -19,5 +19,6 @@ __all__ = [
     "judge",
     "load_claims",
     "read_results",
+    "result_names",
     "steps_of",
 ]

@@ -86,24 +86,37 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
         seeds: how many seeds; as the claim says for 0.
         tiny: a tenth of the text, one epoch, tiny layers: tries the chain, and shows nothing else.
     """
+    trials = _names(file, claim, seeds, tiny)
+    return [_trial(file, arm, seed, names, out, root, tiny) for arm, seed, names in trials]
+
+
+def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool = False) -> list[str]:
+    """The names of the files that ``steps_of`` writes results to, in the same order."""
+    return [_result_name(name) for _, _, (name, _) in _names(file, claim, seeds, tiny)]
+
+
+def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
+    """(arm, seed, names) of each trial; the names are its own and that of its run, which another arm may have, too."""
     assert claim.small is not None
     count = 1 if tiny else (seeds or claim.seeds)
     arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
     digests = {name: _digest_of(file, name, tiny) for pair in arms for name in pair}  # once: recipes are read for it
     size = "tiny" if tiny else "small"
-    found = []
-    for seed in range(1, count + 1):
-        for arm, trained in arms:
-            names = tuple(f"{name}-{size}-{seed}-{digests[name]}" for name in (arm, trained))
-            found.append(_trial(file, arm, seed, names, out, root, tiny))
-    return found
+    return [
+        (arm, seed, (f"{arm}-{size}-{seed}-{digests[arm]}", f"{run}-{size}-{seed}-{digests[run]}"))
+        for seed in range(1, count + 1)
+        for arm, run in arms
+    ]
 
 
-def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, ...], out: Path, root: Path, tiny: bool) -> Trial:
-    """A trial; ``names`` are its own and that of its run, which another arm may have, too."""
+def _result_name(name: str) -> str:
+    return f"{name}.json"
+
+
+def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Path, root: Path, tiny: bool) -> Trial:
     steps, typed = (_steps(file, arm, seed, names, *places, tiny) for places in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
     shown, (name, run) = tuple(step.shell() for step in typed), names
-    return Trial(name, arm, seed, tiny, steps, shown, out / "runs" / run, out / "results" / f"{name}.json")
+    return Trial(name, arm, seed, tiny, steps, shown, out / "runs" / run, out / "results" / _result_name(name))
 
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:

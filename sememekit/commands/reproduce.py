@@ -191,10 +191,9 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
 
 def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
     """The files that the results of a claim are in, whether they are there or not."""
-    from sememekit.claims import steps_of
+    from sememekit.claims import result_names
 
-    trials = steps_of(file, claim, Path("OUT"), Path("ROOT"), seeds=_MOST_SEEDS, tiny=tiny)
-    return [folder / trial.result.name for trial in trials]
+    return [folder / name for name in result_names(file, claim, seeds=_MOST_SEEDS, tiny=tiny)]
 
 
 def _of_no_claim(folder: Path) -> list[str]:

@@ -130,7 +130,9 @@ predict.labels = ("no", "yes")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_signal_ends_with_75_and_resuming_finishes(files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_signal_ends_with_75_and_resuming_finishes(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "slow_victim.py").write_text(SLOW, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     command = [sys.executable, "-m", "sememekit", "attack", "slow_victim:predict", "--data", str(files["data"]), "--out", "out"]
@@ -151,8 +153,10 @@ def test_a_signal_ends_with_75_and_resuming_finishes(files: dict[str, Path], tmp
     assert 0 < len(stopped) < len(TEXTS) + 2
     with pytest.raises(CheckpointError, match=r"unfinished.*--resume"):
         compare(tmp_path / "out", tmp_path / "out")
-    command = [sys.executable, "-m", "sememekit", "attack", "slow_victim:predict", "--out", "out", "--resume", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = CliRunner().invoke(app, ["attack", "slow_victim:predict", "--out", "out", "--resume", "--json"])
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["rates"]["examples"] == len(TEXTS) + 2
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from io import BytesIO
 
 import pytest
@@ -10,11 +11,16 @@ from sememekit.commands.segment import segment_stream
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import WhiteSpace
+from sememekit.text.segmenters import Segmenter, WhiteSpace
+
+
+@cache
+def matcher() -> Segmenter:
+    return segmenter_for("fmm", lexicon_words=["天地", "人和"])
 
 
 def run(content: bytes, errors: str = "strict") -> str:
-    return "".join(segment_stream(BytesIO(content), segmenter_for("fmm", lexicon_words=["天地", "人和"]), errors=errors))
+    return "".join(segment_stream(BytesIO(content), matcher(), errors=errors))
 
 
 def test_lines_in_lines_out() -> None:
@@ -46,7 +52,7 @@ def test_bad_bytes_follow_the_policy() -> None:
 
 def test_a_line_of_megabytes_stays_one_line() -> None:
     content = "天地人和。".encode() * 250_000
-    pieces = list(segment_stream(BytesIO(content), segmenter_for("fmm", lexicon_words=["天地", "人和"])))
+    pieces = list(segment_stream(BytesIO(content), matcher()))
     assert len(pieces) > 3
     assert "".join(pieces) == "天地 人和 。 " * 249_999 + "天地 人和 。\n"
 

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
-from sememekit.training import Report, RunFolder, StepReport
+from sememekit.training import Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place
 
 STOPPED = 75
@@ -83,19 +85,47 @@ def assert_goes_on_as_if_nothing_had_happened(place: Place, out: Path, fresh: Pa
     assert epoch_lines(out) == epoch_lines(fresh), "no epoch is missing from the metrics and none stands there twice"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
-def test_a_signal_stops_with_75_and_a_checkpoint(place: Place, start: Start, tmp_path: Path, number: signal.Signals) -> None:
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+
+
+def assert_stopped(code: int, stdout: str, stderr: str, run: Path) -> None:
+    assert code == STOPPED, stderr
+    assert json.loads(stdout)["stopped"]
+    assert "Traceback" not in stderr
+    stop = RunFolder.open(run).metrics()[-1]
+    assert (stop["kind"], stop["checkpoint"]) == ("StopReport", RunFolder.open(run).pointer()["last"])
+
+
+@pytest.mark.parametrize("number", [SIGNALS[0], *(pytest.param(number, marks=pytest.mark.slow) for number in SIGNALS[1:])])
+def test_a_signal_stops_a_process_with_75_and_a_checkpoint(
+    place: Place, start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
     process = start(tmp_path / "run")
     wait_for_metrics(process, tmp_path / "run")
     time.sleep(random.Random(int(number)).random() / 2)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == STOPPED, stderr
-    report = json.loads(stdout)
-    assert report["stopped"]
-    assert "Traceback" not in stderr
-    stop = RunFolder.open(tmp_path / "run").metrics()[-1]
-    assert (stop["kind"], stop["checkpoint"]) == ("StopReport", RunFolder.open(tmp_path / "run").pointer()["last"])
+    assert_stopped(process.returncode, stdout, stderr, tmp_path / "run")
+    assert_goes_on_as_if_nothing_had_happened(place, tmp_path / "run", tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_step_stops_with_75_and_a_checkpoint(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """As above, in this process and in a step that is known."""
+    step = Trainer._step
+
+    def signalled(trainer: Trainer, *arguments: Any) -> None:
+        if trainer.progress.step == 36:
+            signal.raise_signal(number)
+        step(trainer, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_step", signalled)
+        result = CliRunner().invoke(app, command(place, tmp_path / "run")[3:])
+    assert_stopped(result.exit_code, result.stdout, result.stderr, tmp_path / "run")
+    assert RunFolder.open(tmp_path / "run").metrics()[-1]["step"] == 37
     assert_goes_on_as_if_nothing_had_happened(place, tmp_path / "run", tmp_path / "fresh")
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,8 @@ from sememekit.commands._program import app
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.tasks import TASKS
+from sememekit.training import EpochReport, Trainer
+from sememekit.training.schedule import Schedule
 
 runner = CliRunner()
 SMALL = {
@@ -81,22 +81,23 @@ def test_a_wrong_thing_gives_one_clear_line(place: Path, tmp_path: Path, argumen
     assert all(fragment in result.stderr for fragment in fragments), result.stderr
 
 
-def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
+def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "run"
     arguments = ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=100000)]
-    command = [sys.executable, "-m", "sememekit", *arguments]
-    metrics = out / "metrics.jsonl"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
-                time.sleep(0.05)
-            process.send_signal(signal.SIGTERM)
-            _, stderr = process.communicate()
-        finally:
-            process.kill()
-    assert process.returncode == 75, stderr
-    assert f"--out {out} --resume" in stderr
-    epochs = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])["epoch"]
+    begun = Trainer._end_epoch
+
+    def signalled(trainer: Trainer, schedule: Schedule) -> Iterator[EpochReport]:
+        signal.raise_signal(signal.SIGTERM)
+        yield from begun(trainer, schedule)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_end_epoch", signalled)
+        result = runner.invoke(app, arguments)
+    assert result.exit_code == 75, result.stderr
+    assert f"--out {out} --resume" in result.stderr
+    epochs = json.loads((out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])["epoch"]
     result = runner.invoke(app, ["train", "--out", str(out), "--resume", "--set", f"schedule.epochs={epochs + 1}", "--json"])
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["epochs"] == epochs + 1
