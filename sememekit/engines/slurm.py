@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -13,6 +14,8 @@ from sememekit.errors import ConfigError, EngineError
 
 _LOOK_EVERY: Final = 0.5
 """Seconds between two looks at the jobs; submitit asks Slurm itself less often."""
+_PATIENCE: Final = 5.0
+"""Seconds that cancelled jobs have to end."""
 
 
 @final
@@ -59,6 +62,9 @@ class Slurm(Engine):
             self._watcher.join()
         for job in self._jobs:
             job.cancel()
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end and not all(job.done() for job in self._jobs):
+            time.sleep(_LOOK_EVERY)
         self._jobs.clear()
 
     def _watch(self) -> None:

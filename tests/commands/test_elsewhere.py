@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -165,23 +164,30 @@ def test_a_killed_worker_loses_no_finished_example(
     assert (tmp_path / "a" / "examples.jsonl").read_bytes() == (tmp_path / "here" / "examples.jsonl").read_bytes()
 
 
-@pytest.mark.slow
-def test_steps_of_a_claim_run_on_slurm(place: Place, tmp_path: Path) -> None:
+def test_a_step_of_a_claim_runs_on_slurm(tmp_path: Path) -> None:
     pytest.importorskip("submitit")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    plan = place.folder / "plan.toml"
-    plan.write_text(toml_text(place.table(run__threads=1)), encoding="utf-8")
-    train_step = Step("train", ("train", "--recipe", str(plan), "--out", str(tmp_path / "run")), tmp_path / "run")
     spent: list[float] = []
     with open_engine(SLURM, 2, tmp_path) as engine:
-        steps._call(train_step, lambda: False, environment, spent, engine)
-        again = Step("evaluate", ("evaluate-ppl", str(tmp_path / "run"), "--json"), tmp_path / "ppl.json")
-        assert json.loads(steps._call(again, lambda: False, environment, spent, engine))["perplexity"] > 1
-        assert len(spent) == 2
-        assert min(spent) > 0
-        with pytest.raises(Stopped):
-            steps._call(train_step, lambda: True, environment, spent, engine)  # begun before: it goes on, and is told to stop
+        step = Step("prepare", ("--version",), tmp_path / "made")
+        assert steps._call(step, lambda: False, dict(os.environ), spent, engine).startswith("sememekit ")
+        assert spent[0] > 0
         bad = Step("evaluate", ("evaluate-ppl", str(tmp_path / "absent")), tmp_path / "x.json")
         with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit evaluate-ppl .*absent"):
-            steps._call(bad, lambda: False, environment, spent, engine)
+            steps._call(bad, lambda: False, dict(os.environ), spent, engine)
     assert not list(tmp_path.glob("step-*"))
+
+
+@pytest.mark.slow
+def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("submitit")
+    plan = place.folder / "plan.toml"
+    plan.write_text(toml_text(place.table(run__threads=1, schedule__epochs=2000)), encoding="utf-8")
+    step = Step("train", ("train", "--recipe", str(plan), "--out", str(tmp_path / "run")), tmp_path / "run")
+    begun = tmp_path / "run" / "metrics.jsonl"
+    with open_engine(SLURM, 1, tmp_path) as engine:
+        for epochs in (1, 2):  # the second call has no --resume either: what was begun is gone on with
+            with pytest.raises(Stopped):
+                steps._call(
+                    step, lambda: begun.exists() and len(begun.read_text().split()) > epochs, dict(os.environ), [], engine
+                )
+    assert RunFolder.open(tmp_path / "run").metrics()
