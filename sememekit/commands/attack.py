@@ -111,7 +111,7 @@ def command(
     seed: shared.SeedIfGiven = None,
     device: shared.Device = "auto",
     workers: Annotated[int, option("--workers", "Processes among which the examples are divided.", min=1)] = 1,
-    engine: Annotated[str, shared.ENGINE] = "local",
+    engine: shared.Engine = "local",
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:

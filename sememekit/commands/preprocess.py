@@ -90,7 +90,7 @@ def command(
     force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
     errors: shared.ErrorsIfGiven = None,
     workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1, show_default="1")] = None,
-    engine: Annotated[str | None, shared.ENGINE] = None,
+    engine: shared.EngineIfGiven = None,
     seed: shared.SeedIfGiven = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import ENGINE, Html, Json, Quiet, example, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, example, option
 from sememekit.commands._render import print_json, print_table, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
@@ -81,7 +81,7 @@ def run(
     root: Root = None,
     seeds: Seeds = None,
     jobs: Annotated[int, option("--jobs", "Trials at a time; more than one compute with one thread each.", min=1)] = 1,
-    engine: Annotated[str, ENGINE] = "local",
+    engine: Engine = "local",
     tiny: Tiny = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import ENGINE, Json, Overrides, Quiet, Recipe, Seed, option
+from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
@@ -56,7 +56,7 @@ def command(
         bool, option("--no-pruning", "Train all to their end; else one worse than the median of the others ends early.")
     ] = False,
     jobs: Annotated[int, option("--jobs", "Trainings at a time, with one thread each.", min=1)] = JOBS,
-    engine: Annotated[str, ENGINE] = "local",
+    engine: Engine = "local",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,

@@ -12,9 +12,9 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import (
-    ENGINE,
     DeviceIfGiven,
     DtypeIfGiven,
+    EngineIfGiven,
     Json,
     Overrides,
     Quiet,
@@ -98,7 +98,7 @@ def command(
     jobs: Annotated[
         int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
     ] = None,
-    engine: Annotated[str | None, ENGINE] = None,
+    engine: EngineIfGiven = None,
     device: DeviceIfGiven = None,
     dtype: DtypeIfGiven = None,
     track: Annotated[

@@ -6,3 +6,5 @@ ENGINES = {
     "slurm": "sememekit.engines.slurm:Slurm",
 }
 """Name of ``--engine`` -> "module:Class"."""
+
+__all__ = ["ENGINES"]

@@ -24,7 +24,7 @@ _DIGIT: Final = "0-9\uff10-\uff19"
 _LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
 _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
 _LINE_END: Final = "\n"
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 32
 """Lines in one pass of the automaton; with more of them the matches leave the cache."""
 _NONE: Final = np.zeros(0, dtype=np.int64)
 _WHOLE: Final = "Latin words and numbers whole"
@@ -133,42 +133,49 @@ class MaximumMatcher:
         no pattern, are cut once more, each by itself; matches do not cross the ends of lines.
         """
         id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
-        id_of_pattern[self._line_end] = 0
 
-        def number_some(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-            found = self._find("\n".join((*lines, "")))
-            patterns = np.fromiter(map(_PATTERN, found), dtype=np.int64, count=len(found))
-            ends = np.flatnonzero(patterns == self._line_end)
-            counts = np.diff(ends, prepend=-1) - 1
-            covered = np.diff(np.cumsum(self._sizes[patterns])[ends], prepend=0) - 1
-            apart = [
-                number
-                for number, (line, size) in enumerate(zip(lines, covered.tolist(), strict=True))
-                if (size < len(line) and size < sum(map(len, line.split()))) or (not self._cut_latin and _LATIN.search(line))
-            ]
-            pieces, position = [], 0
-            for number in apart:
-                pieces.append(patterns[position : ends[number] - counts[number]])
-                again = self.segment(lines[number])
-                pieces.append(np.array([-1 - ids[word] for word in again], dtype=np.int64))
-                position, counts[number] = ends[number], len(again)
-            pieces.append(patterns[position:])
-            patterns = np.concatenate(pieces)
-            patterns = patterns[patterns != self._line_end]
-            known = patterns >= 0
-            of_pattern = patterns if known.all() else patterns[known]
-            fresh = id_of_pattern[of_pattern] < 0
+        def ids_of(patterns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            fresh = id_of_pattern[patterns] < 0
             if fresh.any():
-                for pattern in dict.fromkeys(of_pattern[fresh].tolist()):
+                for pattern in dict.fromkeys(patterns[fresh].tolist()):
                     id_of_pattern[pattern] = ids[self._patterns[pattern]]
-            return np.where(known, id_of_pattern[patterns], -1 - patterns), counts
+            return id_of_pattern[patterns]
 
         def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-            parts = [number_some(lines[first : first + _AT_ONCE]) for first in range(0, len(lines), _AT_ONCE)]
-            numbers, counts = zip(*parts, strict=True) if parts else ((_NONE,), (_NONE,))
-            return np.concatenate(numbers), np.concatenate(counts)
+            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else _with_latin(lines)
+            together = [line for line, is_apart in zip(lines, apart.tolist(), strict=True) if not is_apart]
+            patterns, numbers, gaps = self._match(together)
+            apart[np.flatnonzero(~apart)[gaps]] = True
+            counts = np.zeros(len(lines), dtype=np.int64)
+            counts[~apart] = np.delete(numbers, gaps)
+            cut = [self.segment(lines[number]) for number in np.flatnonzero(apart).tolist()]
+            counts[apart] = list(map(len, cut))
+            found = np.empty(int(counts.sum()), dtype=np.int64)
+            of_apart = np.repeat(apart, counts)
+            found[of_apart] = [ids[word] for words in cut for word in words]
+            found[~of_apart] = ids_of(patterns)
+            return found, counts
 
         return number
+
+    def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
+        """The patterns that lines without Latin words consist of, how many each line has, and the numbers of lines that have a
+        character of no pattern; the patterns of these are left out."""
+        some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
+        parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(self._find, some)]
+        patterns = np.concatenate([_NONE, *parts])
+        is_end = patterns == self._line_end
+        ends = np.flatnonzero(is_end)
+        counts = np.diff(ends, prepend=-1) - 1
+        covered = np.diff(np.cumsum(self._sizes[patterns])[ends], prepend=0) - 1
+        lacking = np.flatnonzero(covered < np.fromiter(map(len, lines), np.int64, len(lines)))
+        gaps = [number for number in lacking.tolist() if covered[number] < sum(map(len, lines[number].split()))]
+        patterns = patterns[~is_end]
+        if gaps:
+            whole = np.ones(len(lines), dtype=bool)
+            whole[gaps] = False
+            patterns = patterns[np.repeat(whole, counts)]
+        return patterns, counts, gaps
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
@@ -204,6 +211,24 @@ class MaximumMatcher:
             last = end
         words += chunk[last:]
         return words
+
+
+def _with_latin(lines: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """(lines,) whether a line has a Latin letter or a digit."""
+    codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    ends = np.flatnonzero(codes == ord(_LINE_END))
+    latin = np.cumsum(_IS_LATIN[np.minimum(codes, len(_IS_LATIN) - 1)])[ends]
+    return np.diff(latin, prepend=0) > 0
+
+
+def _latin_table() -> npt.NDArray[np.bool_]:
+    """(65537,) whether a character below U+10000 is a Latin letter or a digit; the last is any other."""
+    table = np.zeros((1 << 16) + 1, dtype=bool)
+    table[[found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = True
+    return table
+
+
+_IS_LATIN: Final = _latin_table()
 
 
 def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:

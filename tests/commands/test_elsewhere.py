@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -183,11 +184,16 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
     plan = place.folder / "plan.toml"
     plan.write_text(toml_text(place.table(run__threads=1, schedule__epochs=2000)), encoding="utf-8")
     step = Step("train", ("train", "--recipe", str(plan), "--out", str(tmp_path / "run")), tmp_path / "run")
-    begun = tmp_path / "run" / "metrics.jsonl"
+    metrics = tmp_path / "run" / "metrics.jsonl"
+
+    def has_lines(least: int) -> bool:
+        return metrics.exists() and metrics.read_bytes().count(b"\n") >= least
+
     with open_engine(SLURM, 1, tmp_path) as engine:
-        for epochs in (1, 2):  # the second call has no --resume either: what was begun is gone on with
-            with pytest.raises(Stopped):
-                steps._call(
-                    step, lambda: begun.exists() and len(begun.read_text().split()) > epochs, dict(os.environ), [], engine
-                )
-    assert RunFolder.open(tmp_path / "run").metrics()
+        with pytest.raises(Stopped):
+            steps._call(step, partial(has_lines, 2), dict(os.environ), [], engine)
+        more = metrics.read_bytes().count(b"\n") + 2
+        with pytest.raises(Stopped):  # without --resume: what was begun is gone on with
+            steps._call(step, partial(has_lines, more), dict(os.environ), [], engine)
+    epochs = [record["epoch"] for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
+    assert epochs == list(range(1, len(epochs) + 1))
