@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from tests.commands import attacks
 from tests.small_run import Place
 
 SLURM = "slurm:cluster=local,timeout_min=60"
+
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL, and Slurm's jobs")
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,16 @@ SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
 
 
+def skip_without(name: str) -> None:
+    """Skip where the package of an engine is missing, or cannot work."""
+    pytest.importorskip(NEEDS.get(name, "sys"))
+    if name == "slurm" and sys.platform == "win32":
+        pytest.skip("there is no Slurm on Windows")
+
+
 @pytest.fixture(scope="module", params=sorted(ENGINES))
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    pytest.importorskip(NEEDS.get(request.param, "sys"))
+    skip_without(request.param)
     with open_engine(SPECS[request.param], 2, tmp_path_factory.mktemp(request.param)) as opened:
         yield opened
 
@@ -40,7 +47,7 @@ def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path) -> None:
     """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
-    pytest.importorskip(NEEDS.get(name, "sys"))
+    skip_without(name)
     tasks = [(tmp_path, number) for number in range(4)]
     done: dict[int, int] = {}
     try:
@@ -78,8 +85,7 @@ def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_engine_is_told(spec: str, message: str, tmp_path: Path) -> None:
-    if (package := NEEDS.get(spec.partition(":")[0])) is not None:
-        pytest.importorskip(package)
+    skip_without(spec.partition(":")[0])
     with pytest.raises(ConfigError, match=message):
         open_engine(spec, 2, tmp_path)
 
