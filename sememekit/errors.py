@@ -5,8 +5,9 @@
     ├── DataError         a corpus, a prepared-data folder, a vocabulary, a lexicon file
     ├── GraphError        a sememe graph, or one that does not fit its vocabulary
     ├── CheckpointError   a run folder that is absent, torn, newer or of another kind
-    └── TrainingError     a run that ended early: non-finite loss, stall
-        └── RankError     another process of the same training ended
+    ├── TrainingError     a run that ended early: non-finite loss, stall
+    │   └── RankError     another process of the same training ended
+    └── EngineError       a process that an engine ran something in ended before it was done
 
 A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
 one line and exits with 1; ``--debug`` shows the traceback. Any other exception is a bug.
@@ -41,3 +42,7 @@ class TrainingError(SememekitError):
 
 class RankError(TrainingError):
     """Another process that trains the same model ended, so that no step can be taken any more."""
+
+
+class EngineError(SememekitError):
+    """A process of an engine ended before it was done; what it had finished is on the disk."""

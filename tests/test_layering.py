@@ -17,6 +17,7 @@ ROOMS = {
     "figures": 0,
     "signals": 0,
     "config": 1,
+    "engines": 2,
     "text": 2,
     "sememes": 3,
     "data": 4,

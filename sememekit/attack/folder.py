@@ -143,18 +143,11 @@ class AttackFolder:
 
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number; DataError for a line in the middle that is no result."""
-        path = self.path / "examples.jsonl"
-        if not path.exists():
-            return {}
-        found = {}
-        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
-            try:
-                result = ExampleResult.model_validate_json(line)
-            except ValueError as error:
-                raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
-            if self.identity["format"] == 1 and result.outcome == "failed" and result.reason in _NOTHING_TO_TRY:
-                result = result.model_copy(update={"outcome": "no_candidates"})
-            found[result.index] = result
+        found = whole_results(self.path / "examples.jsonl")
+        if self.identity["format"] == 1:
+            for index, result in found.items():
+                if result.outcome == "failed" and result.reason in _NOTHING_TO_TRY:
+                    found[index] = result.model_copy(update={"outcome": "no_candidates"})
         return found
 
     def drop_torn_line(self) -> None:
@@ -167,8 +160,7 @@ class AttackFolder:
                 replace_file(path, data[:whole])
 
     def append(self, result: ExampleResult) -> None:
-        with (self.path / "examples.jsonl").open("ab") as stream:
-            stream.write(result.model_dump_json().encode() + b"\n")
+        append_result(self.path / "examples.jsonl", result)
 
     def finish(self) -> None:
         """Put the lines into the order of the data: the file is then the same whatever the order of finishing."""
@@ -179,6 +171,25 @@ class AttackFolder:
     def write(self, name: str, content: bytes) -> None:
         """Write a report, atomically."""
         replace_file(self.path / name, content)
+
+
+def append_result(path: Path, result: ExampleResult) -> None:
+    """Add a line to a file of results."""
+    with path.open("ab") as stream:
+        stream.write(result.model_dump_json().encode() + b"\n")
+
+
+def whole_results(path: Path) -> dict[int, ExampleResult]:
+    """The results of a file by their examples, without a line that was not finished; none where there is no file. Raises
+    DataError: a line in the middle that is no result."""
+    found = {}
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else (), start=1):
+        try:
+            result = ExampleResult.model_validate_json(line)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+        found[result.index] = result
+    return found
 
 
 HUGGING_FACE: Final = "hf:"

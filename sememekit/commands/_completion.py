@@ -27,6 +27,7 @@ KINDS: Final = {
     "constraints": ("attack.constraints:CONSTRAINTS",),
     "segmenter": ("text.segmenters:SEGMENTERS",),
     "data set": ("corpora:DATASETS", "corpora.examples:EXAMPLE_SETS"),
+    "engine": ("engines:ENGINES",),
     "lexicon format": ("sememes:LEXICON_FORMATS",),
 }
 """Kind of a variant, as ``load_variant`` has it -> its tables, as ``room:TABLE``."""
@@ -96,6 +97,13 @@ def complete_source(incomplete: str) -> list[str]:
     found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
     shown = [f"{name}:{folder / each.name}{'/' if each.is_dir() else ''}" for each in found]
     return _beginning(f"{name}:{Path(path)}" if path and not path.endswith("/") else incomplete, sorted(shown))
+
+
+def complete_path(incomplete: str) -> list[str]:
+    """Files and folders; for options that take URLs, too."""
+    folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
+    return _beginning(incomplete, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
 
 
 def complete_slot(incomplete: str) -> list[str]:

@@ -49,6 +49,10 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
+_ENGINE_HELP = "Where processes run: local, dask:tcp://HOST:PORT, or slurm:KEY=VALUE,... (docs/scale.md)."
+Engine = Annotated[str, option("--engine", _ENGINE_HELP, "engine")]
+EngineIfGiven = Annotated[str | None, option("--engine", _ENGINE_HELP, "engine", show_default="local")]
+
 _SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,12 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from sememekit import __version__
 from sememekit.claims.chain import SHOWN_OUT, Step, Trial, unpacked
 from sememekit.claims.results import Point, RunResult
 from sememekit.commands._exit import STOPPED
+from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
@@ -32,7 +34,11 @@ _LOOK_EVERY: Final = 0.1
 
 
 def run_trials(
-    trials: Sequence[Trial], jobs: int, say: Callable[[Trial, str], None], asked_to_stop: Callable[[], bool]
+    trials: Sequence[Trial],
+    jobs: int,
+    say: Callable[[Trial, str], None],
+    asked_to_stop: Callable[[], bool],
+    engine: Engine | None = None,
 ) -> None:
     """Run every trial whose result is not there, ``jobs`` of them at a time.
 
@@ -43,9 +49,10 @@ def run_trials(
         jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
         say: told each trial with "" when it begins, and with each of its commands.
         asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
+        engine: runs the commands; None for processes of this machine.
 
     Raises:
-        DataError, TrainingError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
+        DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
     """
     pending = [trial for trial in trials if not trial.result.is_file()]
     busy, failed = set[Path](), list[BaseException]()
@@ -71,7 +78,7 @@ def run_trials(
         while (trial := take()) is not None:
             try:
                 say(trial, "")
-                run_trial(trial, partial(say, trial), stopping, held, environment)
+                run_trial(trial, partial(say, trial), stopping, held, environment, engine)
             except BaseException as error:
                 failed.append(error)
             with turn:
@@ -96,6 +103,7 @@ def run_trial(
     asked_to_stop: Callable[[], bool],
     held: Mapping[Path, threading.Lock],
     environment: Mapping[str, str],
+    engine: Engine | None = None,
 ) -> RunResult:
     """Every step of a trial that is not done, then its result as a file.
 
@@ -105,10 +113,12 @@ def run_trial(
         asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
         held: a lock for what each step makes, as other trials may make the same.
         environment: of the commands.
+        engine: as ``run_trials`` has it.
 
     Raises:
         DataError: a text is missing.
         TrainingError: a command failed; the message has the command and the last line that it said.
+        EngineError: the process of a command was lost; the same command goes on.
         Stopped: a signal stopped a step; what was done so far is kept.
     """
     times = trial.run.with_suffix(".cpu.json")
@@ -117,13 +127,13 @@ def run_trial(
             if asked_to_stop():
                 raise Stopped
             if step.kind == "train":
-                _train(step, times, say, asked_to_stop, environment)
+                _train(step, times, say, asked_to_stop, environment, engine)
             elif not step.made.exists():
                 say(step.shell().splitlines()[-1])
                 if step.kind == "copy":
                     _copy(step)
                 else:
-                    printed = _call(step, asked_to_stop, environment, [])
+                    printed = _call(step, asked_to_stop, environment, [], engine)
                     if step.kind == "evaluate":
                         replace_file(step.made, printed.encode())
     result = _result(trial, times)
@@ -138,6 +148,7 @@ def _train(
     say: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
     environment: Mapping[str, str],
+    engine: Engine | None,
 ) -> None:
     """Train or go on training, unless that is done; the CPU seconds of all calls are added up in ``times``."""
     before, done = _times_of(times) if times.is_file() else (0.0, False)
@@ -150,7 +161,7 @@ def _train(
     step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
     try:
-        _call(step, asked_to_stop, environment, spent)
+        _call(step, asked_to_stop, environment, spent, engine)
         done = True
     finally:
         write_bytes(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
@@ -192,19 +203,74 @@ def _copy(step: Step) -> None:
     torn.replace(step.made)
 
 
-def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[str, str], spent: list[float]) -> str:
-    """What a subcommand of this sememekit prints on stdout; its CPU seconds are appended to ``spent``.
+class Ended(NamedTuple):
+    """A subcommand that ended: whether it was told to stop, what it printed, the last line that it said, its CPU seconds."""
 
-    The subcommand has a session of its own: a terminal's Ctrl-C reaches this process alone, which tells it once.
-    """
+    code: int
+    told: bool
+    printed: str
+    last: str
+    cpu_seconds: float
+
+
+def _call(
+    step: Step,
+    asked_to_stop: Callable[[], bool],
+    environment: Mapping[str, str],
+    spent: list[float],
+    engine: Engine | None = None,
+) -> str:
+    """What a subcommand of this sememekit prints on stdout; its CPU seconds are appended to ``spent``."""
+    if engine is None:
+        ended = run_command(step.words, environment, asked_to_stop)
+    else:
+        ended = _on_engine(engine, step, environment, asked_to_stop)
+    spent.append(ended.cpu_seconds)
+    if ended.code == STOPPED or ended.told:
+        raise Stopped
+    if ended.code != 0:
+        raise TrainingError(
+            f"exit code {ended.code} of: {step.shell()}: {ended.last or 'it said nothing'}; when that is mended, the same "
+            "'sememekit reproduce run' goes on"
+        )
+    return ended.printed
+
+
+def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
+    """The command in a process of the engine; a file asks it to stop. Raises EngineError: its process was lost."""
+    engine.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=engine.folder, prefix="step-") as folder:
+        stop = Path(folder).absolute() / "stop"
+        future = engine.submit(run_there, step, dict(environment), stop, os.getcwd())
+        while not future.done():
+            if asked_to_stop():
+                stop.touch()
+            time.sleep(_LOOK_EVERY)
+        return future.result()
+
+
+def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
+    """In a process of an engine: the command of a step, with paths as from ``folder``. A training that was begun before its
+    process was lost goes on."""
+    os.chdir(folder)
+    words = step.words
+    if step.kind == "train" and "--resume" not in words and (step.made / "plan.json").is_file():
+        words = (*words, "--resume")
+    return run_command(words, environment, stop.exists)
+
+
+def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
+    """A subcommand of this sememekit in a process with a session of its own: a terminal's Ctrl-C reaches this process alone,
+    which tells it once. Raises ConfigError: this system does not tell the CPU time of a process."""
     if not hasattr(os, "wait4"):
         raise ConfigError(
             "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
-            f"or WSL, or type the commands of 'sememekit reproduce show'; the next is: {step.shell()}"
+            "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
+            f"{shlex.join(['sememekit', *words])}"
         )
-    command = [sys.executable, "-m", "sememekit", *step.words]
+    command = [sys.executable, "-m", "sememekit", *words]
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, stdout=printed, stderr=said, env=environment, start_new_session=True)
+        child = subprocess.Popen(command, stdout=printed, stderr=said, env=dict(environment), start_new_session=True)
         told = False
         try:
             while True:
@@ -220,16 +286,8 @@ def _call(step: Step, asked_to_stop: Callable[[], bool], environment: Mapping[st
             child.wait()
             raise
         child.returncode = os.waitstatus_to_exitcode(status)
-        spent.append(usage.ru_utime + usage.ru_stime)
-        if child.returncode == STOPPED or told:
-            raise Stopped
-        if child.returncode != 0:
-            last = _text(said).strip().splitlines()
-            raise TrainingError(
-                f"exit code {child.returncode} of: {step.shell()}: {last[-1] if last else 'it said nothing'}; when that is "
-                "mended, the same 'sememekit reproduce run' goes on"
-            )
-        return _text(printed)
+        last = _text(said).strip().splitlines()
+        return Ended(child.returncode, told, _text(printed), last[-1] if last else "", usage.ru_utime + usage.ru_stime)
 
 
 def _text(stream: IO[bytes]) -> str:

@@ -39,6 +39,7 @@ def train_seeds(
     seeds: Sequence[int],
     *,
     jobs: int = JOBS,
+    engine: str = "local",
     resume: bool = False,
     progress: Progress = silent,
     on_report: Callable[[str, Report], None] = lambda run, report: None,
@@ -52,6 +53,7 @@ def train_seeds(
         out: the folder of the runs.
         seeds: what ``run.seed`` is, one after the other.
         jobs: processes at a time.
+        engine: where they run, as ``--engine`` takes it.
         resume: go on with the runs that have begun, and begin those that have not as the others were.
         progress: told of each run as "train seed-N".
         on_report: told the name of a run and each report of its trainer.
@@ -65,6 +67,7 @@ def train_seeds(
             checkpoints.
     """
     from sememekit.commands._side_by_side import train_all
+    from sememekit.commands._trainings_elsewhere import open_trainings
     from sememekit.config import merge_tables
     from sememekit.files import read_object, replace_file
     from sememekit.runs.plan import read_plan
@@ -92,11 +95,12 @@ def train_seeds(
         trained = train_all(
             out,
             tables,
-            f"sememekit train --seeds {','.join(map(str, seeds))} --out {out} --resume",
+            f"sememekit train --seeds {','.join(map(str, seeds))} --out {out} --resume{of_engine(engine)}",
             progress,
             on_report,
             asked_to_stop,
             at_once=jobs,
+            open_trainings=lambda: open_trainings(engine, jobs, out),
             in_words=lambda name, error: _of_run(out / name, error),
             on_remark=on_remark,
         )
@@ -114,6 +118,11 @@ def print_seeds(report: SeedsReport) -> None:
     ]
     rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
     print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)
+
+
+def of_engine(engine: str) -> str:
+    """The option again, in a command that is to be typed."""
+    return "" if engine == "local" else f" --engine {engine}"
 
 
 def _with_seed(table: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from sememekit.commands._training import train
 from sememekit.commands._training_progress import Position
@@ -21,7 +21,7 @@ from sememekit.runs.train_report import TrainReport
 from sememekit.signals import held_signals, release_signals, stop_signals
 from sememekit.training import Report
 
-_PATIENCE: Final = 30.0
+PATIENCE: Final = 30.0
 """Seconds that a model being trained has for its checkpoint after it was asked to stop."""
 
 _TELL_EVERY: Final = 0.5
@@ -43,6 +43,19 @@ class Trained:
 
 Message = Report | Position | str | Trained | SememekitError
 """What a training sends home: its reports, where it is, remarks, and at its end what it came to."""
+
+
+class AnyTrainings(Protocol):
+    """What trains several models: ``Trainings``, or an engine (``_trainings_elsewhere``)."""
+
+    @property
+    def running(self) -> list[str]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None: ...
+    def receive(self) -> tuple[str, Message] | None: ...
+    def dead(self) -> dict[str, int]: ...
+    def stop(self, *names: str) -> None: ...
 
 
 class Trainings:
@@ -71,7 +84,7 @@ class Trainings:
         """Stop what is still trained, and wait for the checkpoints."""
         self.stop()
         for worker in self._workers.values():
-            worker.join(_PATIENCE)
+            worker.join(PATIENCE)
 
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
         """Train, or go on training where the run has begun."""
@@ -122,6 +135,7 @@ def train_all(
     asked_to_stop: Callable[[], bool],
     *,
     at_once: int = 0,
+    open_trainings: Callable[[], AnyTrainings] | None = None,
     in_words: Callable[[str, SememekitError], SememekitError] = lambda name, error: error,
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
@@ -135,6 +149,7 @@ def train_all(
         on_report: told each report.
         asked_to_stop: whether a signal came.
         at_once: how many are trained at a time; 0: as many as there are cores, two at least.
+        open_trainings: makes what they are trained by; processes of this machine unless given.
         in_words: the error to raise for one of the run NAME.
         on_remark: told what is to be known before a training begins, once.
 
@@ -143,7 +158,7 @@ def train_all(
     """
     waiting, done, told = dict(tables), dict[str, Trained](), False
     remarks: set[str] = set()
-    with Trainings() as trainings:
+    with (open_trainings or Trainings)() as trainings:
         while len(done) < len(tables):
             if asked_to_stop() and not told:
                 told = True
@@ -191,7 +206,23 @@ def _at_once() -> int:
 
 
 def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any, trust: Collection[str] | None) -> None:
-    """In a process of its own: train or go on training, and send every report home. Without a parent, stop."""
+    train_one(name, table, run, queue, trust)
+
+
+def train_one(
+    name: str,
+    table: Mapping[str, Any],
+    run: Path,
+    queue: Any,
+    trust: Collection[str] | None,
+    *,
+    told_to_stop: Callable[[], bool] = lambda: False,
+    since: float = 0.0,
+) -> None:
+    """In a process of its own: train or go on training, and send every report home. Without a parent, stop.
+
+    ``told_to_stop`` is asked beside signals; ``since`` is the CPU time of the process that is not counted.
+    """
     parent = multiprocessing.parent_process()
     told = -math.inf
 
@@ -210,11 +241,15 @@ def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any, trust
         release_signals()
         try:
             begun = (run / "plan.json").is_file()
-            if asked_to_stop():
+
+            def stopping() -> bool:
+                return asked_to_stop() or told_to_stop()
+
+            if stopping():
                 queue.put((name, _stopped_before_it_began(run)))
                 return
-            report = train(table, run, resume=begun, on_report=send, on_remark=send, on_step=tell, should_stop=asked_to_stop)
-            queue.put((name, Trained(report, time.process_time())))
+            report = train(table, run, resume=begun, on_report=send, on_remark=send, on_step=tell, should_stop=stopping)
+            queue.put((name, Trained(report, time.process_time() - since)))
         except SememekitError as error:
             queue.put((name, error))
 

@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sememekit.commands._side_by_side import Message, Trained, Trainings, show_position
+from sememekit.commands._side_by_side import Message, Trained, show_position
 from sememekit.commands._sweep_space import Space, overrides_of
 from sememekit.commands._training_progress import Position
+from sememekit.commands._trainings_elsewhere import open_trainings
 from sememekit.config import apply_overrides
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import read_object
@@ -89,11 +90,12 @@ class Study:
     def run(
         self,
         jobs: int,
+        engine: str,
         progress: Progress,
         asked_to_stop: Callable[[], bool],
         on_trial: Callable[[TrialReport], None],
     ) -> bool:
-        """Train until the budget is spent, ``jobs`` trials at a time; whether a signal ended it.
+        """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it.
 
         Raises:
             DataError, CheckpointError: of a trial; the others were stopped with checkpoints.
@@ -101,7 +103,7 @@ class Study:
         """
         told = False
         unfinished = self._unfinished()
-        with Trainings() as trainings:
+        with open_trainings(engine, jobs, self.out) as trainings:
             while True:
                 if asked_to_stop() and not told:
                     told = True

@@ -113,6 +113,8 @@ def command(
     which: shared.Which = "best",
     seed: shared.SeedIfGiven = None,
     device: shared.Device = "auto",
+    workers: Annotated[int, option("--workers", "Processes among which the examples are divided.", min=1)] = 1,
+    engine: shared.Engine = "local",
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
@@ -154,6 +156,8 @@ def command(
             trust_code=trust_code,
             which=which,
             device=device,
+            workers=workers,
+            engine=engine,
             progress=show,
         )
     for warning in report.warnings:
@@ -229,6 +233,8 @@ def attack(
     trust_code: bool = False,
     which: WhichName = "best",
     device: str = "auto",
+    workers: int = 1,
+    engine: str = "local",
     progress: Progress = silent,
 ) -> AttackReport:
     """Attack a classifier: success rate, queries and changes, with intervals.
@@ -241,17 +247,18 @@ def attack(
         language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
         resume: continue the attack in ``out``; what is given must agree with what it stores.
         trust_code: import code that folders name although the call does not name it.
+        workers, engine: processes among which the examples are divided, and where they run, as ``--engine`` takes it.
 
     Raises:
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
-    from sememekit.attack import choose_examples, read_attack_plan, read_examples
+    from sememekit.attack import read_attack_plan
     from sememekit.attack.folder import AttackFolder, code_names
-    from sememekit.config import merge_tables, trusting_code
+    from sememekit.commands._attack_parts import PARTS, call_of, gather, run_parts
+    from sememekit.config import merge_tables
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
-    from sememekit.runs.sentence_nats import SentenceNats
-    from sememekit.runs.victims import is_function, open_victim
+    from sememekit.runs.attacking import OpenAttack, refuse_only_errors
+    from sememekit.runs.victims import is_function
     from sememekit.signals import stop_signals
 
     if out is None:
@@ -268,24 +275,21 @@ def attack(
     if not victim or not given_data:
         raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
     plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
-    with trusting_code(trust_code):
-        named = open_victim(
-            victim,
-            labels=labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ()),
-            batch_size=plan.attack.batch_size,
-            which=which,
-            device=device,
-            segmenter=plan.attack.segmenter,
-            lexicon=plan.attack.lexicon,
-            logits=logits or bool(stored.get("victim", {}).get("logits", False)),
-        )
-        nats = SentenceNats(Path(model), device) if model else None
-    examples, file = read_examples(Path(given_data), named.kind)
-    chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
-    uncut = check_cut(named, chosen, given_data)
-    progress("substitutes", 0, None)
-    ready, sources = prepare_attack(plan, named, examples, file.texts, chosen, nats)
-    progress("substitutes", len(ready.table), len(ready.table))
+    call = call_of(
+        plan.table(),
+        victim=victim,
+        data=given_data,
+        labels=tuple(
+            labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ())
+        ),
+        logits=logits or bool(stored.get("victim", {}).get("logits", False)),
+        language_model=model,
+        which=which,
+        device=device,
+        trust=trust_code,
+    )
+    opened = call.open(progress)
+    plan, named, nats, file, chosen, uncut, ready, sources = opened
     identity = {
         "plan": plan.table(),
         "victim": named.identity,
@@ -304,7 +308,11 @@ def attack(
     begun = OpenAttack(folder, ready, plan, named, nats, given_data, chosen, uncut)
     start = time.perf_counter()
     with stop_signals() as asked_to_stop:
-        stopped = begun.run(asked_to_stop, progress)
+        if workers == 1 and engine == "local":
+            gather(begun, folder.path / PARTS)
+            stopped = begun.run(asked_to_stop, progress)
+        else:
+            stopped = run_parts(begun, call, file.sha256, engine, workers, asked_to_stop, progress)
     report, results = begun.report(time.perf_counter() - start, stopped)
     if trust_code and not report.resume_command.endswith(" --trust-code"):
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})

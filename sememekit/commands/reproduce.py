@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Html, Json, Quiet, example, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, example, option
 from sememekit.commands._render import print_json, print_table, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
@@ -80,12 +81,14 @@ def run(
     root: Root = None,
     seeds: Seeds = None,
     jobs: Annotated[int, option("--jobs", "Trials at a time; more than one compute with one thread each.", min=1)] = 1,
+    engine: Engine = "local",
     tiny: Tiny = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
     from sememekit.commands._reproduce_steps import run_trials
+    from sememekit.engines.opening import open_engine
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals
 
@@ -99,9 +102,10 @@ def run(
         else:
             remark(f"trial {numbers[trial.name]} of {len(trials)}: {trial.name}", quiet)
 
-    with stop_signals(patient=True, lasting=True) as asked_to_stop:
+    with ExitStack() as held, stop_signals(patient=True, lasting=True) as asked_to_stop:
+        opened = held.enter_context(open_engine(engine, jobs, out)) if engine != "local" else None
         try:
-            run_trials(trials, jobs, show, asked_to_stop)
+            run_trials(trials, jobs, show, asked_to_stop, opened)
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)
             raise typer.Exit(STOPPED) from None

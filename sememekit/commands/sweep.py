@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import Json, Overrides, Quiet, Recipe, Seed, option
+from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
@@ -56,6 +56,7 @@ def command(
         bool, option("--no-pruning", "Train all to their end; else one worse than the median of the others ends early.")
     ] = False,
     jobs: Annotated[int, option("--jobs", "Trainings at a time, with one thread each.", min=1)] = JOBS,
+    engine: Engine = "local",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -87,6 +88,7 @@ def command(
             cpu_minutes=cpu_minutes,
             pruning=not no_pruning,
             jobs=jobs,
+            engine=engine,
             seed=seed,
             progress=progress,
             on_trial=show,
@@ -110,6 +112,7 @@ def sweep(
     cpu_minutes: float | None = None,
     pruning: bool = True,
     jobs: int = JOBS,
+    engine: str = "local",
     seed: int = 0,
     progress: Progress = silent,
     on_trial: Callable[[TrialReport], None] = lambda trial: None,
@@ -128,6 +131,7 @@ def sweep(
         cpu_minutes: in CPU time, after which no training begins and those at hand end with their epoch.
         pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
         jobs: trainings at a time.
+        engine: where they run, as ``--engine`` takes it.
         seed: of the proposals.
         progress: told of each trial as "train trial-0001".
         on_trial: told each trial that ended.
@@ -166,7 +170,7 @@ def sweep(
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         replace_file(out / SETTINGS, to_json(said))
         study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
-        stopped = study.run(jobs, progress, asked_to_stop, on_trial)
+        stopped = study.run(jobs, engine, progress, asked_to_stop, on_trial)
     report = _report(study, out, budget, stopped)
     if report.best is not None:
         replace_file(out / BEST, _recipe(whole, report).encode())

@@ -17,6 +17,7 @@ from sememekit.commands._exit import FAILED, STOPPED, fail_usage
 from sememekit.commands._options import (
     DeviceIfGiven,
     DtypeIfGiven,
+    EngineIfGiven,
     Json,
     Overrides,
     Quiet,
@@ -102,6 +103,7 @@ def command(
     jobs: Annotated[
         int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
     ] = None,
+    engine: EngineIfGiven = None,
     device: DeviceIfGiven = None,
     dtype: DtypeIfGiven = None,
     track: Annotated[
@@ -122,6 +124,8 @@ def command(
     """
     if seeds is None and jobs is not None:
         fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
+    if seeds is None and engine is not None:
+        fail_usage("--engine is where several seeds are trained; add --seeds 1,2,3")
     if seeds is not None and seed is not None:
         fail_usage("--seed and --seeds exclude each other")
     below = None
@@ -140,7 +144,7 @@ def command(
     if seeds is not None:
         if "WORLD_SIZE" in os.environ:
             fail_usage("--seeds starts processes of its own, and torchrun started this one; take one of the two")
-        _command_seeds(table, out, seeds, jobs, resume=resume, json=json, quiet=quiet)
+        _command_seeds(table, out, seeds, jobs, engine or "local", resume=resume, json=json, quiet=quiet)
         return
     with ExitStack() as held:
         ranks = held.enter_context(_ranks()) if "WORLD_SIZE" in os.environ else None
@@ -187,9 +191,17 @@ def _ranks() -> Iterator[Ranks]:
 
 
 def _command_seeds(
-    table: Mapping[str, Any], out: Path, typed: str, jobs: int | None, *, resume: bool, json: bool, quiet: bool
+    table: Mapping[str, Any],
+    out: Path,
+    typed: str,
+    jobs: int | None,
+    engine: str,
+    *,
+    resume: bool,
+    json: bool,
+    quiet: bool,
 ) -> None:
-    from sememekit.commands._seeds import JOBS, print_seeds, read_seeds, train_seeds
+    from sememekit.commands._seeds import JOBS, of_engine, print_seeds, read_seeds, train_seeds
     from sememekit.training import EpochReport
 
     def show(run: str, report: Report) -> None:
@@ -198,12 +210,12 @@ def _command_seeds(
 
     with progress_bars(quiet) as progress:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
-        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, resume=resume, **told)
+        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
     if json:
         print_json(report, without={"table"})
     else:
         print_seeds(report)
     if report.stopped:
-        again = f"sememekit train --out {out} --seeds {typed} --resume"
+        again = f"sememekit train --out {out} --seeds {typed} --resume{of_engine(engine)}"
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)

@@ -3,6 +3,7 @@
 from sememekit.corpora.base import Corpus
 
 DATASETS = {
+    "billion-word": "sememekit.corpora.billion_word:BillionWord",
     "peoples-daily": "sememekit.corpora.peoples_daily:PeoplesDaily",
     "plain": "sememekit.corpora.plain:Plain",
     "ptb": "sememekit.corpora.ptb:PennTreebank",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, find_splits, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExamplesSummary
 from sememekit.errors import ConfigError
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
 
@@ -45,6 +45,8 @@ class Corpus(ABC):
         vocabulary_splits: the splits whose words are counted for the vocabulary.
         predicted: which texts of examples models predict; their words alone are counted. None where all are predicted.
         specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
+        column: of .jsonl and .parquet files the text that is read; None reads their lines.
+        unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read side by side.
     """
 
     normalisation: str = "none"
@@ -61,6 +63,8 @@ class Corpus(ABC):
     specials: tuple[str, ...] = (UNKNOWN,)
     vocabulary_splits: tuple[str, ...] = SPLITS
     predicted: Predicted | None = None
+    column: str | None = None
+    unpacks_apart: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
@@ -77,7 +81,7 @@ class Corpus(ABC):
     def unpack(self, source: CorpusFile, number: int, folder: Path, faults: FaultCounter) -> Unpacked:
         """Prepare source ``number`` for reading by byte ranges, with work files in ``folder``. Raises DataError for a file that
         cannot be read, is empty or damaged."""
-        return unpack(source, folder, faults)
+        return unpack(source, folder, faults, name=str(number), column=self.column)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
         """Write the files of the finished folder beside ids, from the (split, shard) in order; None where there are none."""
@@ -90,6 +94,11 @@ class Corpus(ABC):
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
         """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
+
+    def is_lines(self, segmenter: Segmenter) -> bool:
+        """Whether :meth:`units` of any line is the line, cut by the segmenter, with the sizes of its text: then many lines are
+        read at once."""
+        return False
 
     def stands_alone(self, word: str) -> bool:
         """Whether a word is kept although the lexicon does not have it."""
@@ -105,6 +114,9 @@ class SegmentedCorpus(Corpus):
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         words = segmenter.segment(text)
         yield Unit(words, *text_size(words))
+
+    def is_lines(self, segmenter: Segmenter) -> bool:
+        return isinstance(segmenter, WhiteSpace)
 
 
 class SplitFolder(SegmentedCorpus):
@@ -136,7 +148,7 @@ def text_size(words: Iterable[str]) -> tuple[int, int]:
     return len(text), len(text) if text.isascii() else len(text.encode())
 
 
-def require_source(dataset: str, source: Path | None, wanted: str) -> Path:
+def require_source(dataset: str, source: Any, wanted: str) -> Any:
     """The source. Raises ConfigError when none was given."""
     if source is None:
         raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {wanted}")

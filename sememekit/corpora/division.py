@@ -43,6 +43,12 @@ class StratifiedDivision:
         self._left = np.zeros(0, dtype=np.int8)
         self.smallest = len(self._pattern)
 
+    def skip(self, count: int) -> None:
+        """Go on as after ``take(count)``, without drawing; before the first ``take`` only."""
+        size = len(self._pattern)
+        self._generator.advance(count // size * size)
+        self.take(count % size)
+
     def take(self, count: int) -> npt.NDArray[np.int8]:
         """Labels of the next ``count`` sentences: (count,) index into the proportions."""
         size = len(self._pattern)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from sememekit.config import load_variant
@@ -12,14 +13,15 @@ from sememekit.corpora.examples.column import ColumnCorpus
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.examples.files import files_of_splits
 from sememekit.corpora.examples.switchboard import Switchboard
+from sememekit.corpora.places import is_url
 from sememekit.corpora.plain import Plain
 from sememekit.errors import ConfigError
 
 
 def open_corpus(
     dataset: str,
-    source: Path | None,
-    files: Mapping[str, Sequence[Path]],
+    source: Path | str | None,
+    files: Mapping[str, Sequence[Path | str]],
     *,
     seed: int = 1,
     turns: int | None = None,
@@ -28,10 +30,11 @@ def open_corpus(
 ) -> Corpus:
     """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
-    ``source`` is a file or folder; ``files``, split -> files, is for examples only, as is ``seed``, of the division of one
-    file; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see ``files_of_splits``. With ``column``, the corpus is that
-    text of each example alone. Raises ConfigError: an unknown name,
-    or options that do not fit the data set. Raises DataError: a source that is absent or of another kind.
+    ``source`` is a file or folder, for ``plain`` also a pattern or a URL; ``files``, split -> files, is for examples and
+    ``plain``; ``seed``, of the division of one file, is for examples; ``turns`` is for ``switchboard``; for ``has_vocabulary``
+    see ``files_of_splits``. With ``column``, the corpus is that text of each example alone; of ``plain`` it is the column of
+    .jsonl and .parquet files. Raises ConfigError: an unknown name, or options that do not fit the data set. Raises DataError:
+    a source that is absent or of another kind.
     """
     kind = load_variant(
         "data set",
@@ -42,17 +45,29 @@ def open_corpus(
     if turns is not None and kind is not Switchboard:
         raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
     if issubclass(kind, ExampleSet):
+        _refuse_urls(dataset, source, *files.values())
+        paths = {split: [Path(place) for place in places] for split, places in files.items()}
         examples = kind() if turns is None else Switchboard(turns)
-        found = ExampleCorpus(examples, files_of_splits(examples, source, files, has_vocabulary=has_vocabulary), seed)
+        folder = None if source is None else Path(source)
+        found = ExampleCorpus(examples, files_of_splits(examples, folder, paths, has_vocabulary=has_vocabulary), seed)
         return found if column is None else ColumnCorpus(found, column)
+    if kind is Plain:
+        return Plain.of(source, files, column)
     if column is not None:
         raise ConfigError(
             f"--column {column}: {dataset} is text without columns; this is for sets of examples, such as gigaword"
         )
+    _refuse_urls(dataset, source)
     if files:
         raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
-    corpus: Corpus = kind.open(source)
+    corpus: Corpus = kind.open(None if source is None else Path(source))
     return corpus
+
+
+def _refuse_urls(dataset: str, source: Path | str | None, *files: Sequence[Path | str]) -> None:
+    for place in (source, *chain.from_iterable(files)):
+        if is_url(place):
+            raise ConfigError(f"{place}: {dataset} is read from a folder or a file of this machine; plain reads URLs")
 
 
 def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, Final, final
 
 from sememekit.corpora.base import Corpus, require_source, text_size
-from sememekit.corpora.sources import CorpusFile, find_splits
+from sememekit.corpora.places import files_of_place, is_url
+from sememekit.corpora.sources import SPLITS, CorpusFile, find_splits
 from sememekit.corpora.units import Unit
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError
 from sememekit.text.form import TextForm
 from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.segmenters import Segmenter, SentencePieces
 
+TEXT: Final = "text"
+"""The column that is read unless another one is named."""
+
 
 @final
 class Plain(Corpus):
-    """Plain text: a file is divided 90:5:5 by a seed, in the order of its lines; a folder has train.txt and so on.
+    """Plain text: files are divided 90:5:5 by a seed, in the order of their lines; a folder may have train.txt and so on.
 
-    Blank lines are no sentences. In a folder, valid and test may be absent. The vocabulary is that of train alone. Options
-    bring the text into the form of a benchmark: lower case, one word in place of every number
-    (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split.
+    Text may be in many files: a folder without train.txt, a pattern, a URL behind fsspec, or several of each for a split. Of
+    .jsonl and .parquet files one column is read. Blank lines are no sentences. In a folder, valid and test may be absent. The
+    vocabulary is that of train alone. Options bring the text into the form of a benchmark: lower case, one word in place of
+    every number (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split.
     """
 
     segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
@@ -30,35 +35,62 @@ class Plain(Corpus):
     vocabulary_splits = ("train",)
 
     def __init__(
-        self, source: Path, *, lower: bool = False, numbers_to: str | None = None, max_length: int | None = None
+        self,
+        source: Path | str | None,
+        *,
+        files: Mapping[str, Sequence[Path | str]] | None = None,
+        column: str | None = None,
+        lower: bool = False,
+        numbers_to: str | None = None,
+        max_length: int | None = None,
     ) -> None:
-        """Read ``source``; the options as in ``PreprocessSettings``. Raises ConfigError for a replacement of numbers that is no
-        word, or a length below 1."""
+        """Read ``source``, or the ``files`` of each split; the options as in ``PreprocessSettings``. Raises ConfigError for a
+        replacement of numbers that is no word, or a length below 1."""
         if numbers_to is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:
             raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
-        self._source, self._form, self._max_length = source, TextForm(lower, numbers_to), max_length
+        self._source, self._files, self.column = source, dict(files or {}), column or TEXT
+        self._form, self._max_length = TextForm(lower, numbers_to), max_length
         rules = ["lower case"] * lower
         rules += [f"numbers to {numbers_to}"] * (numbers_to is not None)
         rules += [f"sentences of more than {max_length} words left out"] * (max_length is not None)
+        rules += [f"the column {column}"] * (column is not None)
         if rules:
             self.normalisation = "; ".join(rules)
 
     @classmethod
-    def open(cls, source: Path | None) -> Plain:
-        path = require_source("plain", source, "a text file, or a folder with train.txt, valid.txt and test.txt")
-        if not path.exists():
-            raise DataError(f"{path}: no such file or folder")
-        return cls(path)
+    def open(cls, source: Path | str | None) -> Plain:
+        return cls.of(source, {}, None)
+
+    @classmethod
+    def of(cls, source: Path | str | None, files: Mapping[str, Sequence[Path | str]], column: str | None) -> Plain:
+        """The reader of a source, or of the files of each split. Raises ConfigError: neither, or both."""
+        if files and source is not None:
+            raise ConfigError(f"preprocess plain {source}: either SOURCE or --train, --valid and --test; leave one out")
+        if files and "train" not in files:
+            raise ConfigError(f"--{next(iter(files))}: --train is missing; name the files of train, too")
+        if not files:
+            wanted = "a text file, a pattern, a URL, or a folder, with train.txt, valid.txt and test.txt or of any text files"
+            source = require_source("plain", source, wanted)
+        return cls(source, files=files, column=column)
 
     def with_rules(self, *, lower: bool, numbers_to: str | None, max_length: int | None) -> Plain:
-        return Plain(self._source, lower=lower, numbers_to=numbers_to, max_length=max_length)
+        column = self.column if self.column != TEXT else None
+        rules: dict[str, Any] = {"lower": lower, "numbers_to": numbers_to, "max_length": max_length}
+        return Plain(self._source, files=self._files, column=column, **rules)
 
     def sources(self) -> list[CorpusFile]:
-        if self._source.is_dir():
-            return find_splits(self._source, ["{}.txt"], required=("train",))
-        return [CorpusFile(None, self._source)]
+        if self._files:
+            named = [(split, str(place)) for split in SPLITS for place in self._files.get(split, ())]
+            return [CorpusFile(split, path) for split, place in named for path in files_of_place(place)]
+        folder = Path(str(self._source))
+        if not is_url(self._source) and folder.is_dir() and any(folder.glob("train.txt*")):
+            return find_splits(folder, ["{}.txt"], required=("train",))
+        return [CorpusFile(None, path) for path in files_of_place(str(self._source))]
+
+    def is_lines(self, segmenter: Segmenter) -> bool:
+        return not self._form.changes and self._max_length is None
 
     def sentence(self, text: str) -> str | None:
         read = self._form.text(text).split()

@@ -1,11 +1,13 @@
-"""Provisional ids of the shards to ids of the vocabulary, sentence by sentence into the files of the splits."""
+"""Provisional ids of the shards to ids of the vocabulary: each shard by itself, then one after the other into the splits."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +15,110 @@ import numpy.typing as npt
 from sememekit.corpora.division import StratifiedDivision, shuffled_division
 from sememekit.corpora.sources import SPLITS
 from sememekit.corpora.units import ShardResult
-from sememekit.data.prepared import token_type
+from sememekit.data.prepared import VOCABULARY, token_type
 from sememekit.data.signature import SplitSummary
+from sememekit.engines.base import Engine
 from sememekit.errors import DataError
 from sememekit.text.vocabulary import Vocabulary
 
 _SENTENCES: Final = 1 << 16
 _WORDS: Final = 1 << 22
+_BYTES: Final = 1 << 20
+
+
+class Encoded(NamedTuple):
+    """One shard's part of a split: a file of ids in the type of the finished folder, and what is counted of it.
+
+    Attributes:
+        path: the file of ids.
+        tokens: how many they are.
+        types: file of the (2, types) ids that occur and their counts; a shard has few of the V words.
+        sizes: sentences, characters and bytes.
+    """
+
+    path: Path
+    tokens: int
+    types: Path
+    sizes: tuple[int, int, int]
+
+
+class EncodeTask(NamedTuple):
+    """The ids of one shard, for a process of an engine.
+
+    Attributes:
+        split: its split; None for one that is divided.
+        first: number of its first sentence among those that are divided.
+        vocabulary: the file of the vocabulary, and its fingerprint.
+    """
+
+    shard: ShardResult
+    split: str | None
+    first: int
+    proportions: tuple[int, ...]
+    seed: int
+    vocabulary: Path
+    fingerprint: str
+    stem: Path
+
+    def run(self) -> dict[str, Encoded]:
+        """Split -> its part of the shard."""
+        vocabulary = _vocabulary(self.vocabulary, self.fingerprint)
+        shard, mapping = self.shard, _mapping(self.shard, vocabulary)
+        division = StratifiedDivision(self.proportions, self.seed)
+        division.skip(self.first)
+        writers = {split: _PartWriter(self.stem, split, vocabulary) for split in ([self.split] if self.split else SPLITS)}
+        ids, units, position = shard.ids(), shard.units(), 0
+        for first in range(0, len(units), _SENTENCES):
+            block = np.asarray(units[first : first + _SENTENCES])
+            words = int(block[:, 0].sum(dtype=np.int64))
+            block_ids = mapping[ids[position : position + words]]
+            position += words
+            if self.split is not None:
+                writers[self.split].write(block_ids, block)
+                continue
+            labels = division.take(len(block))
+            labels_of_words = np.repeat(labels, block[:, 0])
+            for label, split in enumerate(SPLITS):
+                writers[split].write(block_ids[labels_of_words == label], block[labels == label])
+        return {split: writer.close() for split, writer in writers.items()}
+
+
+@final
+class _PartWriter:
+    def __init__(self, stem: Path, split: str, vocabulary: Vocabulary) -> None:
+        self._path = stem.with_name(f"{stem.name}.{split}.encoded")
+        self._file = self._path.open("wb")
+        self._type = token_type(len(vocabulary))
+        self._counts: npt.NDArray[np.int64] = np.zeros(len(vocabulary), dtype=np.int64)
+        self._sizes = np.zeros(3, dtype=np.int64)
+
+    def write(self, ids: npt.NDArray[np.integer], units: npt.NDArray[np.uint32]) -> None:
+        self._counts += np.bincount(ids, minlength=len(self._counts))
+        self._sizes += [len(units), *units[:, 1:].sum(axis=0, dtype=np.int64)]
+        ids.astype(self._type).tofile(self._file)
+
+    def close(self) -> Encoded:
+        self._file.close()
+        types = self._path.with_suffix(".counts.npy")
+        found = np.flatnonzero(self._counts)
+        np.save(types, np.stack([found, self._counts[found]]))
+        sentences, characters, size = self._sizes.tolist()
+        return Encoded(self._path, int(self._counts.sum()), types, (sentences, characters, size))
+
+
+def _mapping(shard: ShardResult, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
+    pairs = [(index, vocabulary.id(word)) for word, _, index in shard.types()]
+    mapping = np.zeros(len(pairs), dtype=np.uint32)
+    if pairs:
+        provisional, final_ids = np.array(pairs, dtype=np.int64).T
+        mapping[provisional] = final_ids
+    return mapping
+
+
+@lru_cache(maxsize=1)
+def _vocabulary(path: Path, fingerprint: str) -> Vocabulary:
+    """The vocabulary of the run at hand, read once in a process."""
+    return Vocabulary.load(path)
 
 
 @final
@@ -38,7 +137,20 @@ class SplitWriter:
         """Append ids (N,) of whole sentences, and their units (sentences, 3)."""
         self._counts += np.bincount(ids, minlength=len(self._counts))
         self._sizes += [len(units), *units[:, 1:].sum(axis=0, dtype=np.int64)]
-        data = ids.astype(self._type).tobytes()
+        self._append(ids.astype(self._type).tobytes())
+
+    def take(self, part: Encoded) -> None:
+        """Append the part of a shard, and remove its files."""
+        found, counts = np.load(part.types)
+        self._counts[found] += counts
+        self._sizes += part.sizes
+        with part.path.open("rb") as file:
+            while block := file.read(_BYTES):
+                self._append(block)
+        part.path.unlink()
+        part.types.unlink()
+
+    def _append(self, data: bytes) -> None:
         self._digest.update(data)
         self._file.write(data)
 
@@ -66,7 +178,8 @@ class SplitWriter:
 class IdWriter:
     """Writes the splits of one prepared-data folder; as a context manager it always closes their files."""
 
-    def __init__(self, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(self, engine: Engine, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
+        self._engine = engine
         self._folder = folder
         self._vocabulary = vocabulary
         self._progress = progress
@@ -87,13 +200,12 @@ class IdWriter:
         undivided = [shard for split, shard in parts if split is None]
         if undivided:
             self._require(sum(shard.sentences for shard in undivided), proportions)
-        division = StratifiedDivision(proportions, seed)
-        for done, (split, shard) in enumerate(parts):
+        whole = [(split, shard) for split, shard in parts if split is not None or not shuffle]
+        self._progress("encode", 0, len(parts))
+        for done, encoded in enumerate(self._encoded(whole, proportions, seed), start=1):
+            for split, part in encoded.items():
+                self._writer(split).take(part)
             self._progress("encode", done, len(parts))
-            if split is not None:
-                self._copy(shard, self._writer(split))
-            elif not shuffle:
-                self._divide(shard, division)
         if undivided and shuffle:
             self._shuffle(undivided, proportions, seed)
         self._progress("encode", len(parts), len(parts))
@@ -104,6 +216,28 @@ class IdWriter:
                     f"the split {split!r} has no words: nothing but white space, or nothing that --errors leaves of it"
                 )
         return summaries
+
+    def _encoded(
+        self, parts: Sequence[tuple[str | None, ShardResult]], proportions: Sequence[int], seed: int
+    ) -> Iterator[dict[str, Encoded]]:
+        """The parts of every shard, in order; those of later shards wait on the disk."""
+        work = self._folder.parent
+        path = work / VOCABULARY
+        self._vocabulary.save(path)
+        firsts = [0, *accumulate(0 if split else shard.sentences for split, shard in parts)]
+        tasks = [
+            EncodeTask(
+                shard, split, first, tuple(proportions), seed, path, self._vocabulary.fingerprint, work / f"shard-{number}"
+            )
+            for number, ((split, shard), first) in enumerate(zip(parts, firsts, strict=False))
+        ]
+        waiting: dict[int, dict[str, Encoded]] = {}
+        following = 0
+        for index, encoded in self._engine.map(EncodeTask.run, tasks):
+            waiting[index] = encoded
+            while following in waiting:
+                yield waiting.pop(following)
+                following += 1
 
     def _require(self, sentences: int, proportions: Sequence[int]) -> None:
         needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
@@ -120,41 +254,13 @@ class IdWriter:
             self._writers[split] = SplitWriter(self._folder / f"{split}.bin", self._vocabulary)
         return self._writers[split]
 
-    def _mapping(self, shard: ShardResult) -> npt.NDArray[np.uint32]:
-        pairs = [(index, self._vocabulary.id(word)) for word, _, index in shard.types()]
-        mapping = np.zeros(len(pairs), dtype=np.uint32)
-        if pairs:
-            provisional, final_ids = np.array(pairs, dtype=np.int64).T
-            mapping[provisional] = final_ids
-        return mapping
-
-    def _copy(self, shard: ShardResult, writer: SplitWriter) -> None:
-        mapping, ids, units = self._mapping(shard), shard.ids(), shard.units()
-        for first in range(0, len(ids), _WORDS):
-            writer.write(mapping[ids[first : first + _WORDS]], units[:0])
-        for first in range(0, len(units), _SENTENCES):
-            writer.write(mapping[:0], np.asarray(units[first : first + _SENTENCES]))
-
-    def _divide(self, shard: ShardResult, division: StratifiedDivision) -> None:
-        mapping, ids, units = self._mapping(shard), shard.ids(), shard.units()
-        position = 0
-        for first in range(0, len(units), _SENTENCES):
-            block = np.asarray(units[first : first + _SENTENCES])
-            words = int(block[:, 0].sum(dtype=np.int64))
-            block_ids = mapping[ids[position : position + words]]
-            position += words
-            labels = division.take(len(block))
-            labels_of_words = np.repeat(labels, block[:, 0])
-            for label, split in enumerate(SPLITS):
-                self._writer(split).write(block_ids[labels_of_words == label], block[labels == label])
-
     def _shuffle(self, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int) -> None:
         """Gather sentences in shuffled order; the ids stay on the disk, the index of sentences is in memory."""
         path = self._folder.parent / "shuffle.bin"
         unit_list = []
         with path.open("wb") as file:
             for shard in shards:
-                mapping, ids = self._mapping(shard), shard.ids()
+                mapping, ids = _mapping(shard, self._vocabulary), shard.ids()
                 for first in range(0, len(ids), _WORDS):
                     mapping[ids[first : first + _WORDS]].tofile(file)
                 unit_list.append(np.array(shard.units()))

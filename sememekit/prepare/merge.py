@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sememekit.corpora.base import Predicted
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.units import ShardResult
+from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError
 from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -30,6 +31,7 @@ class Merged(NamedTuple):
 
 
 def merge_vocabulary(
+    engine: Engine,
     shards: Sequence[ShardResult],
     *,
     known: frozenset[str] | None,
@@ -55,7 +57,7 @@ def merge_vocabulary(
     room = None if max_vocabulary is None else max_vocabulary - len(specials)
     kept: list[tuple[int, _Reversed]] = []  # the smallest first: the rarest word, the later in spelling among equals
     total = covered = 0
-    for word, count in _add_up(_word_counts(shards, folder)):
+    for word, count in _add_up(_word_counts(engine, shards, folder)):
         total += count
         covered += count if known is not None and (word in known or stands_alone(word)) else 0
         if word in counts:
@@ -74,21 +76,45 @@ def merge_vocabulary(
     return Merged(Vocabulary.from_counts(counts), coverage)
 
 
-def of_training(shards: Sequence[ShardResult], division: StratifiedDivision, folder: Path) -> list[ShardResult]:
-    """Shards of a text that is divided in its order, with the counts of the sentences of train only.
+class TrainingTask(NamedTuple):
+    """Counting what belongs to train in one undivided shard, for a process of an engine."""
 
-    ``division`` gives the labels that the encoder will give, from the first sentence on. Only the words of the result may be
-    read; they lie in ``folder``. Memory grows with the distinct words of one shard.
-    """
-    found = []
-    for number, shard in enumerate(shards):
-        found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
-        counted = ShardResult(folder / f"train-{number}", int(found_counts.sum()), 0, {})
+    shard: ShardResult
+    first: int
+    proportions: tuple[int, ...]
+    seed: int
+    stem: Path
+
+    def run(self) -> ShardResult:
+        """The words of train with their counts, as the ``.types`` of a shard; nothing else of it may be read."""
+        division = StratifiedDivision(self.proportions, self.seed)
+        division.skip(self.first)
+        found_counts = _counts(self.shard, lambda first, size: division.take(size) == 0)
+        counted = ShardResult(self.stem, int(found_counts.sum()), 0, {})
         counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
         with counted.stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in shard.types() if counts[index])
-        found.append(counted)
-    return found
+            file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in self.shard.types() if counts[index])
+        return counted
+
+
+def of_training(
+    engine: Engine, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int, folder: Path
+) -> list[ShardResult]:
+    """The words of train, out of undivided shards, by the labels that the encoder will give, from the first sentence on.
+
+    Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
+    """
+    firsts = first_sentences(shards)
+    tasks = [
+        TrainingTask(shard, first, tuple(proportions), seed, folder / f"train-{number}")
+        for number, (shard, first) in enumerate(zip(shards, firsts, strict=True))
+    ]
+    return [found for _, found in sorted(engine.map(TrainingTask.run, tasks), key=itemgetter(0))]
+
+
+def first_sentences(shards: Sequence[ShardResult]) -> list[int]:
+    """The number of the first sentence of each shard, where all are one text."""
+    return [0, *accumulate(shard.sentences for shard in shards)][: len(shards)]
 
 
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
@@ -129,19 +155,31 @@ class _Reversed(NamedTuple):
         return self.text > str(other[0])
 
 
-def _word_counts(shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
-    """Words of all shards in order, once for each shard that has it; at most 128 files are open at a time."""
-    streams: list[Iterator[tuple[str, int]]] = []
-    for first in range(0, len(shards), _OPEN_AT_ONCE):
-        group = [((word, count) for word, count, _ in shard.types()) for shard in shards[first : first + _OPEN_AT_ONCE]]
-        if len(shards) <= _OPEN_AT_ONCE:
-            streams = list(group)
-        else:
-            path = folder / f"merged-{first}.types"
-            with path.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*group)))
-            streams.append(_read_merged(path))
-    return heapq.merge(*streams)
+class MergeTask(NamedTuple):
+    """The words of some shards in one list, for a process of an engine."""
+
+    shards: Sequence[ShardResult]
+    path: Path
+
+    def run(self) -> Path:
+        with self.path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*map(_pairs, self.shards))))
+        return self.path
+
+
+def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
+    """Words of all shards in order, once for each list that has it; at most 128 files are open at a time."""
+    if len(shards) <= _OPEN_AT_ONCE and engine.num_workers == 1:
+        return heapq.merge(*map(_pairs, shards))
+    size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))
+    groups = [shards[first : first + size] for first in range(0, len(shards), size)]
+    paths = [folder / f"merged-{number}.types" for number in range(len(groups))]
+    list(engine.map(MergeTask.run, [MergeTask(group, path) for group, path in zip(groups, paths, strict=True)]))
+    return heapq.merge(*map(_read_merged, paths))
+
+
+def _pairs(shard: ShardResult) -> Iterator[tuple[str, int]]:
+    return ((word, count) for word, count, _ in shard.types())
 
 
 def _read_merged(path: Path) -> Iterator[tuple[str, int]]:

@@ -1,11 +1,13 @@
 """From a corpus to a prepared-data folder, in bounded memory, resumable and written atomically.
 
 1. Sources are hashed and decompressed into the work folder ``.NAME.partial`` beside the output.
-2. Each is cut into shards at line ends; shards are segmented and counted, in this process or in a pool, and leave markers.
+2. Each is cut into shards at line ends; shards are segmented and counted, and leave markers.
 3. The sorted word lists of the shards are merged into one vocabulary.
 4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
 5. If asked for, n-grams of the training split are counted for the chunk vocabulary.
 6. The finished folder is renamed to its place and the work folder is removed.
+
+Steps 1 to 4 run on an engine: in this process, in processes of this machine, or on others (``sememekit.engines``).
 
 A run that is killed leaves the work folder; the next run with the same input and options continues after the last finished
 shard. Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no
@@ -23,17 +25,19 @@ from typing import NamedTuple, final
 import numpy as np
 
 from sememekit.corpora.base import Corpus
-from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
+from sememekit.engines.base import Engine
+from sememekit.engines.opening import open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
+from sememekit.prepare.reading import MARKER, read_sources
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import ShardJob, run_shards, shard_key
 from sememekit.progress import Progress, silent
@@ -80,8 +84,6 @@ class Pipeline:
         given: GivenVocabulary | None,
         progress: Progress | None,
     ) -> None:
-        if settings.workers < 1:
-            raise ConfigError(f"--workers {settings.workers}: 1 or more is needed")
         self._dataset, self._corpus, self._settings = dataset, corpus, settings
         self._lexicon, self._given = lexicon, given
         self._out = out.absolute()
@@ -105,9 +107,10 @@ class Pipeline:
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()
             try:
-                return self._run(sources, open_segmenter)
+                with open_engine(self._settings.engine, self._settings.workers, self._work) as engine:
+                    return self._run(engine, sources, open_segmenter)
             except BaseException:
-                if not any(self._work.glob("*.done")):  # nothing to go on from
+                if not any(any(self._work.glob(f"*{ending}")) for ending in (".done", MARKER)):  # nothing to go on from
                     shutil.rmtree(self._work, ignore_errors=True)
                 raise
 
@@ -116,22 +119,18 @@ class Pipeline:
             f"--out {self._out}: another preprocess is writing this folder ({holder}); wait for it, or give another"
         )
 
-    def _run(self, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
-        unpacked = []
-        for number, source in enumerate(sources):
-            self._progress("hash", number, len(sources))
-            unpacked.append(self._corpus.unpack(source, number, self._work, self._faults))
-        self._progress("hash", len(sources), len(sources))
+    def _run(self, engine: Engine, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
+        unpacked = read_sources(engine, self._corpus, sources, self._work, self._faults, self._progress)
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
-        results = self._run_shards(parts, segmenter)
+        results = self._run_shards(engine, parts, segmenter)
         pieces = self._all_pieces(segmenter)
-        merged = self._merge(parts, results, pieces)
+        merged = self._merge(engine, parts, results, pieces)
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
-        with IdWriter(target, merged.vocabulary, self._progress) as writer:
+        with IdWriter(engine, target, merged.vocabulary, self._progress) as writer:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
@@ -173,12 +172,14 @@ class Pipeline:
                     parts.append((split, span, found.text_sha256 or found.sha256))
         return parts
 
-    def _run_shards(self, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter) -> list[ShardResult]:
+    def _run_shards(
+        self, engine: Engine, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter
+    ) -> list[ShardResult]:
         errors = self._faults.policy
         end = self._end if self._end_of_sentence else None
         job = ShardJob(self._work, self._corpus, segmenter, end, errors)
         keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
-        return run_shards(job, [span for _, span, _ in parts], keys, self._settings.workers, self._progress)
+        return run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
         length = self._settings.chunk_length
@@ -205,7 +206,11 @@ class Pipeline:
         return segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
 
     def _merge(
-        self, parts: Sequence[tuple[str | None, Span, str]], results: Sequence[ShardResult], pieces: tuple[str, ...]
+        self,
+        engine: Engine,
+        parts: Sequence[tuple[str | None, Span, str]],
+        results: Sequence[ShardResult],
+        pieces: tuple[str, ...],
     ) -> Merged:
         """The vocabulary: of the corpus and ``pieces``, or the given one."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
@@ -223,10 +228,10 @@ class Pipeline:
         counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
         undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
         if splits == ("train",) and not self._corpus.shuffle:
-            division = StratifiedDivision(self._corpus.proportions, self._settings.seed)
-            undivided = of_training(undivided, division, self._work)
+            undivided = of_training(engine, undivided, self._corpus.proportions, self._settings.seed, self._work)
         counted += undivided
         merged = merge_vocabulary(
+            engine,
             counted,
             known=self._lexicon.words if self._lexicon is not None and self._corpus.lexicon_limits_words() else None,
             stands_alone=self._corpus.stands_alone,

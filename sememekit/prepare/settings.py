@@ -34,10 +34,11 @@ class PreprocessSettings(Settings):
             these; other words become ``<unk>``. The text is segmented as theirs was, unless ``segmenter`` is ``none`` for
             segmented text. Of examples no split is required then, and one file is ``test``.
         column: of a set of examples, the text that is kept, such as ``target``: running text for language models, each with an
-            end of sentence.
+            end of sentence; of ``plain`` the column of .jsonl and .parquet files, ``text`` unless given.
         turns: for ``switchboard``: the number of turns before the answer in its source; None for ten.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; the signature counts them.
-        workers: processes for segmenting; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
+        workers: processes at a time; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
+        engine: where they run: ``local``, ``dask:tcp://HOST:PORT`` or ``slurm:KEY=VALUE,...``.
         shard_bytes: size of a shard; a killed run continues after its last finished shard. Lines above 1 MiB are cut where a
             shard ends, so with such lines the size of a shard can decide where a sentence is cut.
         force: replace the prepared data in the output folder.
@@ -62,11 +63,12 @@ class PreprocessSettings(Settings):
     turns: int | None = None
     errors: str = "strict"
     workers: int = 1
+    engine: str = "local"
     shard_bytes: int = SHARD_BYTES
     force: bool = False
 
     unrecorded: ClassVar[frozenset[str]] = frozenset(
-        {"lexicon", "vocabulary", "column", "turns", "errors", "workers", "shard_bytes", "force"}
+        {"lexicon", "vocabulary", "column", "turns", "errors", "workers", "engine", "shard_bytes", "force"}
     )
     """Fields that the signature of the data does not hold, or holds elsewhere."""
 

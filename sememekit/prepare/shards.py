@@ -1,4 +1,4 @@
-"""Shards of a corpus: text in, words as provisional ids out, and a marker when one is finished; here or in a pool of processes.
+"""Shards of a corpus: text in, words as provisional ids out, and a marker when one is finished; on an engine.
 
 A shard writes four files into the work folder, each under a name that holds the key of the shard:
 
@@ -16,15 +16,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
-import signal
-import threading
+import pickle
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
@@ -32,15 +27,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.corpora.base import Corpus
+from sememekit.corpora.line_sizes import line_sizes
 from sememekit.corpora.units import ShardResult
+from sememekit.engines.base import Engine
 from sememekit.errors import DataError
 from sememekit.files import sync_to_disk, write_bytes
-from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, place, read_pieces
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
+from sememekit.text.segmenters import Segmenter, numbering
 
 _VERSION: Final = 2
 _FILES: Final = (".ids", ".units", ".types")
 _FLUSH: Final = 1 << 20
+
+_Array = npt.NDArray[np.integer]
 
 
 def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end: str | None, errors: str) -> str:
@@ -78,22 +77,13 @@ def process_shard(
     faults = FaultCounter(errors)
     ids = _ProvisionalIds()
     words_written = sentences = 0
-    words: array[int] = array("I")
-    units: array[int] = array("I")
     with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
-        for piece in read_pieces(span, faults):
-            for sentence, characters, size in _units(piece, span, corpus, segmenter, end, faults):
-                words.extend(map(ids.__getitem__, sentence))
-                units.extend((len(sentence), characters, size))
-                sentences += 1
-            if len(words) >= _FLUSH:
-                words_written += len(words)
-                ids.count(words)
-                words, units = _flush(words, id_file), _flush(units, unit_file)
-        words_written += len(words)
-        ids.count(words)
-        _flush(words, id_file)
-        _flush(units, unit_file)
+        for words, units in _blocks(span, corpus, segmenter, ids, end, faults):
+            words.astype("<u4").tofile(id_file)
+            units.astype("<u4").tofile(unit_file)
+            ids.count(words)
+            words_written += len(words)
+            sentences += len(units)
     with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as type_file:
         type_file.writelines(f"{word}\t{ids.counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
     result = ShardResult(stem, words_written, sentences, faults.counts)
@@ -110,6 +100,48 @@ def process_shard(
     os.replace(partial, stem.with_suffix(".done"))
     sync_to_disk(folder)
     return result
+
+
+def _blocks(
+    span: Span, corpus: Corpus, segmenter: Segmenter, ids: _ProvisionalIds, end: str | None, faults: FaultCounter
+) -> Iterator[tuple[_Array, _Array]]:
+    """Provisional ids (N,) and units (sentences, 3) of a span, a block of lines at a time; lines with faults one by one."""
+    if not corpus.is_lines(segmenter):
+        yield from _one_by_one(span, corpus, segmenter, ids, end, faults)
+        return
+    number = numbering(segmenter, ids)
+    for block in clean_blocks(span):
+        if isinstance(block, Span):
+            yield from _one_by_one(block, corpus, segmenter, ids, end, faults)
+            continue
+        lines = block.removesuffix("\n").split("\n")
+        words, counts = number(lines)
+        sizes = line_sizes(lines)
+        kept = slice(None) if corpus.keeps_blank_lines else sizes[:, 0] > 0
+        counts, sizes = counts[kept], sizes[kept]
+        if end is not None and len(counts):
+            words = np.insert(words, np.cumsum(counts), ids[end])
+            counts = counts + 1
+        yield words, np.column_stack([counts, sizes])
+
+
+def _one_by_one(
+    span: Span, corpus: Corpus, segmenter: Segmenter, ids: _ProvisionalIds, end: str | None, faults: FaultCounter
+) -> Iterator[tuple[_Array, _Array]]:
+    words: array[int] = array("q")
+    units: array[int] = array("q")
+    for piece in read_pieces(span, faults):
+        for sentence, characters, size in _units(piece, span, corpus, segmenter, end, faults):
+            words.extend(map(ids.__getitem__, sentence))
+            units.extend((len(sentence), characters, size))
+        if len(words) >= _FLUSH:
+            yield _taken(words), _taken(units).reshape(-1, 3)
+            words, units = array("q"), array("q")
+    yield _taken(words), _taken(units).reshape(-1, 3)
+
+
+def _taken(values: array[int]) -> _Array:
+    return np.frombuffer(values, dtype=np.int64)
 
 
 def _units(
@@ -142,19 +174,14 @@ class _ProvisionalIds(dict[str, int]):
         index = self[word] = len(self)
         return index
 
-    def count(self, words: array[int]) -> None:
-        counts = np.bincount(np.frombuffer(words, dtype=np.uint32), minlength=len(self))
+    def count(self, words: _Array) -> None:
+        counts = np.bincount(words, minlength=len(self))
         counts[: len(self.counts)] += self.counts
         self.counts = counts
 
 
-def _flush(values: array[int], file: Any) -> array[int]:
-    np.frombuffer(values, dtype=np.uint32).astype("<u4").tofile(file)
-    return array("I")
-
-
 class ShardJob(NamedTuple):
-    """What all shards of a run share; pickled once for each worker."""
+    """What all shards of a run share."""
 
     folder: Path
     corpus: Corpus
@@ -162,61 +189,47 @@ class ShardJob(NamedTuple):
     end: str | None
     errors: str
 
-    def run(self, span: Span, key: str) -> ShardResult:
-        return process_shard(span, key, self.folder, self.corpus, self.segmenter, self.end, self.errors)
+
+class ShardTask(NamedTuple):
+    """One shard for a process of an engine: the pickled job, its SHA-256, and what is its own."""
+
+    digest: str
+    job: bytes
+    span: Span
+    key: str
+
+    def run(self) -> ShardResult:
+        job = _job(self)
+        return process_shard(self.span, self.key, job.folder, job.corpus, job.segmenter, job.end, job.errors)
 
 
 def run_shards(
-    job: ShardJob, spans: Sequence[Span], keys: Sequence[str], workers: int, progress: Callable[[str, int, int], None]
+    engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Callable[[str, int, int], None]
 ) -> list[ShardResult]:
-    """Results in the order of the spans. Raises DataError: that of the first bad shard, or when a worker was killed."""
-    results = {key: found for key in keys if (found := finished_shard(job.folder, key)) is not None}
+    """Results in the order of the spans. Raises DataError: that of a bad shard. Raises EngineError: a worker was killed."""
+    finished = [finished_shard(job.folder, key) for key in keys]
+    results = {key: found for key, found in zip(keys, finished, strict=True) if found is not None}
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
-    done = len(keys) - len(todo)
-    progress("shards", done, len(keys))
-    if workers == 1 or len(todo) <= 1:
-        for span, key in todo:
-            results[key] = job.run(span, key)
-            done += 1
-            progress("shards", done, len(keys))
-        return [results[key] for key in keys]
-    # "spawn", because a forked child of a process with threads (torch, BLAS) can hang
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(todo)), context, _begin, (job,)) as pool:
-        futures = {pool.submit(_run, span, key): key for span, key in todo}
-        try:
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
-                done += 1
-                progress("shards", done, len(keys))
-        except BrokenProcessPool:
-            raise DataError(
-                "a worker was killed, perhaps for want of memory; run the same command again with fewer --workers: "
-                "finished shards are kept"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+    progress("shards", len(results), len(keys))
+    pickled = pickle.dumps(job)
+    digest = hashlib.sha256(pickled).hexdigest()
+    _jobs[digest] = job
+    tasks = [ShardTask(digest, pickled, span, key) for span, key in todo]
+    try:
+        for index, result in engine.map(ShardTask.run, tasks):
+            results[todo[index][1]] = result
+            progress("shards", len(results), len(keys))
+    finally:
+        _jobs.clear()
     return [results[key] for key in keys]
 
 
-_job: ShardJob | None = None
+_jobs: dict[str, ShardJob] = {}
+"""The job at hand, unpickled: opening a segmenter takes longer than many a shard."""
 
 
-def _begin(job: ShardJob) -> None:
-    global _job
-    _job = job
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches all processes; the one that was called speaks of it
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Exit when the parent process is gone: it would hold the lock no longer."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
-
-
-def _run(span: Span, key: str) -> ShardResult:
-    assert _job is not None
-    return _job.run(span, key)
+def _job(task: ShardTask) -> ShardJob:
+    if task.digest not in _jobs:
+        _jobs.clear()
+        _jobs[task.digest] = pickle.loads(task.job)
+    return _jobs[task.digest]

@@ -91,6 +91,37 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
         yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
 
 
+def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
+    """A span as blocks of whole lines: the text of a block of lines without any fault, else the span of it, for
+    :func:`read_pieces`. A block has about ``size`` bytes, ``cap`` at most."""
+    position = span.start
+    if not (span.starts_line and span.ends_line):
+        yield span
+        return
+    with span.path.open("rb", buffering=1 << 18) as file:
+        file.seek(position)
+        while position < span.end:
+            raw = file.read(min(size, span.end - position))
+            if not raw.endswith(b"\n") and position + len(raw) < span.end:
+                raw += file.readline(min(cap - len(raw), span.end - position - len(raw)))
+                if not raw.endswith(b"\n") and position + len(raw) < span.end:  # a line above the cap may begin here
+                    yield span._replace(start=position)
+                    return
+            text = _clean(raw, position)
+            yield span._replace(start=position, end=position + len(raw)) if text is None else text
+            position += len(raw)
+
+
+def _clean(raw: bytes, position: int) -> str | None:
+    """The lines of a block, or None where something about them has to be counted."""
+    if b"\0" in raw or b"\r" in raw or (position == 0 and raw.startswith(_BOM)):
+        return None
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def read_stream(
     file: BinaryIO, where: Callable[[int], str], faults: FaultCounter, cap: int = LINE_CAP, span: Span | None = None
 ) -> Iterator[Piece]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
 
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
@@ -19,7 +23,14 @@ _PATTERN: Final = itemgetter(2)
 _DIGIT: Final = "0-9\uff10-\uff19"
 _LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
 _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
+_LINE_END: Final = "\n"
+_AT_ONCE: Final = 32
+"""Lines in one pass of the automaton; with more of them the matches leave the cache."""
+_NONE: Final = np.zeros(0, dtype=np.int64)
 _WHOLE: Final = "Latin words and numbers whole"
+
+Numbering = Callable[[Sequence[str]], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""From lines to the numbers of all their words, one line after the other, and (lines,) how many words each has."""
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -100,7 +111,9 @@ class MaximumMatcher:
         self.description = f"forward maximum matching{rule}, {len(kept)} words, {_hash_words(kept)[:16]}"
         self._words, self._cut_latin = kept, cut_latin
         self._longest = max(map(len, kept))
-        self._patterns = sorted({*kept, *self._SINGLES})
+        self._patterns = sorted({*kept, *self._SINGLES, _LINE_END})  # no word and no chunk has a line end
+        self._sizes = np.array(list(map(len, self._patterns)), dtype=np.int32)
+        self._line_end = self._patterns.index(_LINE_END)
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
@@ -112,6 +125,57 @@ class MaximumMatcher:
         for chunk in chunks:
             words += cut(chunk)
         return words
+
+    def numbering(self, ids: Mapping[str, int]) -> Numbering:
+        """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
+
+        One pass over many lines: the id of a pattern is looked up once. Lines with Latin words, and those with a character of
+        no pattern, are cut once more, each by itself; matches do not cross the ends of lines.
+        """
+        id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
+
+        def ids_of(patterns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            fresh = id_of_pattern[patterns] < 0
+            if fresh.any():
+                for pattern in dict.fromkeys(patterns[fresh].tolist()):
+                    id_of_pattern[pattern] = ids[self._patterns[pattern]]
+            return id_of_pattern[patterns]
+
+        def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else _with_latin(lines)
+            together = [line for line, is_apart in zip(lines, apart.tolist(), strict=True) if not is_apart]
+            patterns, numbers, gaps = self._match(together)
+            apart[np.flatnonzero(~apart)[gaps]] = True
+            counts = np.zeros(len(lines), dtype=np.int64)
+            counts[~apart] = np.delete(numbers, gaps)
+            cut = [self.segment(lines[number]) for number in np.flatnonzero(apart).tolist()]
+            counts[apart] = list(map(len, cut))
+            found = np.empty(int(counts.sum()), dtype=np.int64)
+            of_apart = np.repeat(apart, counts)
+            found[of_apart] = [ids[word] for words in cut for word in words]
+            found[~of_apart] = ids_of(patterns)
+            return found, counts
+
+        return number
+
+    def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
+        """The patterns that lines without Latin words consist of, how many each line has, and the numbers of lines that have a
+        character of no pattern; the patterns of these are left out."""
+        some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
+        parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(self._find, some)]
+        patterns = np.concatenate([_NONE, *parts])
+        is_end = patterns == self._line_end
+        ends = np.flatnonzero(is_end)
+        counts = np.diff(ends, prepend=-1) - 1
+        covered = np.diff(np.cumsum(self._sizes[patterns])[ends], prepend=0) - 1
+        lacking = np.flatnonzero(covered < np.fromiter(map(len, lines), np.int64, len(lines)))
+        gaps = [number for number in lacking.tolist() if covered[number] < sum(map(len, lines[number].split()))]
+        patterns = patterns[~is_end]
+        if gaps:
+            whole = np.ones(len(lines), dtype=bool)
+            whole[gaps] = False
+            patterns = patterns[np.repeat(whole, counts)]
+        return patterns, counts, gaps
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
@@ -147,6 +211,39 @@ class MaximumMatcher:
             last = end
         words += chunk[last:]
         return words
+
+
+def _with_latin(lines: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """(lines,) whether a line has a Latin letter or a digit."""
+    codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    ends = np.flatnonzero(codes == ord(_LINE_END))
+    latin = np.cumsum(_IS_LATIN[np.minimum(codes, len(_IS_LATIN) - 1)])[ends]
+    return np.diff(latin, prepend=0) > 0
+
+
+def _latin_table() -> npt.NDArray[np.bool_]:
+    """(65537,) whether a character below U+10000 is a Latin letter or a digit; the last is any other."""
+    table = np.zeros((1 << 16) + 1, dtype=bool)
+    table[[found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = True
+    return table
+
+
+_IS_LATIN: Final = _latin_table()
+
+
+def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:
+    """The ``numbering`` of the segmenter, or one that asks ``segment`` about each line."""
+    own: Callable[[Mapping[str, int]], Numbering] | None = getattr(segmenter, "numbering", None)
+    if own is not None:
+        return own(ids)
+
+    def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        cut = list(map(segmenter.segment, lines))
+        counts = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
+        words = chain.from_iterable(cut)
+        return np.fromiter(map(ids.__getitem__, words), dtype=np.int64, count=int(counts.sum())), counts
+
+    return number
 
 
 def cuts_latin(description: str) -> bool:

@@ -116,10 +116,11 @@ def test_defaults_that_are_told_are_those_of_the_settings() -> None:
     expected = {("sememekit train", slot): plan[slot]["name"] for slot in ("task", "encoder", "decoder")}
     expected |= {("sememekit train", key): str(plan["run"][key]) for key in ("seed", "device", "dtype")}
     expected[("sememekit train", "jobs")] = str(JOBS)
+    expected[("sememekit train", "engine")] = "local"
     usual = PreprocessSettings()
     expected |= {
         ("sememekit preprocess", key): str(getattr(usual, key))
-        for key in ("pieces", "piece_model", "errors", "workers", "seed")
+        for key in ("pieces", "piece_model", "errors", "workers", "engine", "seed")
     }
     expected[("sememekit preprocess", "segmenter")] = "that of the data set"
     attack = read_attack_plan({}, "the plan").table()

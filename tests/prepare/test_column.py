@@ -53,7 +53,7 @@ def test_with_the_vocabulary_of_the_pairs_titles_end_as_theirs_do(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("dataset", "message"),
-    [("gigaword", "--column title: the examples have source, target"), ("plain", "plain is text without columns")],
+    [("gigaword", "--column title: the examples have source, target"), ("ptb", "ptb is text without columns")],
 )
 def test_a_column_that_is_not_there_is_told(tmp_path: Path, dataset: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):

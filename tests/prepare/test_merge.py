@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.corpora.units import ShardResult
+from sememekit.engines.local import Local
 from sememekit.errors import ConfigError
 from sememekit.prepare.merge import merge_vocabulary
 
@@ -47,6 +48,7 @@ def test_merging_agrees_with_counting_all_at_once(
 ) -> None:
     folder = tmp_path_factory.mktemp("merge")
     merged = merge_vocabulary(
+        Local("", 1, folder),
         [write_shard(folder, number, words) for number, words in enumerate(shards)],
         known=known,
         stands_alone=lambda word: word == "，",
@@ -68,6 +70,7 @@ def test_merging_agrees_with_counting_all_at_once(
 def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
     shards = [write_shard(tmp_path, number, ["a", f"w{number % 7}"]) for number in range(300)]
     merged = merge_vocabulary(
+        Local("", 1, tmp_path),
         shards,
         known=None,
         stands_alone=lambda word: False,
@@ -84,6 +87,7 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
 def test_impossible_sizes_are_refused(tmp_path: Path, min_count: int, size: int | None, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         merge_vocabulary(
+            Local("", 1, tmp_path),
             [],
             known=None,
             stands_alone=lambda word: False,

@@ -24,6 +24,7 @@ class ColumnCorpus(Corpus):
     """
 
     size_of = "source"
+    unpacks_apart: ClassVar[bool] = False
     end_of_sentence: ClassVar[bool] = True
     vocabulary_splits = ("train",)
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, count, repeat
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, final
+from typing import BinaryIO, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class ExampleCorpus(Corpus):
     """The corpus of a set of examples."""
 
     size_of = "source"
+    unpacks_apart: ClassVar[bool] = False
 
     def __init__(self, kind: ExampleSet, files: Mapping[str | None, Sequence[Path]], seed: int) -> None:
         self.kind = kind

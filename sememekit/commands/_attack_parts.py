@@ -1,0 +1,206 @@
+"""An attack whose examples are divided among the processes of an engine.
+
+Each process opens the victim, the substitutes and the constraints as the command does, for all examples, and attacks a few of
+them, so that a result depends on nothing but its example. Results are added to ``OUT/.parts/NUMBER.jsonl`` a line at a time;
+what a lost process left there counts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sememekit.commands._options import WhichName
+
+if TYPE_CHECKING:
+    from sememekit.attack import Attack, AttackPlan, Example
+    from sememekit.corpora.examples.labelled import LabelledFile
+    from sememekit.runs.attacking import OpenAttack
+    from sememekit.runs.sentence_nats import SentenceNats
+    from sememekit.runs.victims import NamedVictim
+
+PARTS: Final = ".parts"
+_STOP: Final = "stop"
+_EXAMPLES: Final = 32
+"""Examples of a part: what a process that is not lost but slow keeps the others waiting for, at most."""
+_LOOK_EVERY: Final = 0.2
+
+
+class Opened(NamedTuple):
+    """Everything that an attack is made of."""
+
+    plan: AttackPlan
+    named: NamedVictim
+    nats: SentenceNats | None
+    file: LabelledFile
+    chosen: Sequence[Example]
+    uncut: Sequence[str]
+    ready: Attack
+    sources: Mapping[str, str]
+
+
+class AttackCall(NamedTuple):
+    """What was asked for, in plain values. ``table`` is that of the plan as text, so that a call can be compared."""
+
+    victim: str
+    data: str
+    table: str
+    labels: tuple[str, ...]
+    logits: bool
+    language_model: str
+    which: WhichName
+    device: str
+    trust: bool
+    trusted: frozenset[str] | None
+    folder: str
+
+    def open(self, progress: Callable[[str, int, int | None], None] = lambda *told: None) -> Opened:
+        """Open the victim, read the examples, and look substitutes up. Raises ConfigError, DataError, CheckpointError."""
+        import json
+
+        from sememekit.attack import choose_examples, read_attack_plan, read_examples
+        from sememekit.config import trusting_code
+        from sememekit.runs.attacking import check_cut, prepare_attack
+        from sememekit.runs.sentence_nats import SentenceNats
+        from sememekit.runs.victims import open_victim
+
+        plan = read_attack_plan(json.loads(self.table), "the attack")
+        with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
+            named = open_victim(
+                self.victim,
+                labels=self.labels,
+                batch_size=plan.attack.batch_size,
+                which=self.which,
+                device=self.device,
+                segmenter=plan.attack.segmenter,
+                lexicon=plan.attack.lexicon,
+                logits=self.logits,
+            )
+            nats = SentenceNats(Path(self.language_model), self.device) if self.language_model else None
+        examples, file = read_examples(Path(self.data), named.kind)
+        chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+        uncut = check_cut(named, chosen, self.data)
+        progress("substitutes", 0, None)
+        ready, sources = prepare_attack(plan, named, examples, file.texts, chosen, nats)
+        progress("substitutes", len(ready.table), len(ready.table))
+        return Opened(plan, named, nats, file, chosen, uncut, ready, sources)
+
+
+class PartTask(NamedTuple):
+    """Some examples by their numbers, for a process of an engine; ``sha256`` is that of the data, as the command read them."""
+
+    call: AttackCall
+    sha256: str
+    numbers: tuple[int, ...]
+    path: Path
+
+    def run(self) -> tuple[int, int]:
+        """Attack those that the file of the part does not have; how many texts the victim was asked for, in how many calls.
+
+        Raises DataError: the data are other ones than those of the command.
+        """
+        from sememekit.attack.folder import append_result, whole_results
+        from sememekit.errors import DataError
+
+        os.chdir(self.call.folder)
+        opened = _opened(self.call)
+        if opened.file.sha256 != self.sha256:
+            raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
+        done = whole_results(self.path)
+        victim = opened.ready.victim
+        before = victim.texts_asked, victim.calls
+        left = [example for example in opened.chosen if example.index in set(self.numbers) - set(done)]
+        for result in opened.ready.run(left, self.path.with_name(_STOP).exists):
+            append_result(self.path, result)
+        return victim.texts_asked - before[0], victim.calls - before[1]
+
+
+@lru_cache(maxsize=1)
+def _opened(call: AttackCall) -> Opened:
+    """The attack at hand, opened once in a process."""
+    return call.open()
+
+
+def run_parts(
+    begun: OpenAttack,
+    call: AttackCall,
+    sha256: str,
+    engine: str,
+    workers: int,
+    should_stop: Callable[[], bool],
+    progress: Callable[[str, int, int | None], None],
+) -> bool:
+    """Attack what is not finished yet, on an engine; whether a signal came in between.
+
+    Raises EngineError: a process was lost; ``--resume`` goes on with what it left.
+    """
+    from sememekit.engines.opening import open_engine
+
+    folder = begun.folder.path / PARTS
+    gather(begun, folder)
+    folder.mkdir()
+    done = begun.folder.results()
+    left = [example.index for example in begun.chosen if example.index not in done]
+    total = len(begun.chosen)
+    size = max(1, min(_EXAMPLES, -(-len(left) // workers)))
+    tasks = [
+        PartTask(call, sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
+        for first in range(0, len(left), size)
+    ]
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_EVERY):
+            if should_stop():
+                (folder / _STOP).touch()
+            progress("examples", len(done) + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        with open_engine(engine, workers, folder) as opened:
+            for _, (texts, calls) in opened.map(PartTask.run, tasks):
+                begun.named.victim.texts_asked += texts
+                begun.named.victim.calls += calls
+    finally:
+        ended.set()
+        watching.join()
+        gather(begun, folder)
+    progress("examples", len(begun.folder.results()), total)
+    if len(begun.folder.results()) < total:
+        return True
+    begun.folder.finish()
+    return False
+
+
+def gather(begun: OpenAttack, folder: Path) -> None:
+    """Take the results of all parts, also of an attack that was killed, into the folder of the attack."""
+    from sememekit.attack.folder import whole_results
+
+    if not folder.exists():
+        return
+    done: Collection[int] = begun.folder.results()
+    for path in sorted(folder.glob("*.jsonl")):
+        for number, result in whole_results(path).items():
+            if number not in done:
+                begun.folder.append(result)
+    shutil.rmtree(folder)
+
+
+def _num_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def call_of(table: Mapping[str, Any], **values: Any) -> AttackCall:
+    """An ``AttackCall`` with the table as text, from here, with the code that is trusted here."""
+    import json
+
+    from sememekit.config import trusted_code
+
+    text = json.dumps(table, sort_keys=True)
+    return AttackCall(table=text, trusted=trusted_code(), folder=os.getcwd(), **values)

@@ -1,0 +1,109 @@
+"""Files of a corpus by what a user types: a file, a folder, a pattern with ``*``, or the URL of any of them behind fsspec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from glob import glob, has_magic
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+
+from sememekit.corpora.sources import PACKED
+from sememekit.errors import ConfigError, DataError
+
+ENDINGS = (".txt", ".jsonl", ".parquet")
+"""What the names of the files of a folder end in, compressed or not."""
+
+
+class RemoteFile(NamedTuple):
+    """A file behind fsspec, with those attributes of a ``Path`` that reading a corpus needs; ``str`` is its URL."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.url).name
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.url).suffix
+
+    def absolute(self) -> RemoteFile:
+        return self
+
+    @contextmanager
+    def open(self, mode: str = "rb") -> Iterator[BinaryIO]:
+        """Read it as a stream. Raises DataError: the store does not give it."""
+        with _asking(self.url), _file_system(self.url)[0].open(self.url, mode) as stream:
+            yield stream
+
+    def stamp(self) -> str:
+        """What the store says of its content: another one where it was changed."""
+        with _asking(self.url):
+            return str(_file_system(self.url)[0].ukey(self.url))
+
+
+Source = Path | RemoteFile
+
+
+def is_url(place: object) -> bool:
+    """Whether a place is behind fsspec."""
+    return "://" in str(place)
+
+
+def files_of_place(place: str) -> list[Source]:
+    """The files that a place names, in the order of their names: of a folder those with an ending of ``ENDINGS``.
+
+    Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here.
+    """
+    found: list[Source] = []
+    if is_url(place):
+        with _asking(place):
+            system, path = _file_system(place)
+            if has_magic(place):
+                names = system.glob(path)
+            else:
+                names = [path] if system.isfile(path) else [name for name in system.find(path, maxdepth=1) if _is_text(name)]
+            found = [RemoteFile(system.unstrip_protocol(name)) for name in sorted(names)]
+    elif Path(place).is_dir():
+        found = [path for path in sorted(Path(place).iterdir()) if path.is_file() and _is_text(path.name)]
+    elif has_magic(place) and not Path(place).exists():
+        found = [Path(name) for name in sorted(glob(place, recursive=True)) if Path(name).is_file()]
+    elif Path(place).is_file():
+        found = [Path(place)]
+    if not found:
+        wanted = f"a file, a pattern such as 'part-*.txt', a URL, or a folder of {', '.join(ENDINGS)} files is needed"
+        raise DataError(f"{place}: no such file, and no file that fits; {wanted}")
+    return found
+
+
+def _is_text(name: str) -> bool:
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    return name.endswith(ENDINGS)
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ModuleNotFoundError:
+        raise ConfigError(f"{url}: reading URLs needs the package fsspec; run: pip install 'sememekit[remote]'") from None
+    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    return found
+
+
+@contextmanager
+def _asking(url: str) -> Iterator[None]:
+    """Inside, what a store raises becomes an error of ours."""
+    refuse: Callable[[object], DataError] = lambda why: DataError(f"{url}: cannot be read: {why}")  # noqa: E731
+    try:
+        yield
+    except ImportError as error:  # fsspec says which package the protocol needs
+        raise ConfigError(f"{url}: {error}; run: pip install with the package that it names") from None
+    except FileNotFoundError:
+        raise refuse("there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise refuse(error) from None

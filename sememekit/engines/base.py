@@ -1,0 +1,86 @@
+"""The interface of all engines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from sememekit.config import trusted_code, trusting_code
+from sememekit.errors import ConfigError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Engine(ABC):
+    """Runs functions in processes elsewhere; functions, arguments and results are pickled.
+
+        with opening.open_engine("local", 2, Path("work")) as engine:
+            for index, result in engine.map(len, ["a", "bc"]):
+                ...
+
+    Files are named by their paths, so every machine sees the folders of the work under the same names.
+
+    Attributes:
+        starts_slowly: whether each call waits for a machine; then ``map`` puts items together, a group for each worker.
+    """
+
+    starts_slowly: ClassVar[bool] = False
+
+    def __init__(self, options: str, num_workers: int, folder: Path) -> None:
+        """``options`` is what follows the name and a colon; ``folder`` is for files of the engine. Raises ConfigError: options
+        that it does not know, or a package that is not installed."""
+        self.options, self.num_workers, self.folder = options, num_workers, folder
+
+    @abstractmethod
+    def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Begin a call; what it raises is raised by the future. The future of a call whose process was lost raises
+        ``EngineError``; ``cancel`` gives up a call that has not begun."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give up calls that have not begun, end those at hand, and let go of the processes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+        """(index, result) of every item, as soon as it is known. Raises what the first failed call raised; those that have not
+        begun are given up."""
+        size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
+        groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]
+        futures = {self.submit(call_each, work, [items[index] for index in group], trusted_code()): group for group in groups}
+        try:
+            for future in as_completed(futures):
+                yield from zip(futures[future], future.result(), strict=True)
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def call_each(work: Callable[[Item], Result], items: Sequence[Item], trust: Any) -> list[Result]:
+    """The results of some items, in another process, which trusts the code that this one does."""
+    with trusting_code(True if trust is None else trust):
+        return [work(item) for item in items]
+
+
+def read_options(name: str, text: str) -> Mapping[str, str]:
+    """``key=value,...`` as a table. Raises ConfigError for another form."""
+    table = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--engine {name}:{text}: expected KEY=VALUE with commas between, given {part!r}")
+        table[key] = value
+    return table
+
+
+def needs(package: str, extra: str) -> ConfigError:
+    """The error for a package that is not installed."""
+    return ConfigError(f"--engine {extra} needs the package {package}; run: pip install 'sememekit[{extra}]'")

@@ -1,0 +1,59 @@
+"""Machines of one's own, by a scheduler of Dask (``distributed``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, final
+
+from sememekit.engines.base import Engine, Result, needs
+from sememekit.errors import ConfigError, EngineError
+
+
+@final
+class Dask(Engine):
+    """``--engine dask:tcp://HOST:8786``, a scheduler that runs, or ``--engine dask``, which begins one on this machine.
+
+    Each worker has one thread (``dask worker --nthreads 1``), because torch and the clock of CPU time are of a process. A call
+    whose worker is lost is given to another; one that lost three is given up (Dask's ``allowed-failures``).
+    """
+
+    def __init__(self, options: str, num_workers: int, folder: Path) -> None:
+        super().__init__(options, num_workers, folder)
+        try:
+            import distributed
+        except ModuleNotFoundError:
+            raise needs("distributed", "dask") from None
+        self._cluster: Any = None
+        if not options:
+            self._cluster = distributed.LocalCluster(
+                n_workers=num_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            )
+        try:
+            self._client = distributed.Client(self._cluster or options, set_as_default=False, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"--engine dask:{options}: no scheduler answers there ({error}); begin one with: dask scheduler"
+            ) from None
+        self._lost = distributed.scheduler.KilledWorker
+        self._pool = self._client.get_executor(pure=False)
+
+    def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        inner, outer = self._pool.submit(work, *arguments), Future[Result]()
+        outer.set_running_or_notify_cancel()
+
+        def tell(done: Future[Result]) -> None:
+            error = done.exception() if not done.cancelled() else EngineError("given up")
+            if isinstance(error, self._lost):
+                error = EngineError(f"a call was given up after it lost {error.allowed_failures + 1} workers: {error}")
+            outer.set_result(done.result()) if error is None else outer.set_exception(error)
+
+        inner.add_done_callback(tell)
+        return outer
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False)
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()

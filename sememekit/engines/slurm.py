@@ -1,0 +1,109 @@
+"""Jobs of Slurm, by submitit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, ClassVar, Final, final
+
+from sememekit.engines.base import Engine, Result, needs, read_options
+from sememekit.errors import ConfigError, EngineError
+
+_LOOK_EVERY: Final = 0.5
+"""Seconds between two looks at the jobs; submitit asks Slurm itself less often."""
+_PATIENCE: Final = 5.0
+"""Seconds that cancelled jobs have to end."""
+
+
+@final
+class Slurm(Engine):
+    """``--engine slurm:slurm_partition=cpu,timeout_min=600``: each call is a job, with the options of submitit's
+    ``AutoExecutor``; ``cluster=local`` runs the jobs as processes of this machine.
+
+    Files of the jobs are in ``folder/.jobs``. A job that Slurm preempts or that reaches its time limit is put back into the
+    queue and goes on with what its folder has; one that is killed is ``EngineError``.
+    """
+
+    starts_slowly: ClassVar[bool] = True
+
+    def __init__(self, options: str, num_workers: int, folder: Path) -> None:
+        super().__init__(options, num_workers, folder)
+        try:
+            import submitit
+        except ModuleNotFoundError:
+            raise needs("submitit", "slurm") from None
+        table = dict(read_options("slurm", options))
+        cluster = table.pop("cluster", "slurm")
+        self._killed = submitit.core.utils.UncompletedJobError
+        try:
+            self._executor: Any = submitit.AutoExecutor(folder / ".jobs" / "%j", cluster=cluster)
+            self._executor.update_parameters(**{"timeout_min": 60, **{key: _value(text) for key, text in table.items()}})
+        except (RuntimeError, ValueError, TypeError, NameError, AssertionError) as error:
+            raise ConfigError(f"--engine slurm:{options}: {str(error).splitlines()[0]}") from None
+        self._jobs: dict[Any, Future[Any]] = {}
+        self._ended = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        future = Future[Result]()
+        future.set_running_or_notify_cancel()
+        self._jobs[self._executor.submit(Call(work), *arguments)] = future
+        if self._watcher is None:
+            self._watcher = threading.Thread(target=self._watch, daemon=True)
+            self._watcher.start()
+        return future
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        for job in self._jobs:
+            job.cancel()
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end and not all(job.done() for job in self._jobs):
+            time.sleep(_LOOK_EVERY)
+        self._jobs.clear()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY):
+            for job in [job for job in list(self._jobs) if job.done()]:
+                future = self._jobs.pop(job)
+                try:
+                    result, error = job.result()
+                except self._killed:
+                    error = EngineError(f"job {job.job_id} ended before it was done; what it said: {job.paths.stderr}")
+                except Exception as failure:
+                    error = EngineError(f"job {job.job_id} failed: {failure}")
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
+
+
+class Call:
+    """A call as a job: it gives (result, None) or (None, what was raised), and begins again where Slurm puts it back."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        self._work = work
+
+    def __call__(self, *arguments: Any) -> tuple[Any, BaseException | None]:
+        try:
+            return self._work(*arguments), None
+        except Exception as error:
+            return None, error
+
+    def checkpoint(self, *arguments: Any) -> Any:
+        """What submitit asks for when a job has to leave its machine."""
+        import submitit
+
+        return submitit.helpers.DelayedSubmission(self, *arguments)
+
+    __submitit_checkpoint__ = checkpoint
+
+
+def _value(text: str) -> Any:
+    values: Mapping[str, Any] = {"true": True, "false": False}
+    return int(text) if text.isdigit() else values.get(text, text)

@@ -1,0 +1,104 @@
+"""What every engine promises: results by index, errors as they were raised, and what a killed process costs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sememekit.engines import ENGINES
+from sememekit.engines.base import Engine
+from sememekit.engines.opening import open_engine
+from sememekit.errors import ConfigError, DataError, EngineError
+from tests.engines.work import double, mark_and_die_once, refuse
+
+SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
+NEEDS = {"dask": "distributed", "slurm": "submitit"}
+
+
+def skip_without(name: str) -> None:
+    """Skip where the package of an engine is missing, or cannot work."""
+    pytest.importorskip(NEEDS.get(name, "sys"))
+    if name == "slurm" and sys.platform == "win32":
+        pytest.skip("there is no Slurm on Windows")
+
+
+@pytest.fixture(scope="module", params=sorted(ENGINES))
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    skip_without(request.param)
+    with open_engine(SPECS[request.param], 2, tmp_path_factory.mktemp(request.param)) as opened:
+        yield opened
+
+
+def test_results_come_with_their_index(engine: Engine) -> None:
+    assert dict(engine.map(double, [5, 6, 7])) == {0: 10, 1: 12, 2: 14}
+    assert list(engine.map(double, [])) == []
+    assert engine.submit(double, 4).result() == 8
+
+
+def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
+    with pytest.raises(DataError, match=r"^number 3$"):
+        list(engine.map(refuse, [3, 3]))
+
+
+@pytest.mark.parametrize("name", sorted(ENGINES))
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path) -> None:
+    """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
+    skip_without(name)
+    tasks = [(tmp_path, number) for number in range(4)]
+    done: dict[int, int] = {}
+    try:
+        with open_engine(SPECS[name], 2, tmp_path / "engine") as engine:
+            done.update(engine.map(mark_and_die_once, tasks))
+    except EngineError:
+        assert name != "dask"
+        left = [task for task in tasks if not (tmp_path / f"done-{task[1]}").exists()]
+        assert len(left) < 4
+        assert tasks[1] in left
+        with open_engine(SPECS[name], 2, tmp_path / "engine") as engine:
+            list(engine.map(mark_and_die_once, left))
+    else:
+        assert name == "dask"
+        assert done == {number: number for number in range(4)}
+    counts = {number: len((tmp_path / f"done-{number}").read_text().split()) for number in range(4)}
+    assert all(counts.values())
+    assert (tmp_path / "died").exists()
+
+
+def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:
+    with open_engine("local", 1, tmp_path) as engine:
+        assert list(engine.map(lambda number: number + 1, [1, 2])) == [(0, 2), (1, 3)]  # what cannot be pickled
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("loca", "unknown engine 'loca' .*did you mean 'local'"),
+        ("local:fast", "--engine local:fast: it has no options"),
+        ("pathlib:Path", "no engine"),
+        ("slurm:cluster", "expected KEY=VALUE with commas between, given 'cluster'"),
+        ("slurm:cluster=local,nonsense=1", "--engine slurm:cluster=local,nonsense=1: .*nonsense"),
+        ("dask:tcp://127.0.0.1:9", "no scheduler answers there"),
+    ],
+)
+def test_what_is_no_engine_is_told(spec: str, message: str, tmp_path: Path) -> None:
+    skip_without(spec.partition(":")[0])
+    with pytest.raises(ConfigError, match=message):
+        open_engine(spec, 2, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "package"), NEEDS.items())
+def test_a_missing_package_is_named(name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ConfigError, match=rf"--engine {name} needs the package {package}; run: pip install 'sememekit\[{name}\]'"
+    ):
+        open_engine(name, 2, tmp_path)
+
+
+def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--workers 0: 1 or more is needed"):
+        open_engine("local", 0, tmp_path)

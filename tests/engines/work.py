@@ -1,0 +1,32 @@
+"""Functions that the tests of engines run in other processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from sememekit.errors import DataError
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def refuse(number: int) -> int:
+    raise DataError(f"number {number}")
+
+
+def mark_and_die_once(task: tuple[Path, int]) -> int:
+    """Leave a file; number 1 kills its process the first time, when another one has left its file."""
+    folder, number = task
+    died = folder / "died"
+    if number == 1 and not died.exists():
+        while not any(folder.glob("done-*")):
+            time.sleep(0.05)
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    with (folder / f"done-{number}").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    return number
