@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
@@ -64,7 +65,7 @@ def words_of_bash() -> Iterator[None]:
         with redirect_stdout(printed):
             yield
     finally:
-        print("\n".join(line.removeprefix(before) for line in printed.getvalue().splitlines()))
+        sys.stdout.writelines(f"{line.removeprefix(before)}\n" for line in printed.getvalue().splitlines())
 
 
 def names_of(kind: str) -> Callable[[str], list[str]]:
