@@ -37,9 +37,12 @@ EXTRAS: Final = {
     "sweep": "sweep, which searches for settings",
     "hf": "models, tokenizers and classifiers of Hugging Face",
     "cedict": "the lexicon dictionary:cedict",
+    "remote": "corpora behind URLs, as Parquet or packed by zstd",
+    "dask": "--engine dask",
+    "slurm": "--engine slurm",
 }
 """Extra -> what it is for. ``quickstart`` and ``openhownet`` have checks of their own, which look for their data, too."""
-_MODULES: Final = {"mlflow-skinny": "mlflow"}
+_MODULES: Final = {"mlflow-skinny": "mlflow", "backports-zstd": "backports.zstd"}
 """Packages that are imported by another name than their own."""
 
 
@@ -125,7 +128,7 @@ def _extras() -> list[Check]:
         return []
     checks = []
     for extra, purpose in EXTRAS.items():
-        names = [line.split(";")[0] for line in needed if line.endswith(f"extra == '{extra}'")]
+        names = [line.split(";")[0] for line in needed if line.endswith(f"extra == '{extra}'") and _for_this_python(line)]
         fix = f'pip install "sememekit[{extra}]"'
         found = [_package(found[0], "warn", fix) for name in names if (found := re.match(r"[\w.-]+", name)) is not None]
         wrong = [check for check in found if check.status != "ok"]
@@ -135,6 +138,12 @@ def _extras() -> list[Check]:
         else:
             checks.append(Check(name=f"extra {extra}", status="ok", detail=told))
     return checks
+
+
+def _for_this_python(requirement: str) -> bool:
+    """Whether a requirement is for this Python, where it ends with ``python_version < 'X.Y'``."""
+    before = re.search(r"python_version < '(\d+)\.(\d+)'", requirement)
+    return before is None or sys.version_info[:2] < (int(before[1]), int(before[2]))
 
 
 def _package(name: str, status: Status, fix: str) -> Check:

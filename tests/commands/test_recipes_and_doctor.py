@@ -97,6 +97,7 @@ def test_the_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "transformers" in found["extra hf"].detail + found["extra hf"].fix
     monkeypatch.setattr(doctor_module, "EXTRAS", {"none": "nothing at all", "sweep": "settings"})
     lines = ["no-such-one>=3; extra == 'none'", "numpy>=2; extra == 'none'", "numpy>=2; extra == 'sweep'"]
+    lines.append("no-such-two>=3; (python_version < '3.9') and extra == 'sweep'")
     monkeypatch.setattr(doctor_module, "requires", lambda name: lines)
     absent, present = doctor_module._extras()
     assert (absent.status, absent.detail) == ("warn", "no-such-one not installed; it is for nothing at all")
