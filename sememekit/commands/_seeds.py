@@ -69,10 +69,12 @@ def train_seeds(
     from sememekit.commands._side_by_side import train_all
     from sememekit.commands._trainings_elsewhere import open_trainings
     from sememekit.config import merge_tables
+    from sememekit.engines.opening import engine_of
     from sememekit.files import read_object, replace_file
     from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
 
+    engine_of(engine)  # a wrong name is told before there is a folder
     names = {f"seed-{seed}": seed for seed in seeds}
     begun = [name for name in names if (out / name / "plan.json").is_file()]
     if begun and not resume:

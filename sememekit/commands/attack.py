@@ -256,6 +256,7 @@ def attack(
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.commands._attack_parts import PARTS, call_of, gather, run_parts
     from sememekit.config import merge_tables
+    from sememekit.engines.opening import engine_of
     from sememekit.reports.attack import report_page
     from sememekit.runs.attacking import OpenAttack, refuse_only_errors
     from sememekit.runs.victims import is_function
@@ -263,6 +264,7 @@ def attack(
 
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
+    engine_of(engine)  # a wrong name is told before the victim is opened
     folder = AttackFolder.open(out) if resume else None
     if folder is not None:
         folder.check_format()

@@ -145,6 +145,7 @@ def sweep(
     from sememekit.commands._sweep_space import overrides_of, read_spaces
     from sememekit.commands._sweep_study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
+    from sememekit.engines.opening import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
@@ -154,6 +155,7 @@ def sweep(
             f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"
         )
     import_optuna()
+    engine_of(engine)
     out, spaces = Path(out), read_spaces(over)
     whole = {slot: dict(keys) for slot, keys in table.items() if slot != "claim"}
     whole["run"] = {"threads": 1, **whole.get("run", {})}

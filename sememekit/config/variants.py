@@ -49,7 +49,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
             allowed = sorted({*table, *installed})
             raise ConfigError(
                 f"unknown {kind} {name!r}{nearest(name, allowed)}; allowed: {', '.join(allowed)}, "
-                f"or package.module:Class for a {kind} of your own"
+                f"or package.module:Class for one of your own"
             )
         target = installed[name]
     module_name, _, class_name = target.partition(":")

@@ -102,7 +102,7 @@ def _asking(url: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:  # fsspec says which package the protocol needs
-        raise ConfigError(f"{url}: {error}; run: pip install with the package that it names") from None
+        raise ConfigError(f"{url}: {error}; install that package with pip and run the same command again") from None
     except FileNotFoundError:
         raise refuse("there is no such file") from None
     except (OSError, ValueError) as error:

@@ -10,16 +10,23 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError
 
 
-def open_engine(spec: str, num_workers: int, folder: Path) -> Engine:
-    """The engine of ``--engine NAME`` or ``NAME:OPTIONS``, or ``package.module:Class`` for one of your own.
+def engine_of(spec: str) -> tuple[type[Engine], str]:
+    """The class and the options of ``--engine NAME``, ``NAME:OPTIONS`` or ``package.module:Class``; nothing is begun.
 
-    Raises ConfigError: an unknown name, or options that do not fit.
+    Raises ConfigError: an unknown name.
     """
-    if num_workers < 1:
-        raise ConfigError(f"--workers {num_workers}: 1 or more is needed")
     name, _, options = spec.partition(":")
     if name not in ENGINES and options:
         name, options = spec, ""
-    kind = load_variant("engine", name, ENGINES, lambda found: isinstance(found, type) and issubclass(found, Engine))
-    engine: Engine = kind(options, num_workers, folder)
-    return engine
+    return load_variant("engine", name, ENGINES, lambda found: isinstance(found, type) and issubclass(found, Engine)), options
+
+
+def open_engine(spec: str, num_workers: int, folder: Path) -> Engine:
+    """The engine of ``--engine``; ``folder`` is for its files.
+
+    Raises ConfigError: an unknown name, options that do not fit, or a package that is not installed.
+    """
+    if num_workers < 1:
+        raise ConfigError(f"--workers {num_workers}: 1 or more is needed")
+    kind, options = engine_of(spec)
+    return kind(options, num_workers, folder)

@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
 from sememekit.claims.chain import Step
 from sememekit.commands import _attack_parts
 from sememekit.commands import _reproduce_steps as steps
+from sememekit.commands._program import app
 from sememekit.commands._seeds import train_seeds
 from sememekit.commands.attack import attack
 from sememekit.commands.recipes import toml_text
@@ -201,3 +203,17 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
             steps._call(step, partial(has_lines, more), dict(os.environ), [], engine)
     epochs = [record["epoch"] for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert epochs == list(range(1, len(epochs) + 1))
+
+
+def test_a_wrong_engine_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It is told before there is a folder, which the next command would be refused for."""
+    data, out = tmp_path / "data", tmp_path / "out"
+    for arguments in (
+        ["train", "--seeds", "1,2", "--data", str(data)],
+        ["sweep", "--over", "encoder.dropout=0.1,0.3", "--trials", "2", "--data", str(data)],
+        ["attack", "victims:predict", "--data", str(data)],
+    ):
+        result = CliRunner().invoke(app, [*arguments, "--out", str(out), "--engine", "dsk"])
+        assert result.exit_code == 1
+        assert "unknown engine 'dsk' (did you mean 'dask'?)" in result.stderr
+        assert not out.exists()
