@@ -39,12 +39,14 @@ if __name__ == "__main__":
     preprocess("plain", sys.argv[1], sys.argv[2], settings, progress=told)
     seconds = time.perf_counter() - begun
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    with open("/proc/self/status") as status:  # ru_maxrss begins with that of the process this one was forked from
+        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     print(json.dumps({
         "seconds": seconds,
         "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in used),
         "cpu_seconds_of_command": used[0].ru_utime + used[0].ru_stime,
         "shard_seconds": times["shards"][1] - times["shards"][0],
-        "peak_rss_megabytes": round(used[0].ru_maxrss * 1024 / 1e6, 1),
+        "peak_rss_megabytes": round(peak * 1024 / 1e6, 1),
     }))
 """
 

@@ -81,10 +81,16 @@ class Trainings:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop what is still trained, and wait for the checkpoints."""
+        """Stop what is still trained, and wait for the checkpoints. What does not end is killed: a process can wait for ever to
+        tell something, where another one was killed while it did so; its last checkpoint is whole."""
         self.stop()
+        end = time.monotonic() + PATIENCE
         for worker in self._workers.values():
-            worker.join(PATIENCE)
+            worker.join(max(0.0, end - time.monotonic()))
+        for worker in self._workers.values():
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
 
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
         """Train, or go on training where the run has begun."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sememekit.commands import _side_by_side
 from sememekit.engines import ENGINES
 from sememekit.engines.base import Engine
 from sememekit.engines.opening import open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
-from tests.engines.work import double, mark_and_die_once, refuse
+from tests.engines.work import deaf, double, mark_and_die_once, refuse
 
 SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
@@ -102,3 +105,16 @@ def test_a_missing_package_is_named(name: str, package: str, tmp_path: Path, mon
 def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--workers 0: 1 or more is needed"):
         open_engine("local", 0, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the command would wait for it for ever, or leave it behind."""
+    monkeypatch.setattr(_side_by_side, "PATIENCE", 0.2)
+    with _side_by_side.Trainings() as trainings:
+        worker = trainings._context.Process(target=deaf, args=(tmp_path / "ready",), daemon=True)
+        worker.start()
+        trainings._workers["deaf"] = worker
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.02)
+    assert worker.exitcode == -signal.SIGKILL

@@ -30,3 +30,10 @@ def mark_and_die_once(task: tuple[Path, int]) -> int:
     with (folder / f"done-{number}").open("a") as file:
         file.write(f"{os.getpid()}\n")
     return number
+
+
+def deaf(ready: Path) -> None:
+    """Never ends by itself, nor by a signal that a process can catch."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ready.touch()
+    time.sleep(600)
