@@ -35,6 +35,7 @@ MODULES = (
     "tasks.language_model",
     "text.chunks",
     "text.english",
+    "text.maximum_matching",
     "text.segmenters",
     "text.vocabulary",
     "training.averaging",

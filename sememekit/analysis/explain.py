@@ -27,8 +27,9 @@ from sememekit.progress import Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
+from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.normalise import HAN, RULE, classify, to_half_width
-from sememekit.text.segmenters import MaximumMatcher, Segmenter
+from sememekit.text.segmenters import Segmenter
 
 BLANKS: Final = "blanks"
 _APART: Final = "give the context with blanks between its words"

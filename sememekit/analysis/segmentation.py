@@ -14,8 +14,8 @@ from sememekit.measure.segmentation import SegmentationScores, Words, boundary_r
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.marks import split_marks, with_marks
+from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_stream
-from sememekit.text.segmenters import MaximumMatcher
 
 MODEL: Final = "model"
 Marks = Literal["found", "given"]

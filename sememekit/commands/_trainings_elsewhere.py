@@ -4,7 +4,8 @@
                                 with the training where the first was lost, and so on
     OUT/.jobs/NAME/stop         asks the process to stop with a checkpoint
 
-Messages of an earlier call are removed before a training begins, so that nothing is read that another one wrote.
+Messages of an earlier call are removed before a training begins, so that nothing is read that another one wrote. They are
+pickled, as what an engine sends is: who can write to this folder while a command runs can run code, as its owner can.
 """
 
 from __future__ import annotations

@@ -173,7 +173,8 @@ def preprocess(
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
-    from sememekit.text.segmenters import SentencePieces, WhiteSpace, open_segmenter, train_sentencepieces
+    from sememekit.text.segmenters import WhiteSpace, open_segmenter
+    from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 
     settings = settings or PreprocessSettings()
     vocabulary, segmenter = settings.vocabulary, settings.segmenter

@@ -13,7 +13,8 @@ from sememekit.corpora.units import Unit
 from sememekit.errors import ConfigError
 from sememekit.text.form import TextForm
 from sememekit.text.huggingface import HuggingFacePieces
-from sememekit.text.segmenters import Segmenter, SentencePieces
+from sememekit.text.segmenters import Segmenter
+from sememekit.text.sentencepieces import SentencePieces
 
 TEXT: Final = "text"
 """The column that is read unless another one is named."""

@@ -13,7 +13,8 @@ from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.huggingface import PIECES
-from sememekit.text.segmenters import Segmenter, cuts_latin, knows_words, open_segmenter
+from sememekit.text.maximum_matching import cuts_latin
+from sememekit.text.segmenters import Segmenter, knows_words, open_segmenter
 
 LEXICON: Final = "lexicon.txt"
 """The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""

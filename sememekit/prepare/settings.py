@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from sememekit.config import Record, Settings
 from sememekit.data.signature import Signature
-from sememekit.text.segmenters import PieceModel
+from sememekit.text.sentencepieces import PieceModel
 
 SHARD_BYTES: Final = 64 << 20
 

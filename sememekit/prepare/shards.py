@@ -231,5 +231,5 @@ _jobs: dict[str, ShardJob] = {}
 def _job(task: ShardTask) -> ShardJob:
     if task.digest not in _jobs:
         _jobs.clear()
-        _jobs[task.digest] = pickle.loads(task.job)
+        _jobs[task.digest] = pickle.loads(task.job)  # the command pickled it for this call
     return _jobs[task.digest]

@@ -16,7 +16,8 @@ from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
 from sememekit.text.reading import FaultCounter, read_stream
-from sememekit.text.segmenters import Segmenter, SentencePieces, WhiteSpace
+from sememekit.text.segmenters import Segmenter, WhiteSpace
+from sememekit.text.sentencepieces import SentencePieces
 
 Decoding = Literal["viterbi", "posterior"]
 

@@ -8,7 +8,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.text.segmenters import SentencePieces, train_sentencepieces
+from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 
 LINES = [
     f"{who}昨天{did}了一本{what}。"

@@ -24,8 +24,9 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import process_shard
+from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import Span
-from sememekit.text.segmenters import Characters, MaximumMatcher, Segmenter, WhiteSpace
+from sememekit.text.segmenters import Characters, Segmenter, WhiteSpace
 
 BATCHES = [[f"w{number * other % 23} 天地 x{number % 7}" for number in range(500)] for other in (1, 3, 5, 7)]
 

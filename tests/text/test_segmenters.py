@@ -11,17 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.text.maximum_matching import MaximumMatcher, cuts_latin
 from sememekit.text.normalise import parse_tagged
-from sememekit.text.segmenters import (
-    SEGMENTERS,
-    JiebaSegmenter,
-    MaximumMatcher,
-    SentencePieces,
-    WhiteSpace,
-    cuts_latin,
-    open_segmenter,
-    train_sentencepieces,
-)
+from sememekit.text.segmenters import SEGMENTERS, JiebaSegmenter, WhiteSpace, open_segmenter
+from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 
 characters = st.sampled_from("天地人和aб😀𠀀\u0301 \n")
 word_lists = st.lists(st.text(characters.filter(lambda c: not c.isspace()), min_size=1, max_size=4), min_size=1, max_size=12)

@@ -1,0 +1,86 @@
+"""Pieces of words by SentencePiece: cut with a model, or train one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, final
+
+from sememekit.errors import DataError
+from sememekit.text.vocabulary import UNKNOWN
+
+PieceModel = Literal["unigram", "bpe"]
+
+
+@final
+class SentencePieces:
+    """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
+
+    def __init__(self, model: Path | str) -> None:
+        """Load a model. Raises DataError when the file is absent or no SentencePiece model."""
+        import sentencepiece
+
+        try:
+            content = Path(model).read_bytes()
+            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{model}: no SentencePiece model: {error}") from None
+        pieces = [self._model.id_to_piece(index) for index in range(len(self._model))]
+        pieces[self._model.unk_id()] = UNKNOWN
+        self._pieces: list[str] = pieces
+        self.description = f"SentencePiece, {len(pieces)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
+
+    def segment(self, text: str) -> list[str]:
+        """Pieces of a text; ``▁`` stands for the white space before a word."""
+        return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
+
+    def as_written(self, text: str) -> list[tuple[str, str]]:
+        """The pieces of ``segment``, each with the stretch of the text that it covers, before normalisation by the model.
+
+        The stretches joined are the text, with one blank for white space.
+        """
+        text = " ".join(text.split())
+        found = self._model.encode(text, return_type="offset_mapping")
+        spans = zip(found["ids"], found["offsets"], strict=True)
+        return [(self._pieces[index], text[begin:end]) for index, (begin, end) in spans]
+
+
+def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
+    """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
+
+    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError when so many pieces do not fit the
+    text, with the number that would.
+    """
+    import io
+
+    import sentencepiece
+
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            vocab_size=pieces,
+            model_type=kind,
+            num_threads=1,
+            character_coverage=0.9995,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(f"--pieces {pieces}: SentencePiece cannot train on this text: {_reason(str(error))}") from None
+    return model.getvalue()
+
+
+def _reason(message: str) -> str:
+    most = re.search(r"Vocabulary size too high .* value <= (\d+)", message)
+    if most is not None:
+        return f"it has no more than {most[1]} pieces; give --pieces {most[1]} or fewer, or more text"
+    fewest = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if fewest is not None:
+        return f"its characters alone need {fewest[1]}; give --pieces {fewest[1]} or more"
+    if "!sentences_.empty()" in message:
+        return "train has no sentence that it can read; give more text"
+    return re.sub(r"^[A-Z_]+: \S+\(\d+\) \[.*?\] ", "", message).strip() or "it gives no reason"
