@@ -37,6 +37,7 @@ from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
+from sememekit.training.clipping import clip_gradients, sparse_lookups
 
 
 def random_graph(num_words: int = 13477, num_sememes: int = 1742) -> tuple[Vocabulary, SememeGraph]:
@@ -143,9 +144,10 @@ def main() -> None:
 
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
-            loss = task.loss(tokens, encoder.start(batch))
-            (loss.nats / loss.count).backward()
-            torch.nn.utils.clip_grad_norm_(task.parameters(), 0.25)
+            with sparse_lookups(task, optimizer):
+                loss = task.loss(tokens, encoder.start(batch))
+                (loss.nats / loss.count).backward()
+            clip_gradients([*task.parameters()], 0.25)
             optimizer.step()
 
         return step

@@ -198,6 +198,10 @@ class Decoder(nn.Module, ABC):
                 torch's own generator gives differs from rank to rank.
         """
 
+    def look_up_sparsely(self, allowed: bool) -> None:
+        """Called around each step of training: whether gradients of word vectors may be sparse, which saves time where a step
+        sees few words. A decoder that takes them from ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
+
     def after_step(self, step: int) -> dict[str, float] | None:
         """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
 

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import begin_bias
@@ -23,6 +23,8 @@ class MoC(NormalisedScores):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    words: nn.Embedding
+
     class Settings(MixtureSettings, SamplingSettings):
         """Settings of the mixture of contexts."""
 
@@ -37,4 +39,4 @@ class MoC(NormalisedScores):
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)
         mean = (log_weights.exp().unsqueeze(-1) * contexts).sum(dim=-2)
-        return linear_scores(mean, self.words.weight, self.bias, words)
+        return linear_scores(mean, self.words.weight, self.bias, words, sparse=self.words.sparse)

@@ -32,6 +32,8 @@ class MoS(SampledDecoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
+    words: nn.Embedding
+
     class Settings(MixtureSettings, SamplingSettings):
         """Settings of the mixture of softmaxes."""
 
@@ -65,7 +67,9 @@ class MoS(SampledDecoder):
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
         """The estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw, which all components share."""
         log_weights, contexts = self.mixture(hidden)
-        scores = linear_scores(contexts.reshape(-1, contexts.shape[-1]), self.words.weight, self.bias, draw.words)
+        scores = linear_scores(
+            contexts.reshape(-1, contexts.shape[-1]), self.words.weight, self.bias, draw.words, sparse=self.words.sparse
+        )
         entropies = estimated_nll(scores, replace(draw, target=draw.target.repeat_interleave(self.tables)))
         return -self._shifted((log_weights - entropies.view(log_weights.shape)).logsumexp(dim=-1)).view(-1)
 

@@ -111,6 +111,9 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
 class SampledDecoder(Decoder):
     """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``."""
 
+    words: nn.Embedding | None
+    """Its word vectors, where they are one table."""
+
     def __init__(self, settings: SamplingSettings, resources: Resources) -> None:
         super().__init__(settings, resources)
         self.sampler = WordSampler(resources.vocabulary, settings)
@@ -125,6 +128,10 @@ class SampledDecoder(Decoder):
 
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         self.sampler.draws = draws
+
+    def look_up_sparsely(self, allowed: bool) -> None:
+        if self.words is not None:
+            self.words.sparse = allowed and self.sampler.active
 
     def after_rate_cut(self) -> None:
         self.sampler.stop()
@@ -171,7 +178,9 @@ class NormalisedScores(SampledDecoder):
         return estimated_nll(scores.reshape(-1, scores.shape[-1]), draw)
 
 
-def linear_scores(contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None) -> Tensor:
+def linear_scores(
+    contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None, *, sparse: bool = False
+) -> Tensor:
     """contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
 
     Args:
@@ -179,7 +188,8 @@ def linear_scores(contexts: Tensor, vectors: Tensor, bias: Tensor | None, words:
         vectors: (V, E).
         bias: (V,) or None.
         words: (W,) distinct word ids, or None for all.
+        sparse: whether the gradient of the vectors of given words is sparse.
     """
     if words is not None:
-        vectors, bias = functional.embedding(words, vectors), None if bias is None else bias[words]
+        vectors, bias = functional.embedding(words, vectors, sparse=sparse), None if bias is None else bias[words]
     return functional.linear(contexts, vectors, bias)

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
@@ -53,6 +52,8 @@ class SDLM(NormalisedScores):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
+
+    words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the sememe-driven layer."""
@@ -164,7 +165,7 @@ class SDLM(NormalisedScores):
             return self.structure, self.words.weight, self.sense_bias
         structure, senses = self.structure.of_words(words)
         bias = None if self.sense_bias is None else self.sense_bias[senses]
-        return structure, functional.embedding(words, self.words.weight), bias
+        return structure, self.words(words), bias
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)

@@ -26,6 +26,7 @@ class Softmax(NormalisedScores):
 
     name: ClassVar[str] = "softmax"
     """For messages."""
+    words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the softmax layer."""
@@ -45,7 +46,7 @@ class Softmax(NormalisedScores):
         begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        return linear_scores(hidden, self.words.weight, self.bias, words)
+        return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """One product a call, and the products of the backward pass over many calls at once."""

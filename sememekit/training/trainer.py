@@ -18,6 +18,7 @@ from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
+from sememekit.training.clipping import clip_gradients, sparse_lookups
 from sememekit.training.diagnosis import NOT_AGAIN, first_bad_module, first_bad_weight
 from sememekit.training.divergence import how_to_go_on, worse_than_guessing
 from sememekit.training.optimizers import make_optimizer
@@ -111,7 +112,8 @@ class Trainer:
             num_batches = self.num_batches = self.task.num_batches(self.data, seed)
             self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, seed, progress.batch):
-                self._step(batch, window)
+                with sparse_lookups(self.task, self.optimizer):
+                    self._step(batch, window)
                 if (values := self.task.after_step(progress.step)) is not None:
                     yield ChangeReport(progress.epoch, progress.step, values)
                 at_end = progress.batch == num_batches
@@ -153,7 +155,7 @@ class Trainer:
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
         weight = sum(loss.divisor or loss.count for loss in done)
         count = reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.optimizer_settings.clip)
+        norm = clip_gradients(self.parameters, self.optimizer_settings.clip)
         lost = float(nats) if self.device.type == "cpu" and self.ranks.size == 1 else 0.0  # of ranks: with the window
         if self.device.type == "cpu" and not math.isfinite(float(norm) + lost):
             self._fail(batch)
