@@ -261,16 +261,21 @@ def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: st
 
 def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
     """A subcommand of this sememekit in a process with a session of its own: a terminal's Ctrl-C reaches this process alone,
-    which tells it once. Raises ConfigError: this system does not tell the CPU time of a process."""
+    which tells it once. It ends with this process, however that ends. Raises ConfigError: this system does not tell the CPU
+    time of a process."""
     if not hasattr(os, "wait4"):
         raise ConfigError(
             "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
             "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
             f"{shlex.join(['sememekit', *words])}"
         )
-    command = [sys.executable, "-m", "sememekit", *words]
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, stdout=printed, stderr=said, env=dict(environment), start_new_session=True)
+    command = [sys.executable, "-m", "sememekit.commands._with_parent", *words]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "env": dict(environment), "start_new_session": True}
+    with (
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdout=printed, stderr=said, **pipes) as child,
+    ):
         told = False
         try:
             while True:
