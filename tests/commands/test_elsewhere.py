@@ -116,6 +116,35 @@ def test_a_sweep_on_slurm_proposes_and_finds_the_same(place: Place, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_lost_worker_of_dask_changes_no_trial_of_a_sweep(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("optuna")
+    over, table, first, killed = (
+        ["encoder.hidden_size=4,6,8"],
+        place.table(schedule__epochs=40),
+        tmp_path / "there/trial-0001",
+        [],
+    )
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        metrics = first / "metrics.jsonl"
+        if not killed and metrics.exists() and b"EpochReport" in metrics.read_bytes():
+            killed.append(stage)
+            kill_the_trainer_of(first)
+
+    here = sweep(table, tmp_path / "here", over, trials=2, jobs=1)
+    there = sweep(table, tmp_path / "there", over, trials=2, jobs=1, engine="dask", progress=progress)
+    assert killed
+    assert [(one.number, one.settings, one.state, one.why, one.valid) for one in there.trials] == [
+        (one.number, one.settings, one.state, one.why, one.valid) for one in here.trials
+    ]
+    epochs = [record for record in RunFolder.open(first).metrics() if record["kind"] == "EpochReport"]
+    assert [record["epoch"] for record in epochs] == list(range(1, 41))
+    (counted,) = (one.cpu_seconds for one in there.trials if one.number == 1)
+    assert counted >= sum(record["cpu_seconds"] for record in epochs)
+
+
+@pytest.mark.slow
 def test_a_stop_reaches_a_training_elsewhere(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     epochs: list[int] = []
