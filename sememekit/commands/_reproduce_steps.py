@@ -24,7 +24,7 @@ from sememekit.claims.chain import SHOWN_OUT, Step, Trial, unpacked
 from sememekit.claims.results import Point, RunResult
 from sememekit.commands._exit import STOPPED
 from sememekit.engines.base import Engine
-from sememekit.errors import ConfigError, DataError, TrainingError
+from sememekit.errors import ConfigError, DataError, EngineError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
@@ -246,7 +246,10 @@ def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked
             if asked_to_stop():
                 stop.touch()
             time.sleep(_LOOK_EVERY)
-        return future.result()
+        try:
+            return future.result()
+        except EngineError as error:
+            raise EngineError(f"{error}; finished trials are kept, and the same 'sememekit reproduce run' goes on") from None
 
 
 def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
@@ -261,16 +264,21 @@ def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: st
 
 def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
     """A subcommand of this sememekit in a process with a session of its own: a terminal's Ctrl-C reaches this process alone,
-    which tells it once. Raises ConfigError: this system does not tell the CPU time of a process."""
+    which tells it once. It ends with this process, however that ends. Raises ConfigError: this system does not tell the CPU
+    time of a process."""
     if not hasattr(os, "wait4"):
         raise ConfigError(
             "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
             "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
             f"{shlex.join(['sememekit', *words])}"
         )
-    command = [sys.executable, "-m", "sememekit", *words]
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, stdout=printed, stderr=said, env=dict(environment), start_new_session=True)
+    command = [sys.executable, "-m", "sememekit.commands._with_parent", *words]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "env": dict(environment), "start_new_session": True}
+    with (
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdout=printed, stderr=said, **pipes) as child,
+    ):
         told = False
         try:
             while True:
@@ -303,6 +311,7 @@ def _result(trial: Trial, times: Path) -> RunResult:
         raise TrainingError(
             f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"
         )
+    spent = max(spent, sum(epoch.get("cpu_seconds", 0.0) for epoch in epochs))  # a process that was killed told nothing
     return RunResult(
         trial=trial.name,
         arm=trial.arm,

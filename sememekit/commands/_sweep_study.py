@@ -162,8 +162,8 @@ class Study:
 
     def _end(self, name: str, trained: Trained) -> None:
         trial = self.running.pop(name)
-        self._spent.pop(name, None)
-        self._count_time(trial, trained.cpu_seconds)
+        told = self._spent.pop(name, 0.0)
+        self._count_time(trial, max(trained.cpu_seconds, told))  # of a process that was killed only its epochs told
         states = self.optuna.trial.TrialState
         ends = self._stored(trial).user_attrs.get("ends")
         if trained.report.stopped and ends is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from sememekit.corpora.sources import PACKED
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError, DataError, SememekitError
 
 ENDINGS = (".txt", ".jsonl", ".parquet")
 """What the names of the files of a folder end in, compressed or not."""
@@ -35,15 +35,29 @@ class RemoteFile(NamedTuple):
         return self
 
     @contextmanager
-    def open(self, mode: str = "rb") -> Iterator[BinaryIO]:
+    def open(self, mode: str = "rb") -> Iterator[_Stream]:
         """Read it as a stream. Raises DataError: the store does not give it."""
-        with _asking(self.url), _file_system(self.url)[0].open(self.url, mode) as stream:
-            yield stream
+        with _asking(self.url):
+            opened = _file_system(self.url)[0].open(self.url, mode)
+        with opened as stream:
+            yield _Stream(stream, self.url)
 
     def stamp(self) -> str:
         """What the store says of its content: another one where it was changed."""
         with _asking(self.url):
             return str(_file_system(self.url)[0].ukey(self.url))
+
+
+class _Stream(NamedTuple):
+    """An open file of a store."""
+
+    stream: Any
+    url: str
+
+    def read(self, size: int = -1) -> bytes:
+        with _asking(self.url):
+            found: bytes = self.stream.read(size)
+        return found
 
 
 Source = Path | RemoteFile
@@ -97,13 +111,19 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def _asking(url: str) -> Iterator[None]:
-    """Inside, what a store raises becomes an error of ours."""
-    refuse: Callable[[object], DataError] = lambda why: DataError(f"{url}: cannot be read: {why}")  # noqa: E731
+    """Inside, where nothing but a store is asked, what that raises becomes an error of ours."""
     try:
         yield
+    except SememekitError:
+        raise
     except ImportError as error:  # fsspec says which package the protocol needs
-        raise ConfigError(f"{url}: {error}; install that package with pip and run the same command again") from None
+        name = getattr(error.__cause__, "name", None) or getattr(error, "name", None) or "the package"
+        raise ConfigError(f"{url}: {error}; run: pip install {name}") from None
     except FileNotFoundError:
-        raise refuse("there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise refuse(error) from None
+        raise DataError(f"{url}: cannot be read: there is no such file") from None
+    except Exception as error:  # stores raise classes of their own: no network, no key, no such bucket
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DataError(
+            f"{url}: cannot be read: {why:.300}; see that the store is reached from here and its keys are set, or fetch the "
+            "files and name them by their paths"
+        ) from None

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from sememekit.corpora.base import Corpus, require_source, text_size
 from sememekit.corpora.places import files_of_place, is_url
-from sememekit.corpora.sources import SPLITS, CorpusFile, find_splits
+from sememekit.corpora.sources import SPLITS, CorpusFile, find_splits, form_of
 from sememekit.corpora.units import Unit
 from sememekit.errors import ConfigError
 from sememekit.text.form import TextForm
@@ -82,6 +82,14 @@ class Plain(Corpus):
         return Plain(self._source, files=self._files, column=column, **rules)
 
     def sources(self) -> list[CorpusFile]:
+        found = self._sources()
+        if self.column != TEXT and not any(form_of(one.path.name)[1] for one in found):
+            raise ConfigError(
+                f"--column {self.column}: {found[0].path} has no columns, as .jsonl and .parquet files have; leave --column out"
+            )
+        return found
+
+    def _sources(self) -> list[CorpusFile]:
         if self._files:
             named = [(split, str(place)) for split in SPLITS for place in self._files.get(split, ())]
             return [CorpusFile(split, path) for split, place in named for path in files_of_place(place)]

@@ -28,7 +28,7 @@ class Dask(Engine):
         self._cluster: Any = None
         if not options:
             self._cluster = distributed.LocalCluster(
-                n_workers=num_workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=num_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
             )
         try:
             self._client = distributed.Client(self._cluster or options, set_as_default=False, timeout="10s")

@@ -44,16 +44,18 @@ class Slurm(Engine):
         except (RuntimeError, ValueError, TypeError, NameError, AssertionError) as error:
             raise ConfigError(f"--engine slurm:{options}: {str(error).splitlines()[0]}") from None
         self._jobs: dict[Any, Future[Any]] = {}
+        self._held = threading.Lock()
         self._ended = threading.Event()
         self._watcher: threading.Thread | None = None
 
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
         future = Future[Result]()
         future.set_running_or_notify_cancel()
-        self._jobs[self._executor.submit(Call(work), *arguments)] = future
-        if self._watcher is None:
-            self._watcher = threading.Thread(target=self._watch, daemon=True)
-            self._watcher.start()
+        with self._held:  # threads of a command share an engine
+            self._jobs[self._executor.submit(Call(work), *arguments)] = future
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, daemon=True)
+                self._watcher.start()
         return future
 
     def close(self) -> None:

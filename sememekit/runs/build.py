@@ -83,6 +83,7 @@ def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = settings.dtype == "tf32"  # torch's recurrences take it unless they are told
     return device_of(settings.device, ranks)
 
 

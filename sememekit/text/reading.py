@@ -6,13 +6,16 @@ longer than the cap comes in pieces, cut at white space, else after a punctuatio
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import opening
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
@@ -83,10 +86,20 @@ class FaultCounter:
         return TextFaults(policy=self.policy, **self.counts)
 
 
+@contextmanager
+def _reading(path: Path, size: int) -> Iterator[BinaryIO]:
+    """A file that had ``size`` bytes or more when it was looked at. Raises DataError: it is gone, or has become shorter."""
+    again = "put it back, and run the same command again"
+    with opening(path, lambda why: DataError(f"{why}; {again}")), path.open("rb", buffering=1 << 18) as file:
+        if (found := os.fstat(file.fileno()).st_size) < size:
+            raise DataError(f"{path}: it has {found} bytes, and {size} or more when this command began; {again}")
+        yield file
+
+
 def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterator[Piece]:
     """The lines of a span, a long one in pieces of at most ``cap`` bytes. Raises DataError under the policy ``strict`` for
     invalid UTF-8 and NUL, with file, line and byte offset."""
-    with span.path.open("rb", buffering=1 << 18) as file:
+    with _reading(span.path, span.end) as file:
         file.seek(span.start)
         yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
 
@@ -98,7 +111,7 @@ def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterat
     if not (span.starts_line and span.ends_line):
         yield span
         return
-    with span.path.open("rb", buffering=1 << 18) as file:
+    with _reading(span.path, span.end) as file:
         file.seek(position)
         while position < span.end:
             raw = file.read(min(size, span.end - position))
@@ -181,7 +194,7 @@ def cut_spans(path: Path, name: str, start: int, end: int, target: int, cap: int
     """Cut a range of a file into spans of about ``target`` bytes, at line ends where lines are shorter than ``cap``."""
     spans = []
     starts_line = True
-    with path.open("rb") as file:
+    with _reading(path, end) as file:
         while end - start > target:
             file.seek(start + target)
             ahead = file.readline(min(cap, end - start - target))

@@ -116,6 +116,28 @@ def test_a_sweep_on_slurm_proposes_and_finds_the_same(place: Place, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_lost_worker_of_dask_changes_no_trial_of_a_sweep(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("optuna")
+    table, run, killed = place.table(schedule__epochs=15), tmp_path / "there" / "trial-0001", list[str]()
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        metrics = run / "metrics.jsonl"
+        if not killed and metrics.exists() and b"EpochReport" in metrics.read_bytes():
+            killed.append(stage)
+            kill_the_trainer_of(run)
+
+    over = ["encoder.hidden_size=4,6,8"]
+    (trial,) = sweep(table, tmp_path / "there", over, trials=1, jobs=1, engine="dask", progress=progress).trials
+    assert killed
+    epochs = [record for record in RunFolder.open(run).metrics() if record["kind"] == "EpochReport"]
+    assert [record["epoch"] for record in epochs] == list(range(1, 16))
+    assert trial.settings == {"encoder.hidden_size": 6}, "the plan as it is"
+    assert trial.valid == train(table, tmp_path / "here").best_valid
+    assert trial.cpu_seconds >= sum(record["cpu_seconds"] for record in epochs)
+
+
+@pytest.mark.slow
 def test_a_stop_reaches_a_training_elsewhere(place: Place, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     epochs: list[int] = []
@@ -203,6 +225,34 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
             steps._call(step, partial(has_lines, more), dict(os.environ), [], engine)
     epochs = [record["epoch"] for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert epochs == list(range(1, len(epochs) + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_training_of_a_claim_goes_on_when_its_worker_is_killed(place: Place, tmp_path: Path) -> None:
+    """The command that the lost worker began lets go of the run, which another worker goes on with."""
+    pytest.importorskip("distributed")
+    table = place.table(run__threads=1, schedule__epochs=40)
+    plan = place.folder / "long.toml"
+    plan.write_text(toml_text(table), encoding="utf-8")
+    step = Step("train", ("train", "--recipe", str(plan), "--out", str(tmp_path / "run")), tmp_path / "run")
+    metrics, killed = tmp_path / "run" / "metrics.jsonl", list[int]()
+
+    def kill_its_worker() -> bool:
+        if not killed and metrics.exists() and b"EpochReport" in metrics.read_bytes():
+            trainer = (tmp_path / "run" / ".lock").read_text().split()[1]
+            killed.append(int(Path(f"/proc/{trainer}/stat").read_text().rsplit(")", 1)[1].split()[1]))
+            assert killed[0] != os.getpid()
+            os.kill(killed[0], signal.SIGKILL)
+        return False
+
+    with open_engine("dask", 1, tmp_path) as engine:
+        steps._call(step, kill_its_worker, dict(os.environ), [], engine)
+    assert killed
+    there = [record for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
+    assert [record["epoch"] for record in there] == list(range(1, 41))
+    here = train(table, tmp_path / "here")
+    assert min(record["valid"]["perplexity"] for record in there) == here.best_valid
 
 
 def test_a_wrong_engine_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ import pytest
 
 from sememekit.claims.chain import Step, Trial
 from sememekit.commands import _reproduce_steps as steps
-from sememekit.errors import CheckpointError, DataError, TrainingError
+from sememekit.engines.base import Engine
+from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
 from sememekit.signals import Stopped
+from sememekit.training import EpochReport
 
 
 def trial(tmp_path: Path, name: str, run: str = "") -> Trial:
@@ -136,6 +140,36 @@ def test_a_run_without_a_finished_epoch_has_no_result(tmp_path: Path) -> None:
     (one.run / "metrics.jsonl").write_text('{"kind": "Epoch\n')
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl:1: not a report"):
         steps._result(one, times)
+
+
+@pytest.mark.parametrize(("measured", "wanted"), [(2.5, 4.0), (7.5, 7.5)])
+def test_cpu_seconds_are_those_of_the_epochs_at_least(tmp_path: Path, measured: float, wanted: float) -> None:
+    """A process that was killed has told nothing of its time but the epochs that it finished."""
+    step = Step("evaluate", (), tmp_path / "measured.json")
+    step.made.write_text("{}")
+    one = replace(trial(tmp_path, "one", "runs/one"), steps=(step,))
+    one.run.mkdir(parents=True)
+    for name in ("plan.json", "versions.json"):
+        (one.run / name).write_text("{}")
+    epoch = EpochReport(1, 3, 2.0, {"perplexity": 9.0}, 1.0, True, False, "", 2.0, 1.0, cpu_seconds=4.0)
+    (one.run / "metrics.jsonl").write_text(json.dumps({"kind": "EpochReport", **vars(epoch)}) + "\n")
+    times = one.run.with_suffix(".cpu.json")
+    times.write_text(json.dumps({"cpu_seconds": measured, "done": True}))
+    assert steps._result(one, times).curve[-1].cpu_seconds == wanted
+
+
+def test_a_lost_process_is_told_with_what_to_type(tmp_path: Path) -> None:
+    class Losing(Engine):
+        def submit(self, work: Any, *arguments: Any) -> Future[Any]:
+            future = Future[Any]()
+            future.set_exception(EngineError("job 7 ended before it was done"))
+            return future
+
+        def close(self) -> None: ...
+
+    step = Step("prepare", ("--version",), tmp_path / "made")
+    with pytest.raises(EngineError, match=r"job 7 ended .*; finished trials are kept, and the same 'sememekit reproduce run'"):
+        steps._call(step, lambda: False, {}, [], Losing("", 1, tmp_path))
 
 
 def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:

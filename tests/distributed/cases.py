@@ -61,6 +61,7 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
     **{decoder: _words(decoder) for decoder in sorted(DECODERS)},
     "sdlm with drawn words": _words("sdlm", of_decoder={"samples": 3}),
     "columns in parts": _words("sdlm", task__small_batch_size=2),
+    "clusters in parts": _words("self_organized", task__small_batch_size=2),
     "averaged Adam": _words(**ADAM, optimizer__averaging="from_start"),
     "sememe cell": _words("sdlm", {"name": "lstm", "hidden_size": 6, "num_layers": 2, "injection": "cell"}),
     "awd_lstm": _words("softmax", {"name": "awd_lstm", "hidden_size": 6, "num_layers": 2}, **ADAM),

@@ -1,5 +1,7 @@
-"""One of several processes that train every case together: ``python -m tests.distributed.worker FOLDER``, started with what
-torchrun puts into the environment."""
+"""One of several processes that train together, started with what torchrun puts into the environment.
+
+``python -m tests.distributed.worker FOLDER`` trains every case; ``... worker FOLDER SNAPSHOT`` only goes on from a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -28,36 +30,45 @@ def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
     tables = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
-    found: dict[str, Any] = {}
     with joined() as ranks:
-        for name, table in tables.items():
-            trainer = trainer_of(table, ranks)
-            found[name] = outcome(trainer, go_on(trainer, STEPS))
-        single = trainer_of(tables["sampled"], ranks, torch.float32)
-        found["float32"] = outcome(single, go_on(single, STEPS))
-
-        plain = tables["sampled"]
-        found["resumed from one"] = resumed(plain, ranks, folder / "of-one", 12)
-        half = trainer_of(plain, ranks)
-        go_on(half, 5)
-        state = half.state()
-        if ranks.leads:
-            write_snapshot(folder / "of-several", half.task, state)
-
-        dropping = {**plain, "task": {**plain["task"], **DROPOUT}}
-        straight = trainer_of(dropping, ranks)
-        losses = go_on(straight, 5)
-        state = straight.state()
-        if ranks.leads:
-            write_snapshot(folder / "dropping", straight.task, state)
-        ranks.wait()
-        losses = go_on(straight, 12)
-        found["straight"] = outcome(straight, losses)
-        found["resumed"] = resumed(dropping, ranks, folder / "dropping", 12)
-        found["masks"] = ranks.all(torch.rand(3).tolist())
-        found["gathered"] = _gathered(ranks)
+        if len(sys.argv) == 2:
+            found = everything(tables, ranks, folder)
+        else:
+            found = {"resumed": resumed(tables["sampled"], ranks, Path(sys.argv[2]), 12)}
     if ranks.leads:
         torch.save(found, folder / f"found-{ranks.size}.pt")
+
+
+def everything(tables: dict[str, Any], ranks: Ranks, folder: Path) -> dict[str, Any]:
+    """Every case, what resuming finds, and what ranks tell each other."""
+    found: dict[str, Any] = {}
+    for name, table in tables.items():
+        trainer = trainer_of(table, ranks)
+        found[name] = outcome(trainer, go_on(trainer, STEPS))
+    single = trainer_of(tables["sampled"], ranks, torch.float32)
+    found["float32"] = outcome(single, go_on(single, STEPS))
+
+    plain = tables["sampled"]
+    found["resumed from one"] = resumed(plain, ranks, folder / "of-one", 12)
+    half = trainer_of(plain, ranks)
+    go_on(half, 5)
+    state = half.state()
+    if ranks.leads:
+        write_snapshot(folder / "of-several", half.task, state)
+
+    dropping = {**plain, "task": {**plain["task"], **DROPOUT}}
+    straight = trainer_of(dropping, ranks)
+    losses = go_on(straight, 5)
+    state = straight.state()
+    if ranks.leads:
+        write_snapshot(folder / "dropping", straight.task, state)
+    ranks.wait()
+    losses = go_on(straight, 12)
+    found["straight"] = outcome(straight, losses)
+    found["resumed"] = resumed(dropping, ranks, folder / "dropping", 12)
+    found["masks"] = ranks.all(torch.rand(3).tolist())
+    found["gathered"] = _gathered(ranks)
+    return found
 
 
 def _gathered(ranks: Ranks) -> dict[str, Any]:

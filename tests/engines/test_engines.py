@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,17 @@ def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path) -> N
     counts = {number: len((tmp_path / f"done-{number}").read_text().split()) for number in range(4)}
     assert all(counts.values())
     assert (tmp_path / "died").exists()
+
+
+def test_a_scheduler_begins_beside_another_one(tmp_path: Path) -> None:
+    """Its pages take any free port, and without a warning."""
+    pytest.importorskip("distributed")
+    with socket.socket() as taken:
+        with suppress(OSError):  # another one listens there in truth
+            taken.bind(("", 8787))
+            taken.listen()
+        with open_engine("dask", 1, tmp_path) as engine:
+            assert engine.submit(double, 4).result() == 8
 
 
 def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:
