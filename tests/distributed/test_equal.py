@@ -106,14 +106,16 @@ def test_a_rank_of_shards_holds_its_rows_alone(trained: Trained) -> None:
     for rank in shapes:
         assert rank["moments"] == [rank["rows"]] * 4, "two moments of vectors and of biases"
         assert rank["mean"] == rank["rows"]
-        assert rank["parameters"] == sum(parameter.numel() for parameter in one.parameters())
+        assert rank["parameters"] == sum(parameter.numel() for parameter in one.task.parameters())
 
 
 def test_in_shards_every_rank_drops_the_same_numbers_of_the_output_layer(trained: Trained) -> None:
+    for found, of_one_seeded_alike in trained.found["dropped"]:
+        torch.testing.assert_close(found, of_one_seeded_alike, **TOLERANCE)
+        assert found.std() > 0
     straight, resumed = trained.found["dropping in shards"]
     assert straight["losses"] == resumed["losses"]
-    assert len(straight["losses"]) == 7
-    assert len(set(map(tuple, trained.found["losses of ranks"]))) == 1
+    assert len(straight["losses"]) > 1
 
 
 def test_where_a_shard_is_not_finite_all_ranks_name_it(trained: Trained) -> None:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from sememekit.errors import TrainingError
 from sememekit.layers import whole_size
-from sememekit.ranks import Ranks, joined
+from sememekit.ranks import ALONE, Ranks, joined
 from sememekit.training import Trainer
 from sememekit.training.snapshots import read_snapshot, send_rows, write_snapshot
 from tests.distributed.cases import MOMENTS, STEPS, go_on, outcome, trainer_of
@@ -76,7 +76,7 @@ def main() -> None:
         keep(straight, folder / "dropping-shards")
         losses = go_on(straight, 12)
         found["dropping in shards"] = outcome(straight, losses), resumed(dropping, ranks, folder / "dropping-shards", 12)
-        found["losses of ranks"] = ranks.all(losses)
+        found["dropped"] = ranks.all(_dropped(trainer_of(dropping, ranks), dropping))
         found["not finite"] = ranks.all(_not_finite(trainer_of(sharded, ranks)))
 
         dropping = {**plain, "task": {**plain["task"], **DROPOUT}}
@@ -111,6 +111,20 @@ def _shapes(trainer: Trainer) -> dict[str, Any]:
         "mean": len(kept[0]),
         "parameters": whole,
     }
+
+
+def _dropped(trainer: Trainer, table: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """Nats of an output layer in shards that drops numbers, and those of one process with the same seed."""
+    ranks, task = trainer.ranks, cast(Any, trainer.task.train())
+    hidden_TBH = torch.linspace(-1, 1, 3 * ranks.size * 6, dtype=torch.float64).view(3, ranks.size, 6)
+    target_TB = torch.arange(3 * ranks.size).view(3, ranks.size) % 7
+    shared = torch.Generator()
+    shared.set_state(task.decoder.sampler.draws.get_state())
+    mine = ranks.columns(ranks.size)
+    found = task.decoder.nll(hidden_TBH[:, mine], target_TB[:, mine])
+    alone: Any = trainer_of(table, ALONE).task.train()
+    torch.manual_seed(int(torch.randint(1 << 62, (), generator=shared)))
+    return found.detach(), alone.decoder.nll(hidden_TBH, target_TB)[:, mine].detach()
 
 
 def _not_finite(trainer: Trainer) -> str:
