@@ -1,4 +1,4 @@
-"""Building blocks that know nothing of words: dropout with shared masks, incidence sums, log-space reductions."""
+"""Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
