@@ -90,7 +90,7 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
 
 MOMENTS = "in shards: averaged Adam"
 SHARDS: dict[str, Callable[[Places], dict[str, Any]]] = {
-    "in shards: softmax": _shards(),
+    "in shards: softmax, clipped": _shards(optimizer__clip=0.05, optimizer__learning_rate=4.0),
     "in shards: softmax, untied, without bias": _shards(of_decoder={"tied": False, "bias": False}),
     "in shards: softmax with drawn words": _shards(of_decoder={"samples": 3}, **ADAM),
     "in shards: sdlm": _shards("sdlm"),
