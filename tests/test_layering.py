@@ -20,12 +20,12 @@ ROOMS = {
     "engines": 2,
     "text": 2,
     "sememes": 3,
+    "ranks": 3,
     "data": 4,
     "word_classes": 4,
     "layers": 4,
     "measure": 4,
     "search": 4,
-    "ranks": 4,
     "corpora": 5,
     "encoders": 5,
     "decoders": 5,
@@ -44,7 +44,9 @@ ROOMS = {
 }
 """The table of docs/architecture.md, section "The rooms"."""
 
-WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3} | {"data", "corpora", "prepare", "word_classes", "claims"}
+WITHOUT_TORCH = {room for room, floor in ROOMS.items() if floor <= 3 and room != "ranks"} | {
+    *("data", "corpora", "prepare", "word_classes", "claims"),
+}
 """Rooms that read and write data alone."""
 
 ROOTS = {"__init__", "__main__"}

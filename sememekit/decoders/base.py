@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.layers.embedding import uniform_embedding
+from sememekit.layers import WordShard, WordVectors, uniform_embedding
 from sememekit.ranks import Ranks
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -202,6 +202,15 @@ class Decoder(nn.Module, ABC):
         """Called around each step of training: whether gradients of word vectors may be sparse, which saves time where a step
         sees few words. A decoder that takes them from ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
 
+    def shard_words(self, shard: WordShard) -> None:
+        """Called once before several processes train with ``run.shard_words``, on the CPU: keep of each table of words the rows
+        of ``shard.words`` alone. Only ``nll`` is asked from then on. Raises ConfigError: this layer cannot.
+        """
+        raise ConfigError(
+            f"decoder {type(self).__name__!r} does not divide its words among processes; softmax, sampled and sdlm do; "
+            "take one of them (--decoder softmax), or leave out run.shard_words"
+        )
+
     def after_step(self, step: int) -> dict[str, float] | None:
         """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
 
@@ -297,3 +306,13 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
             f"be equal; set task.embedding_size={resources.width} or decoder.tied=false"
         )
     return resources.embedding
+
+
+def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
+    """Cut output word vectors to the rows of one of several processes. Raises ConfigError: they are a table of another kind."""
+    if not isinstance(words, WordVectors):
+        raise ConfigError(
+            f"word vectors of the type {type(words).__name__} cannot be divided among processes; make them by "
+            "sememekit.layers.uniform_embedding, or leave out run.shard_words"
+        )
+    words.shard_words(shard)

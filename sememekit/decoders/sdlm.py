@@ -9,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.nn import functional
 
-from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, word_vectors
+from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, shard_vectors, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
-from sememekit.decoders.sense_logits import SenseInputs, sense_logits, sense_nll
+from sememekit.decoders.sense_logits import SenseInputs, normaliser_and_score, sense_logits
 from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
-from sememekit.layers import segment_logsumexp, shared_dropout
+from sememekit.layers import WordShard, segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"sense_bias": False, "context_tanh": False, "gate_bias": True, "start": "published"},
@@ -126,6 +127,17 @@ class SDLM(NormalisedScores):
             with torch.no_grad():
                 self.sense_bias.copy_(per_word[self.structure.word_of_sense.cpu()])
 
+    def shard_words(self, shard: WordShard) -> None:
+        shard_vectors(self.words, shard)
+        if self.sense_bias is not None:
+            shard.cut_(self.sense_bias, self.structure.sense_offsets[shard.bounds].tolist())
+        self.structure, _ = self.structure.of_words(torch.arange(shard.words.start, shard.words.stop))
+        self.shard = shard
+
+    @property
+    def drops_numbers(self) -> bool:
+        return self.settings.context_dropout > 0.0 or self.settings.vector_dropout > 0.0
+
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
         """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
         settings = self.settings
@@ -165,17 +177,23 @@ class SDLM(NormalisedScores):
             return self.structure, self.words.weight, self.sense_bias
         structure, senses = self.structure.of_words(words)
         bias = None if self.sense_bias is None else self.sense_bias[senses]
-        return structure, self.words(words), bias
+        return structure, functional.embedding(words, self.words.weight, sparse=self.words.sparse), bias
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        return self._nll(hidden, None, target.reshape(-1), None).reshape(target.shape)
+        return self._nll(hidden, target.reshape(-1)).reshape(target.shape)
 
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
-        return self._nll(hidden, draw.words, draw.target, draw.correction)
+        return self._nll(hidden, draw.target, draw.words, draw.correction)
 
-    def _nll(self, hidden: Tensor, words: Tensor | None, target_N: Tensor, correction_V: Tensor | None) -> Tensor:
+    def _nll(self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None) -> Tensor:
+        log_normaliser_N, score_N = self.normaliser_and_score(hidden, target_N, words, correction_W)
+        return log_normaliser_N - score_N
+
+    def normaliser_and_score(
+        self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
-        return sense_nll(self._inputs(hidden, words), target_N, block, correction_V)
+        return normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """The share of a sense is p(s) / p(w), the gates are q."""

@@ -62,36 +62,39 @@ def sense_logits(inputs: SenseInputs) -> Tensor:
     return total_SN if bias_S is None else total_SN + bias_S[:, None]
 
 
-def sense_nll(inputs: SenseInputs, target_N: Tensor, block: int, correction_V: Tensor | None = None) -> Tensor:
-    """(N,) nats of target words: the log-sum-exp over all senses minus that over the target's.
+def normaliser_and_score(
+    inputs: SenseInputs, target_N: Tensor, block: int, correction_V: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """(N,) the log-sum-exp over all senses, and (N,) that over the senses of the target; the loss is their difference.
 
     ``block`` tokens are worked on at once. ``correction_V`` is added to the logits of each word's senses in the first
-    log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
+    log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses. A target at -1 is none of the words: its
+    score is finite and means nothing.
 
     The backward pass is written by hand: it keeps the products with the words and the unnormalised probabilities of senses, and
     computes the gates again, so that no tensor of R x S x N ever exists. A compiler, which cannot trace writes into parts of
     tensors, is given the same sums in plain operations.
     """
     if torch.compiler.is_compiling() and correction_V is None:
-        return _traced_nll(inputs, target_N)
+        return _traced(inputs, target_N)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     gates_KN = gates_KN.to(words_VE.dtype)
     lowered = product_dtype(words_VE)
-    return _SenseNLL.apply(
+    return _SenseSums.apply(
         structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S, target_N, block, correction_V, lowered
     )
 
 
-def _traced_nll(inputs: SenseInputs, target_N: Tensor) -> Tensor:
-    """``sense_nll`` out of the logits of all senses; without drawn words, whose number no graph can know."""
+def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
+    """``normaliser_and_score`` out of the logits of all senses; without drawn words, whose number no graph can know."""
     logits_SN = sense_logits(inputs)
-    sense_MN, real_MN = inputs.structure.senses_of(target_N)
+    sense_MN, real_MN = inputs.structure.senses_of(target_N.clamp(min=0))
     own_MN = logits_SN.gather(0, sense_MN)
-    return logits_SN.logsumexp(dim=0) - own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
+    return logits_SN.logsumexp(dim=0), own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
 
 
-class _SenseNLL(torch.autograd.Function):
-    """``sense_nll`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
+class _SenseSums(torch.autograd.Function):
+    """``normaliser_and_score`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
     over all words or senses are in the order of the blocks (``SenseBlocks``). What is kept are pieces of some megabytes, which
@@ -111,7 +114,7 @@ class _SenseNLL(torch.autograd.Function):
         block: int,
         correction_V: Tensor | None,
         lowered: torch.dtype,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         order = structure.blocks(words_VE.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
         start_S = words_VE.new_zeros(structure.num_senses) if bias_S is None else bias_S.to(words_VE.dtype)[order.sense_at]
@@ -123,7 +126,7 @@ class _SenseNLL(torch.autograd.Function):
         keep = any(ctx.needs_input_grad)
         keep_scores = keep and width >= KEPT_FROM
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
-        nats_N, total_N = words_VE.new_empty(num_tokens), words_VE.new_empty(num_tokens)
+        normaliser_N, score_N, total_N = (words_VE.new_empty(num_tokens) for _ in range(3))
         kept, scores = [], []
         for part in _parts(num_tokens, block):
             gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
@@ -139,25 +142,28 @@ class _SenseNLL(torch.autograd.Function):
                 scores_of = each.by_basis(scores_v.view(-1, num_bases, size).to(words_VE.dtype))
                 for score, weight_of_edge in zip(scores_of, weight, strict=True):
                     each.add_products(logits, score, each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)))
-            sense_Mn, real_Mn = structure.senses_of(target_N[part])
+            target_n = target_N[part]
+            sense_Mn, real_Mn = structure.senses_of(target_n.clamp(min=0))
             place_Mn = order.place_of[sense_Mn]
             own_Mn = logits_Sn.gather(0, place_Mn)
             if offset_S is not None:
-                logits_Sn.add_(offset_S[:, None]).scatter_(0, place_Mn, own_Mn)
+                logits_Sn.add_(offset_S[:, None])
+                logits_Sn.scatter_(0, place_Mn, torch.where(target_n >= 0, own_Mn, logits_Sn.gather(0, place_Mn)))
             own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
             top_n = logits_Sn.amax(dim=0)
             total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0)
-            nats_N[part] = total_n.log() + top_n - own_Mn.logsumexp(dim=0)
+            normaliser_N[part] = total_n.log() + top_n
+            score_N[part] = own_Mn.logsumexp(dim=0)
             total_N[part] = total_n
             if keep:
                 kept += [logits_Sn, place_Mn, own_Mn.softmax(dim=0)]
         if keep:
             ctx.structure, ctx.block, ctx.lowered, ctx.with_bias = structure, block, lowered, bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
-        return nats_N
+        return normaliser_N, score_N
 
     @staticmethod
-    def backward(ctx: Any, grad_nll_N: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
         structure: SenseStructure = ctx.structure
         contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept = ctx.saved_tensors
         order = structure.blocks(gates_KN.dtype)
@@ -180,8 +186,10 @@ class _SenseNLL(torch.autograd.Function):
         for number, part in enumerate(parts):
             gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
             size, (raised_Sn, place_Mn, share_Mn) = gates_Kn.shape[1], kept[3 * number : 3 * (number + 1)]
-            grad_logits_Sn = torch.mul(raised_Sn, grad_nll_N[part] / total_N[part], out=_piece(grad_logits, raised_Sn.shape))
-            grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * -grad_nll_N[part])
+            grad_logits_Sn = torch.mul(
+                raised_Sn, grad_normaliser_N[part] / total_N[part], out=_piece(grad_logits, raised_Sn.shape)
+            )
+            grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             of_sememe_RKn = _piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
             grad_context_E = context_E.new_zeros(context_E.shape, dtype=contexts_RNE.dtype)

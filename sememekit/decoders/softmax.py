@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources, shard_vectors, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
-from sememekit.layers import ChosenLogits
+from sememekit.layers import ChosenLogits, WordShard
 
 
 class Softmax(NormalisedScores):
@@ -44,6 +44,12 @@ class Softmax(NormalisedScores):
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)
+
+    def shard_words(self, shard: WordShard) -> None:
+        shard_vectors(self.words, shard)
+        if self.bias is not None:
+            shard.cut_(self.bias)
+        self.shard = shard
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)

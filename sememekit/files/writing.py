@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -66,11 +66,12 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> None:
+def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
-    The files go to a hidden folder beside it, are synced, and one rename makes them visible. A leftover of a killed process
-    with the same number is removed first: in a container every process may have the same number.
+    The content of a file may come in pieces, of which one is held at a time. The files go to a hidden folder beside it, are
+    synced, and one rename makes them visible. A leftover of a killed process with the same number is removed first: in a
+    container every process may have the same number.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
@@ -79,12 +80,23 @@ def write_folder(folder: Path, contents: Mapping[str, bytes], manifest: str) -> 
     temporary.mkdir()
     hashes = {}
     for name, content in contents.items():
-        write_bytes(temporary / name, content)
-        hashes[name] = hashlib.sha256(content).hexdigest()
+        hashes[name] = _write_pieces(temporary / name, [content] if isinstance(content, bytes) else content)
     write_bytes(temporary / manifest, to_json(hashes))
     sync_to_disk(temporary)
     os.rename(temporary, folder)
     sync_to_disk(folder.parent)
+
+
+def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
+    """Write a file as ``write_bytes`` does, and give back its SHA-256."""
+    digest = hashlib.sha256()
+    with naming(path), path.open("wb") as stream:
+        for piece in pieces:
+            digest.update(piece)
+            stream.write(piece)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return digest.hexdigest()
 
 
 def remove_leftovers(folder: Path, before: str, after: str) -> None:

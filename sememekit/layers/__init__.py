@@ -1,8 +1,8 @@
-"""Building blocks that know nothing of words: dropout with shared masks, incidence sums, log-space reductions."""
+"""Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import shared_dropout
-from sememekit.layers.embedding import uniform_embedding
+from sememekit.layers.embedding import WordVectors, uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.gru_scan import gru_scan
@@ -23,6 +23,7 @@ from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.mogrifier_scan import GateMap, mogrifier_scan
 from sememekit.layers.precision import add_product, at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
+from sememekit.layers.shards import WordShard, note_rows, rows_of_ranks, whole_size
 from sememekit.layers.weight_drop import WeightDropped
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "Groups",
     "Incidence",
     "WeightDropped",
+    "WordShard",
+    "WordVectors",
     "add_product",
     "at_least_single",
     "backward_scores",
@@ -46,11 +49,14 @@ __all__ = [
     "lstm_cell",
     "lstm_scan",
     "mogrifier_scan",
+    "note_rows",
     "product_dtype",
     "rows_of",
+    "rows_of_ranks",
     "sample_path",
     "segment_logsumexp",
     "shared_dropout",
     "uniform_embedding",
     "weighted_sum",
+    "whole_size",
 ]

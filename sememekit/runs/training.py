@@ -17,6 +17,7 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented
@@ -51,6 +52,7 @@ MAY_CHANGE = (
     "schedule.stop_after",
     "run.device",
     "run.threads",
+    "run.shard_words",
     "run.report_every",
     "run.checkpoint_every",
     "run.stall_epochs",
@@ -82,8 +84,8 @@ class Training:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learned, shared ones once."""
-        return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
+        """How many numbers are learned, shared ones once, by all processes."""
+        return sum(whole_size(parameter) for parameter in self.task.parameters() if parameter.requires_grad)
 
 
 class _Sources(NamedTuple):
@@ -158,11 +160,14 @@ def open_training(
         ranks.note(f"begun {out}")
         for text in task.remarks(data):
             on_remark(text)
+        if plan.run.shard_words and ranks.size > 1:
+            task.shard_words(ranks)
         trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
         if begun:
-            snapshot = folder.load("last", with_trainer=True)
+            snapshot = folder.load("last", with_trainer=True, rows=trainer.rows)
             load_weights(task, snapshot.weights, out)
             _restore(trainer, snapshot, out)
+            del snapshot
             done = trainer.progress.epoch - (not trainer.progress.finished)
             ranks.wait()
             if ranks.leads:

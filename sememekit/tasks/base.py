@@ -155,6 +155,14 @@ class Task(nn.Module, ABC):
             )
         self.ranks = ranks
 
+    def shard_words(self, ranks: Ranks) -> None:
+        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
+        rows of this rank alone. Raises ConfigError: this task or its output layer cannot."""
+        raise ConfigError(
+            f"task {type(self).__name__} does not divide its words among processes; only language_model does; leave out "
+            "run.shard_words, and every process has them all"
+        )
+
     def remarks(self, data: PreparedData) -> Sequence[str]:
         """What a user should know before training on ``data`` begins, a sentence each."""
         return ()

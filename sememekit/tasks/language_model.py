@@ -14,12 +14,14 @@ from torch import Tensor, nn
 
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Decoder, shard_vectors
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.layers import at_least_single, shared_dropout, uniform_embedding
+from sememekit.errors import ConfigError
+from sememekit.layers import WordShard, at_least_single, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.progress import OneStage
+from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import evaluating, score_targets
@@ -132,6 +134,21 @@ class LanguageModel(WordPredictor):
             shortest=settings.shortest_chunk,
             excess=settings.length_excess,
         )
+
+    def shard_words(self, ranks: Ranks) -> None:
+        shard = WordShard(ranks, len(self.vocabulary))
+        columns, size = self.settings.batch_size, self.settings.small_batch_size
+        if size is not None:
+            bounds = [columns * rank // ranks.size for rank in range(ranks.size + 1)]
+            parts = [-(-(end - begin) // size) for begin, end in pairwise(bounds)]
+            if len(set(parts)) > 1:
+                raise ConfigError(
+                    f"task.small_batch_size={size} cuts the {columns} columns of {ranks.size} processes into "
+                    f"{' and '.join(map(str, sorted(set(parts))))} parts, and with run.shard_words=true all take as many; set "
+                    f"task.batch_size to a multiple of {ranks.size * size} (--set task.batch_size={ranks.size * size})"
+                )
+        self.decoder.shard_words(shard)
+        shard_vectors(self.embedding, shard)
 
     def initialise(self) -> None:
         vectors = self.encoder.word_vectors()

@@ -31,6 +31,7 @@ from torch import nn
 from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, replace_file, sole_writer, to_json, write_bytes
+from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
     KEPT,
@@ -55,6 +56,7 @@ from sememekit.training.snapshots import (
     write_pointer,
     write_snapshot,
 )
+from sememekit.training.tensor_file import RowsOf
 
 FORMAT = 1
 _LOCK = ".lock"
@@ -208,15 +210,15 @@ class RunFolder:
         path = self._checkpoints / "pointer.json"
         return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
 
-    def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
+    def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool, ranks: Ranks = ALONE) -> str:
         """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
         name.
 
         Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: it is the best
-        so far, too.
+        so far, too. The other ``ranks`` send their rows of tables in shards meanwhile (``snapshots.send_rows``).
         """
         pointer = self._tidy()
-        name = self._write(step, model, trainer, pointer)
+        name = self._write(step, model, trainer, pointer, ranks)
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
@@ -253,16 +255,18 @@ class RunFolder:
             remove_snapshots(self._checkpoints, stale)
             write_pointer(self._checkpoints / "pointer.json", new)
 
-    def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
+    def _write(
+        self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str], ranks: Ranks = ALONE
+    ) -> str:
         """Write a snapshot that the pointer names as the next one."""
         name = free_name(self._checkpoints, step)
         write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
-        write_snapshot(self._checkpoints / name, model, trainer)
+        write_snapshot(self._checkpoints / name, model, trainer, ranks)
         return name
 
-    def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> Snapshot:
-        """Read a snapshot and check every file against the manifest. Raises CheckpointError when there is none, or when it is
-        torn."""
+    def load(self, which: Literal["last", "best"], *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
+        """Read a snapshot, of tables in shards some ``rows``, and check every file against the manifest. Raises CheckpointError
+        when there is none, or when it is torn."""
         while True:
             name = self.pointer().get(which)
             if name is None:
@@ -271,7 +275,7 @@ class RunFolder:
                     f"sememekit train --out {self.path} --resume"
                 )
             try:
-                return read_snapshot(self._checkpoints / name, with_trainer=with_trainer)
+                return read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
             except CheckpointError:
                 # A run that goes on may have moved the pointer and removed the snapshot while it was read.
                 if self.pointer().get(which) == name:

@@ -9,7 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.decoders.base import Decoder
+from sememekit.layers import rows_of_ranks
+from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import Task
+from sememekit.training.together import any_shards
 
 
 @contextmanager
@@ -32,21 +35,26 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
             decoder.look_up_sparsely(False)
 
 
-def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
+def clip_gradients(parameters: Sequence[nn.Parameter], limit: float, ranks: Ranks = ALONE) -> Tensor:
     """Scale all gradients so that the norm of all together is at most ``limit``; returns the norm before.
 
-    The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients.
+    The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients. Tables in shards count with the rows
+    of all ranks.
     """
-    gradients = []
+    whole, shards = list[Tensor](), list[Tensor]()
     for parameter in parameters:
         if parameter.grad is None:
             continue
-        if parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()
-            gradients.append(parameter.grad.values())
-        else:
-            gradients.append(parameter.grad)
-    norm = torch.nn.utils.get_total_norm(gradients)
-    if gradients:
-        torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
+        gradient = parameter.grad
+        if gradient.is_sparse:
+            parameter.grad = gradient.coalesce()
+            gradient = parameter.grad.values()
+        (whole if rows_of_ranks(parameter) is None else shards).append(gradient)
+    norm = torch.nn.utils.get_total_norm(whole)
+    if any_shards(parameters):
+        square = torch.nn.utils.get_total_norm(shards).square()
+        ranks.add_up_([square])
+        norm = (norm.square() + square).sqrt()
+    if whole or shards:
+        torch._foreach_mul_(whole + shards, (limit / (norm + 1e-6)).clamp(max=1.0))
     return norm

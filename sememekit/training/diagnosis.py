@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
@@ -12,15 +13,17 @@ from sememekit.tasks.base import Carry, Task
 NOT_AGAIN: Final = "it did not appear again on the same batch"
 
 
-def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
+def first_bad_module(task: Task, batch: Any, carry: Carry, on_any_rank: Callable[[bool], bool] = bool) -> str:
     """A clause that names the first part of a task with a non-finite number on a batch, such as "parameter
     'decoder.gate.weight' holds non-finite numbers".
 
-    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients.
+    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients. With tables
+    in shards all ranks look together, and each place is the last one on all of them where one finds something
+    (``on_any_rank``).
     """
-    for name, parameter in task.named_parameters():
-        if not _finite(parameter):
-            return f"parameter {name!r} holds non-finite numbers"
+    bad = next((name for name, parameter in task.named_parameters() if not _finite(parameter)), None)
+    if on_any_rank(bad is not None):
+        return NOT_AGAIN if bad is None else f"parameter {bad!r} holds non-finite numbers"
     found: list[str] = []
     handles = []
     for name, module in task.named_modules():
@@ -30,7 +33,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
         loss = task.loss(batch, carry)
         if not found and not _finite(loss.nats):
             found.append("the output layer's loss (its 'nll')")
-        if not found:
+        if not on_any_rank(bool(found)):
             task.zero_grad(set_to_none=True)
             loss.nats.backward()
             found += [

@@ -10,19 +10,20 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import safetensors
-import safetensors.torch
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
 from sememekit.files import read_object, replace_file, to_json, write_folder
+from sememekit.ranks import ALONE, Ranks
 from sememekit.training.state_tree import flatten, unflatten
+from sememekit.training.tensor_file import RowsOf, read_tensors, tensor_pieces
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
 _HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
@@ -76,17 +77,34 @@ def free_name(checkpoints: Path, step: int) -> str:
     return free
 
 
-def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any]) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it."""
-    weights, aliases = split_shared(model.state_dict())
-    tensors: dict[str, Tensor] = {}
-    plain = flatten(dict(trainer), tensors, "trainer")
-    contents = {
-        "weights.safetensors": safetensors.torch.save(weights, metadata={"format": "pt"}),
-        "trainer.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
-        "trainer.json": to_json({"aliases": aliases, "state": plain}),
+def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks = ALONE) -> None:
+    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it.
+
+    Of several ranks with tables in shards the first one writes the whole tables, while the others ``send_rows``.
+    """
+    weights, tensors, document = _parts(model, trainer)
+    contents: dict[str, bytes | Iterable[bytes | memoryview]] = {
+        "weights.safetensors": tensor_pieces(weights, ranks),
+        "trainer.safetensors": tensor_pieces(tensors, ranks),
+        "trainer.json": to_json(document),
     }
     write_folder(folder, contents, _MANIFEST)
+
+
+def send_rows(model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks) -> None:
+    """Send the rows of this rank to the first one, which is in ``write_snapshot``; nothing where no table is in shards."""
+    weights, tensors, _ = _parts(model, trainer)
+    for part in (weights, tensors):
+        for _ in tensor_pieces(part, ranks):
+            raise AssertionError("the first rank alone gets pieces")
+
+
+def _parts(model: nn.Module, trainer: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
+    """Weights, the other tensors, and the document beside them."""
+    weights, aliases = split_shared(model.state_dict(keep_vars=True))
+    tensors: dict[str, Tensor] = {}
+    plain = flatten(dict(trainer), tensors, "trainer")
+    return weights, tensors, {"aliases": aliases, "state": plain}
 
 
 def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
@@ -103,29 +121,29 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
             shutil.rmtree(entry)
 
 
-def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
-    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
+def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
+    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn.
+
+    Of a tensor for which ``rows`` gives a slice only these rows are kept in memory.
+    """
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is damaged; {_AGAIN}")
-    contents = {}
     for file, expected in manifest.items():
         if not with_trainer and file == "trainer.safetensors":
             continue
-        try:
-            contents[file] = (folder / file).read_bytes()
-        except FileNotFoundError:
-            raise CheckpointError(f"{folder / file} is missing; the checkpoint is damaged; {_AGAIN}") from None
-        except OSError as error:
-            raise CheckpointError(f"{folder / file} cannot be read ({error.strerror or error}); {_AGAIN}") from None
-        if hashlib.sha256(contents[file]).hexdigest() != expected:
+        with _reading(folder / file), (folder / file).open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != expected:
             raise CheckpointError(
                 f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; {_AGAIN}"
             )
-    weights = _read_tensors(folder, "weights.safetensors", contents)
-    tensors = _read_tensors(folder, "trainer.safetensors", contents) if with_trainer else {}
+    weights = _read_tensors(folder / "weights.safetensors", rows)
+    tensors = _read_tensors(folder / "trainer.safetensors", rows) if with_trainer else {}
+    with _reading(folder / "trainer.json"):
+        text = (folder / "trainer.json").read_bytes()
     try:
-        document = json.loads(contents["trainer.json"])
+        document = json.loads(text)
         for alias, original in document["aliases"].items():
             weights[alias] = weights[original]
         trainer = unflatten(document["state"], tensors) if with_trainer else {}
@@ -144,18 +162,27 @@ def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[s
             aliases[name] = first[key]
         else:
             first[key] = name
-            weights[name] = tensor.detach().cpu().contiguous()
+            weights[name] = tensor
     return weights, aliases
 
 
-def _read_tensors(folder: Path, name: str, contents: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """Tensors of a safetensors file. Nothing in it is executed."""
-    if name not in contents:
-        raise CheckpointError(f"{folder / _MANIFEST} lists no {name}; the checkpoint is damaged; {_AGAIN}")
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Inside, a file that cannot be read is a CheckpointError."""
     try:
-        return safetensors.torch.load(contents[name])
+        yield
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing; the checkpoint is damaged; {_AGAIN}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); {_AGAIN}") from None
+
+
+def _read_tensors(path: Path, rows: RowsOf | None) -> dict[str, Tensor]:
+    try:
+        with _reading(path):
+            return read_tensors(path, rows)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{folder / name} holds no tensors in the safetensors format ({error}); {_AGAIN}") from None
+        raise CheckpointError(f"{path} holds no tensors in the safetensors format ({error}); {_AGAIN}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

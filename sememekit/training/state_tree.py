@@ -19,7 +19,7 @@ def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
     Raises TypeError for anything else.
     """
     if isinstance(tree, Tensor):
-        tensors[path] = tree.detach().cpu().contiguous()
+        tensors[path] = tree
         return {_TENSOR: path}
     if isinstance(tree, dict):
         plain = {str(key): flatten(value, tensors, f"{path}.{key}") for key, value in tree.items()}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
+from sememekit.layers import note_rows, rows_of_ranks
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
@@ -26,15 +28,20 @@ from sememekit.training.progress import TrainingState, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
-from sememekit.training.snapshots import Snapshot
+from sememekit.training.snapshots import Snapshot, send_rows
 from sememekit.training.together import (
+    any_shards,
     begin_together,
     check_same_weights,
+    part_of_batch,
     random_state,
     reduce_gradients,
     restore_ranks,
     state_of_ranks,
 )
+
+_OF_PARAMETER: Final = re.compile(r"trainer\.(?:optimizer\.state|average\.training)\.(\d+)(?:\..+)?")
+"""Names of what a snapshot has beside a parameter, with its number."""
 
 
 @dataclass
@@ -63,7 +70,8 @@ class Trainer:
     reports. ``num_batches`` is how many the current epoch has, 0 before the first.
 
     With several ``ranks`` each process has a trainer, and all make the same calls: gradients are those of whole batches, every
-    decision is the same, and the first rank validates and writes.
+    decision is the same, and the first rank validates and writes. Where the task has its words in shards
+    (``Task.shard_words``) all ranks validate, each with its words.
     """
 
     def __init__(
@@ -79,6 +87,7 @@ class Trainer:
         self.task, self.data, self.folder, self.ranks = task, data, folder, ranks
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
+        self._in_shards = any_shards(self.parameters)
         self.optimizer = make_optimizer(optimizer, self.parameters)
         self.progress = TrainingState(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
         self.average = Average(self.parameters)
@@ -148,14 +157,15 @@ class Trainer:
             objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
-            (objective * loss.share if loss.share != 1.0 else objective).backward()
+            share = part_of_batch(loss, self.ranks) if self._in_shards else loss.share
+            (objective * share if share != 1.0 else objective).backward()
             done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
         if not done:  # this rank has no example of the batch
             done = [BatchLoss(torch.zeros((), device=self.device), 0, None, self.carry)]
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
         weight = sum(loss.divisor or loss.count for loss in done)
         count = reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
-        norm = clip_gradients(self.parameters, self.optimizer_settings.clip)
+        norm = clip_gradients(self.parameters, self.optimizer_settings.clip, self.ranks)
         lost = float(nats) if self.device.type == "cpu" and self.ranks.size == 1 else 0.0  # of ranks: with the window
         if self.device.type == "cpu" and not math.isfinite(float(norm) + lost):
             self._fail(batch)
@@ -179,7 +189,7 @@ class Trainer:
         culprit = None
         if batch is not None:
             with autocast(self.device, self.run_settings.dtype):
-                culprit = first_bad_module(self.task, batch, carry)
+                culprit = first_bad_module(self.task, batch, carry, self.ranks.any if self._in_shards else bool)
         found = [clause for clause in self.ranks.all(culprit) if clause is not None]
         culprit = next((clause for clause in found if clause != NOT_AGAIN), NOT_AGAIN)
         raise self._diverged(
@@ -193,7 +203,10 @@ class Trainer:
 
     def _check_weights(self) -> None:
         """Fail where a weight is not finite, which otherwise only the loss of the next step would show."""
-        if (name := first_bad_weight(self.task)) is not None:
+        name = first_bad_weight(self.task)
+        if self._in_shards:
+            name = next((found for found in self.ranks.all(name) if found is not None), None)
+        if name is not None:
             raise self._diverged(
                 f"training diverged: {name} holds values that are not finite after step {self.progress.step}, in epoch "
                 f"{self.progress.epoch}"
@@ -247,7 +260,7 @@ class Trainer:
         verdict = schedule.decide(progress, valid[self.task.metric.name])
         if verdict.rate_cut:
             if self.schedule.reload_best and not verdict.best and progress.best is not None:
-                self.task.load_state_dict(self.folder.load("best", with_trainer=False).weights)
+                self.task.load_state_dict(self.folder.load("best", with_trainer=False, rows=self.rows).weights)
                 self.average.restart()
             self.task.after_rate_cut()
         ended = ending_text(progress, self.schedule)
@@ -290,7 +303,7 @@ class Trainer:
     def _validate(self) -> dict[str, float]:
         self._check_weights()
         valid: dict[str, float] = {}
-        if self.ranks.leads:
+        if self.ranks.leads or self._in_shards:
             with self.average.averaged_weights(), autocast(self.device, self.run_settings.dtype):
                 valid = self.task.evaluate(self.data, "valid")
         return self.ranks.leaders(valid)
@@ -304,16 +317,28 @@ class Trainer:
             self._check_weights()
             state, name = self.state(), ""
             if self.ranks.leads:
-                name = self.folder.save(self.progress.step, self.task, state, best=best)
+                name = self.folder.save(self.progress.step, self.task, state, best=best, ranks=self.ranks)
+            else:
+                send_rows(self.task, state, self.ranks)
             return self.ranks.leaders(name)
 
     def state(self) -> dict[str, Any]:
-        """All but weights, of all ranks: columns that they carry side by side, and the random numbers of each."""
+        """All but weights, of all ranks: columns that they carry side by side, and the random numbers of each. Of tables in
+        shards this has the rows of this rank; the writer of a snapshot puts those of all together."""
+        average = self.average.state()
+        training = average["training"]
+        assert isinstance(training, list)
+        for number, parameter in enumerate(self.parameters):
+            if (bounds := rows_of_ranks(parameter)) is not None:
+                beside = [*self.optimizer.state.get(parameter, {}).values(), *training[number : number + 1]]
+                for tensor in beside:
+                    if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
+                        note_rows(tensor, bounds)
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
             "carry": tuple(self.ranks.joined_along(part, 0) for part in self.carry),
-            "average": self.average.state(),
+            "average": average,
             "random": state_of_ranks(self.ranks, self.draws, self.device),
         }
 
@@ -328,6 +353,16 @@ class Trainer:
         self.carry = tuple(part[self.ranks.columns(len(part))].to(self.device) for part in state["carry"])
         seed, step = self.run_settings.seed, self.progress.step
         restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
+
+    def rows(self, name: str, shape: Sequence[int]) -> slice | None:
+        """Which rows of a tensor in a snapshot are this rank's: a slice for tables in shards, otherwise None."""
+        named: dict[str, Tensor] = dict(self.task.named_parameters(remove_duplicate=False))
+        found = _OF_PARAMETER.fullmatch(name)
+        parameter = named.get(name) if found is None else self.parameters[int(found[1])]
+        bounds = rows_of_ranks(parameter) if parameter is not None else None
+        if bounds is None or list(shape[:1]) != [bounds[-1]]:
+            return None
+        return slice(bounds[self.ranks.rank], bounds[self.ranks.rank + 1])
 
     def reopen(self) -> None:
         """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""

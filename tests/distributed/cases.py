@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,10 +12,12 @@ from torch import Tensor
 
 from sememekit.decoders import DECODERS
 from sememekit.encoders.base import Encoder
+from sememekit.layers import rows_of_ranks
 from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task, clusters_of, data_of, graph_of, labels_of
 from sememekit.runs.plan import read_plan
 from sememekit.training import StepReport, Trainer
+from sememekit.training.snapshots import write_snapshot
 from tests.golden import SMALL_ENCODERS, Places
 
 STEPS = 8
@@ -30,10 +34,15 @@ EVERY_TERM: dict[str, Any] = {
 
 
 class NoFolder:
-    """In the place of a run folder: nothing is written."""
+    """In the place of a run folder: nothing that is written stays."""
 
-    def save(self, step: int, model: Any, trainer: Any, *, best: bool) -> str:
+    def save(self, step: int, model: Any, trainer: Any, *, best: bool, ranks: Ranks) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            write_snapshot(Path(folder) / "snapshot", model, trainer, ranks)
         return f"step-{step:08d}"
+
+    def pointer(self) -> dict[str, str]:
+        return {}
 
 
 def _words(decoder: str = "softmax", encoder: dict[str, Any] | None = None, /, **changes: Any) -> Callable[[Places], Any]:
@@ -56,6 +65,10 @@ def _golden(case: str, **of_task: Any) -> Callable[[Places], Any]:
     return table
 
 
+def _shards(decoder: str = "softmax", /, **changes: Any) -> Callable[[Places], Any]:
+    return _words(decoder, **{"run__shard_words": True, "task__chunk_length": 24, "task__length_spread": 4.0, **changes})
+
+
 ADAM = {"optimizer__name": "adam", "optimizer__learning_rate": 0.02}
 CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
     **{decoder: _words(decoder) for decoder in sorted(DECODERS)},
@@ -76,6 +89,22 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
 }
 """Name -> the plan."""
 
+MOMENTS = "in shards: averaged Adam"
+SHARDS: dict[str, Callable[[Places], dict[str, Any]]] = {
+    "in shards: softmax, clipped": _shards(optimizer__clip=0.05, optimizer__learning_rate=4.0),
+    "in shards: softmax, untied, without bias": _shards(of_decoder={"tied": False, "bias": False}),
+    "in shards: softmax with drawn words": _shards(of_decoder={"samples": 3}, **ADAM),
+    "in shards: sdlm": _shards("sdlm"),
+    "in shards: sdlm, untied, symmetric": _shards(
+        "sdlm", of_decoder={"preset": "release-awd", "tied": False, "normalisation": "symmetric"}
+    ),
+    "in shards: sdlm with drawn words": _shards("sdlm", of_decoder={"samples": 3, "preset": "paper"}, **ADAM),
+    "in shards: columns in parts": _shards("sdlm", task__small_batch_size=1, task__batch_size=4),
+    MOMENTS: _shards(**ADAM, optimizer__averaging="from_start"),
+    "in shards: Adagrad": _shards(optimizer__name="adagrad", optimizer__learning_rate=0.1),
+}
+"""Name -> the plan, with tables of words in shards; an epoch ends within the steps."""
+
 
 def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.float64, **run: Any) -> Trainer:
     """A trainer of a plan without dropout but that of the plan, on the CPU."""
@@ -88,6 +117,8 @@ def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.f
             part.initialise()
     task.initialise()
     task.begin_training(data)
+    if plan.run.shard_words and ranks.size > 1:
+        task.shard_words(ranks)
     folder: Any = NoFolder()
     return Trainer(task.to(dtype), data, folder, plan.optimizer, plan.schedule, plan.run, ranks)
 
@@ -98,9 +129,20 @@ def go_on(trainer: Trainer, until: int) -> list[float]:
     return [report.nats for report in reports if isinstance(report, StepReport)]
 
 
+def whole_weights(trainer: Trainer) -> dict[str, Tensor]:
+    """The weights of all ranks."""
+    whole = {}
+    for name, tensor in trainer.task.state_dict(keep_vars=True).items():
+        mine = tensor.detach().clone()
+        joined = trainer.ranks.joined_along(mine, 0) if rows_of_ranks(tensor) is not None else mine
+        assert joined is not None
+        whole[name] = joined
+    return whole
+
+
 def outcome(trainer: Trainer, losses: list[float]) -> dict[str, Any]:
     """What is compared: losses, weights, averages, and what validation found."""
-    weights: dict[str, Tensor] = {name: tensor.clone() for name, tensor in trainer.task.state_dict().items()}
+    weights = whole_weights(trainer)
     with trainer.average.averaged_weights():
-        weights |= {f"mean {name}": tensor.clone() for name, tensor in trainer.task.state_dict().items()}
+        weights |= {f"mean {name}": tensor for name, tensor in whole_weights(trainer).items()}
     return {"losses": losses, "weights": weights, "history": list(trainer.progress.history), "rate": trainer.progress.rate}

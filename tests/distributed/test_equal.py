@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.ranks import ALONE
+from sememekit.errors import ConfigError
+from sememekit.ranks import ALONE, Ranks
 from sememekit.training.snapshots import read_snapshot, write_snapshot
-from tests.distributed.cases import CASES, STEPS, go_on, outcome, trainer_of
+from tests.distributed.cases import CASES, MOMENTS, SHARDS, STEPS, go_on, outcome, trainer_of
 from tests.distributed.launch import finish, start
 from tests.golden import Places
 
@@ -30,11 +31,13 @@ class Trained:
     def __init__(self, folder: Path, size: int) -> None:
         self.folder, self.size = folder, size
         places = Places(folder)
-        self.tables = {name: table(places) for name, table in CASES.items()}
+        self.tables = {name: table(places) for name, table in (CASES | SHARDS).items()}
         (folder / "tables.json").write_text(json.dumps(self.tables), encoding="utf-8")
-        half = trainer_of(self.tables["sampled"], ALONE)
-        go_on(half, 5)
-        write_snapshot(folder / "of-one", half.task, half.state())
+        for name, file in (("sampled", "of-one"), (MOMENTS, "moments-of-one")):
+            half = trainer_of(self.tables[name], ALONE)
+            go_on(half, 5)
+            with half.average.averaged_weights():
+                write_snapshot(folder / file, half.task, half.state())
         done = finish(start(["-m", "tests.distributed.worker", str(folder)], size))
         assert [code for code, _, _ in done] == [0] * size, "\n".join(err for _, _, err in done)[-5000:]
         self.found: dict[str, Any] = torch.load(folder / f"found-{size}.pt")
@@ -61,7 +64,7 @@ def assert_alike(found: dict[str, Any], wanted: dict[str, Any], **tolerance: flo
     assert found["rate"] == wanted["rate"]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *SHARDS])
 def test_a_case_in_double_precision(trained: Trained, name: str) -> None:
     found, wanted = trained.found[name], trained.alone(name)
     if name in ANOTHER_ORDER:
@@ -102,6 +105,59 @@ def test_clusters_in_parts_are_those_of_whole_batches(trained: Trained) -> None:
     whole = {key: value for key, value in table["task"].items() if key != "small_batch_size"}
     trainer = trainer_of({**table, "task": whole}, ALONE)
     assert_alike(trained.found["clusters in parts"], outcome(trainer, go_on(trainer, STEPS)))
+
+
+def test_shards_go_on_where_one_process_or_whole_ranks_stopped_and_the_other_way_round(trained: Trained) -> None:
+    whole, table = trained.alone(MOMENTS, 12), trained.tables[MOMENTS]
+    found = [
+        trained.found["shards from one"],
+        trained.found["shards from whole ranks"],
+        trained.found["whole ranks from shards"],
+    ]
+    one = trainer_of(table, ALONE)
+    one.restore(read_snapshot(trained.folder / "of-shards", with_trainer=True))
+    for outcomes in (outcome(one, go_on(one, 12)), *found):
+        assert_alike(outcomes, {**whole, "losses": whole["losses"][5:]})
+
+
+def test_a_rank_of_shards_holds_its_rows_alone(trained: Trained) -> None:
+    shapes, one = trained.found["shapes"], trainer_of(trained.tables[MOMENTS], ALONE)
+    num_words = shapes[0]["whole"]
+    assert [rank["rows"] for rank in shapes] == [
+        num_words * (rank + 1) // trained.size - num_words * rank // trained.size for rank in range(trained.size)
+    ]
+    for rank in shapes:
+        assert rank["moments"] == [rank["rows"]] * 4, "two moments of vectors and of biases"
+        assert rank["mean"] == rank["rows"]
+        assert rank["parameters"] == sum(parameter.numel() for parameter in one.task.parameters())
+
+
+def test_in_shards_every_rank_drops_the_same_numbers_of_the_output_layer(trained: Trained) -> None:
+    for found, of_one_seeded_alike in trained.found["dropped"]:
+        torch.testing.assert_close(found, of_one_seeded_alike, **TOLERANCE)
+        assert found.std() > 0
+    straight, resumed = trained.found["dropping in shards"]
+    assert straight["losses"] == resumed["losses"]
+    assert len(straight["losses"]) > 1
+
+
+def test_where_a_shard_is_not_finite_all_ranks_name_it(trained: Trained) -> None:
+    for message in trained.found["not finite"]:
+        assert "parameter 'embedding.weight' holds non-finite numbers" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mos", r"decoder 'MoS' does not divide its words among processes; softmax, sampled and sdlm do; .*--decoder softmax"),
+        ("headline softmax", r"task HeadlineWriter does not divide its words among processes; only language_model does"),
+        ("columns in parts", r"small_batch_size=2 cuts the 5 columns of 2 processes into 1 and 2 parts, .*batch_size=4"),
+    ],
+)
+def test_what_cannot_be_in_shards_is_refused(trained: Trained, name: str, message: str) -> None:
+    table = trained.tables[name]
+    with pytest.raises(ConfigError, match=message):
+        trainer_of({**table, "run": {**table["run"], "shard_words": True}}, Ranks(0, 2))
 
 
 def test_as_many_processes_go_on_with_the_same_bits_dropout_included(trained: Trained) -> None:

@@ -36,14 +36,6 @@ def test_state_comes_back_with_its_kinds() -> None:
     assert same(unflatten(plain, tensors), tree)
 
 
-def test_a_view_is_stored_as_what_it_shows() -> None:
-    tensors: dict[str, Tensor] = {}
-    flatten(torch.arange(6.0).reshape(2, 3).T.requires_grad_(), tensors, "x")
-    assert tensors["x"].is_contiguous()
-    assert not tensors["x"].requires_grad
-    assert tensors["x"].tolist() == [[0, 3], [1, 4], [2, 5]]
-
-
 def test_what_json_cannot_hold_is_refused_with_its_place() -> None:
     with pytest.raises(TypeError, match=r"trainer\.a\.1: a set cannot be stored"):
         flatten({"a": [1, {2}]}, {}, "trainer")
