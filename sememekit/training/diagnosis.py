@@ -71,4 +71,4 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _finite(tensor: Tensor) -> bool:
-    return bool(torch.isfinite(tensor).all())
+    return bool(torch.isfinite(tensor._values() if tensor.is_sparse else tensor).all())

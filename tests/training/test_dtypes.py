@@ -34,7 +34,7 @@ def one_step(table: dict[str, Any], dtype: str) -> tuple[float, dict[str, Tensor
     """The loss of a first step, and the gradients that it took; all numbers are in single precision."""
     trainer = trainer_of({**table, "run": {**table["run"], "dtype": dtype}}, ALONE, torch.float32)
     (loss,) = go_on(trainer, 1)
-    gradients = {name: part.grad for name, part in trainer.task.named_parameters() if part.grad is not None}
+    gradients = {name: part.grad.to_dense() for name, part in trainer.task.named_parameters() if part.grad is not None}
     assert {tensor.dtype for tensor in (*trainer.parameters, *gradients.values())} == {torch.float32}
     assert all(tensor.isfinite().all() for tensor in (*trainer.parameters, *gradients.values()))
     return loss, gradients

@@ -44,6 +44,25 @@ def test_a_module_that_gives_nan_is_named_with_its_batch(
     assert RunFolder.open(tmp_path / "run").load("last", with_trainer=True).trainer["progress"]["step"] == 30
 
 
+@pytest.mark.parametrize("samples", [0, 3], ids=["dense", "sparse"])
+def test_a_gradient_that_is_nan_is_named(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, samples: int) -> None:
+    original, kinds = Trainer._step, set()
+
+    def nan(gradient: torch.Tensor) -> torch.Tensor:
+        kinds.add(gradient.is_sparse)
+        return gradient * float("nan")
+
+    def spoiled(self: Any, batch: Any, window: Any) -> None:
+        if self.progress.step == 3:
+            self.task.embedding.weight.register_hook(nan)
+        original(self, batch, window)
+
+    monkeypatch.setattr(Trainer, "_step", spoiled)
+    with pytest.raises(TrainingError, match=r"batch 4, step 4: .* comes from the gradient of 'embedding\.weight'"):
+        trained(place, tmp_path / "run", decoder__samples=samples)
+    assert kinds == {samples > 0}
+
+
 def test_a_parameter_that_is_nan_is_named(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = Trainer._step
 

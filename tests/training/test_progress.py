@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,9 @@ def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> N
     """Have the last snapshot of a run say that it ended so."""
     load = RunFolder.load
 
-    def loaded(self: RunFolder, which: str, *, with_trainer: bool) -> object:
-        snapshot = load(self, which, with_trainer=with_trainer)  # type: ignore[arg-type]
-        if with_trainer:
+    def loaded(*arguments: Any, **options: Any) -> object:
+        snapshot = load(*arguments, **options)
+        if options["with_trainer"]:
             snapshot.trainer["progress"]["finished"] = finished
         return snapshot
 
