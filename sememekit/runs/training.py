@@ -145,6 +145,8 @@ def open_training(
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
+        if plan.run.shard_words and ranks.size > 1:
+            task.shard_words(ranks)  # what cannot be divided leaves no run behind
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)
@@ -160,8 +162,6 @@ def open_training(
         ranks.note(f"begun {out}")
         for text in task.remarks(data):
             on_remark(text)
-        if plan.run.shard_words and ranks.size > 1:
-            task.shard_words(ranks)
         trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
         if begun:
             snapshot = folder.load("last", with_trainer=True, rows=trainer.rows)

@@ -11,6 +11,7 @@ import torch
 
 from sememekit.errors import ConfigError
 from sememekit.ranks import ALONE, Ranks
+from sememekit.runs.training import open_training
 from sememekit.training.snapshots import read_snapshot, write_snapshot
 from tests.distributed.cases import CASES, MOMENTS, SHARDS, STEPS, go_on, outcome, trainer_of
 from tests.distributed.launch import finish, start
@@ -158,6 +159,16 @@ def test_what_cannot_be_in_shards_is_refused(trained: Trained, name: str, messag
     table = trained.tables[name]
     with pytest.raises(ConfigError, match=message):
         trainer_of({**table, "run": {**table["run"], "shard_words": True}}, Ranks(0, 2))
+
+
+def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path) -> None:
+    table = {**trained.tables["mos"], "run": {**trained.tables["mos"]["run"], "shard_words": True}}
+    with (
+        pytest.raises(ConfigError, match="does not divide its words"),
+        open_training(table, tmp_path / "run", resume=False, on_remark=print, ranks=Ranks(0, 2)),
+    ):
+        pass
+    assert not (tmp_path / "run").exists()
 
 
 def test_as_many_processes_go_on_with_the_same_bits_dropout_included(trained: Trained) -> None:
