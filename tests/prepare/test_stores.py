@@ -1,0 +1,89 @@
+"""Places of files that are not there, stores that fail, packages that are missing: each is told with what to do."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sememekit.commands.preprocess import preprocess
+from sememekit.errors import ConfigError, DataError
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("absent-*.txt", "no such file, and no file that fits"),
+        ("memory://nowhere/x.txt", "no such file"),
+        ("nonsense://x", "cannot be read: ValueError: Protocol not known"),
+    ],
+)
+def test_places_without_files_are_told(place: str, message: str, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(DataError, match=message):
+        preprocess("plain", place, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+class StoreError(Exception):
+    """As stores have them: no OSError."""
+
+
+class Broken(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        raise StoreError("the key is not valid any more")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("store://x/*.txt", r"store://x/\*\.txt: cannot be read: StoreError: no such host; see that the store is reached"),
+        ("store://listed/*.txt", r"store://listed/1\.txt: cannot be read: StoreError: the key is not valid any more; see"),
+    ],
+)
+def test_what_a_store_says_is_told(place: str, message: str, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+
+    class Store(fsspec.AbstractFileSystem):  # type: ignore[misc, name-defined]
+        """Fails when it is asked for its files, or when they are read."""
+
+        protocol = "store"
+
+        def glob(self, path: str, **options: Any) -> list[str]:
+            if "listed" not in path:
+                raise StoreError("no such\n host")
+            return [path.replace("*", "1")]
+
+        def ukey(self, path: str) -> str:
+            return path
+
+        def open(self, path: str, mode: str = "rb", **options: Any) -> Broken:
+            return Broken()
+
+    fsspec.register_implementation("store", Store, clobber=True)
+    with pytest.raises(DataError, match=message):
+        preprocess("plain", place, tmp_path / "out")
+
+
+def test_the_package_of_a_store_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(ConfigError, match=r"s3://bucket/x: Install s3fs to access S3; run: pip install s3fs$"):
+        preprocess("plain", "s3://bucket/x", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("fsspec", "memory://x/a.txt"), ("pyarrow", "a.parquet"), ("backports.zstd", "a.txt.zst")]
+)
+def test_a_package_that_is_missing_is_named(module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if module == "backports.zstd" and sys.version_info >= (3, 14):
+        pytest.skip("a part of Python from 3.14 on")
+    monkeypatch.setitem(sys.modules, module, None)
+    place = name if "://" in name else str(tmp_path / name)
+    if "://" not in name:
+        Path(place).write_bytes(b"x")
+    with pytest.raises(ConfigError, match=rf"need.* {module}; run: pip install 'sememekit\[remote\]'"):
+        preprocess("plain", place, tmp_path / "out")
