@@ -47,7 +47,7 @@ class TrainingState:
         step: optimiser steps of the run.
         rate: learning rate.
         best, best_epoch: best primary metric on validation so far, and its epoch.
-        since_best: epochs since the last improvement.
+        since_best: epochs since the last improvement, those of ``schedule.grace`` not counted.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
         nats, count, seconds, cpu_seconds: training loss, and wall and CPU time of training, of the epoch so far.
         finished: why the run is over; None while it is not.

@@ -38,8 +38,9 @@ class Schedule:
         improved = metric.improves(value, progress.best, schedule.threshold)
         if best:
             progress.best, progress.best_epoch = value, progress.epoch
-        progress.since_best = 0 if improved else progress.since_best + 1
-        cut = not improved and progress.epoch > schedule.grace and schedule.factor < 1.0
+        held = progress.epoch <= schedule.grace
+        progress.since_best = 0 if improved or held else progress.since_best + 1
+        cut = not (improved or held) and schedule.factor < 1.0
         if cut:
             progress.rate *= schedule.factor
         begins = (

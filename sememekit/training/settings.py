@@ -58,13 +58,13 @@ class ScheduleSettings(Settings):
     decay: float = Field(default=1.0, gt=0.0, le=1.0)
     """The rate is multiplied by this after every epoch, beside what ``factor`` does; 1 keeps it."""
     grace: int = Field(default=0, ge=0)
-    """Epochs at the start in which the rate is never cut (the released SDLM script: 14)."""
+    """Epochs at the start in which the rate is never cut (the released SDLM script: 14); ``stop_after`` counts from their end."""
     reload_best: bool = False
     """Go back to the best weights when the rate is cut. The papers' codes do not."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
     """An epoch counts as an improvement when it beats the best value by this share of it; 0: by anything."""
     stop_after: int = Field(default=0, ge=0)
-    """Stop after this many epochs in a row without an improvement; 0 never does."""
+    """Stop after this many epochs in a row without an improvement, those of ``grace`` not counted; 0 never does."""
     minimum_rate: float = Field(default=0.0, ge=0.0)
     """Stop once a cut brings the rate below this."""
     stop_non_monotone: int = Field(default=0, ge=0)

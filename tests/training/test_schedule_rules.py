@@ -63,6 +63,18 @@ def test_the_rate_is_cut_after_the_grace_by_a_factor_below_one(grace: int, facto
     assert progress.rate == (4.0 if cut else 8.0)
 
 
+def test_epochs_of_the_grace_do_not_count_towards_the_end() -> None:
+    """A run that stands still at the full rate is cut first, and ends ``stop_after`` epochs later."""
+    schedule, progress = rules(schedule__grace=5, schedule__stop_after=3), state()
+    ends = []
+    for epoch in range(3, 9):
+        progress.epoch = epoch
+        schedule.decide(progress, 60.0)
+        ends.append((progress.since_best, progress.rate, progress.finished))
+    held = [(0, 8.0, None)] * 3
+    assert ends == [*held, (1, 4.0, None), (2, 2.0, None), (3, 1.0, Ending.PATIENCE)]
+
+
 @pytest.mark.parametrize(
     ("averaging", "already", "value", "begins", "then"),
     [
