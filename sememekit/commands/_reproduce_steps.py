@@ -47,7 +47,7 @@ def run_trials(
     Args:
         trials: the first ones begin, and each of the others when one is done.
         jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
-        say: told each trial with "" when it begins, and with each of its commands.
+        say: told each trial with "" when it begins, and with each of its commands, one at a time.
         asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
         engine: runs the commands; None for processes of this machine.
 
@@ -63,6 +63,10 @@ def run_trials(
     def stopping() -> bool:
         return bool(failed) or asked_to_stop()
 
+    def say_alone(trial: Trial, line: str) -> None:
+        with turn:
+            say(trial, line)
+
     def take() -> Trial | None:
         with turn:
             while pending and not stopping():
@@ -77,8 +81,8 @@ def run_trials(
     def work() -> None:
         while (trial := take()) is not None:
             try:
-                say(trial, "")
-                run_trial(trial, partial(say, trial), stopping, held, environment, engine)
+                say_alone(trial, "")
+                run_trial(trial, partial(say_alone, trial), stopping, held, environment, engine)
             except BaseException as error:
                 failed.append(error)
             with turn:

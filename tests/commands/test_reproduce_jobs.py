@@ -68,6 +68,20 @@ def test_one_job_is_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monk
     assert seen == [(what, name) for name in "abc" for what in ("begins", "ends")]
 
 
+def test_two_trials_are_never_told_of_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the lines of two trials never run together."""
+    played(monkeypatch, lambda one, asked: None)
+    inside: list[str] = []
+
+    def say(one: Trial, line: str) -> None:
+        inside.append(one.name)
+        time.sleep(0.2)
+        assert inside == [one.name]
+        inside.clear()
+
+    steps.run_trials([trial(tmp_path, name) for name in "ab"], 2, say, lambda: False)
+
+
 def test_a_failure_stops_the_others_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def body(one: Trial, asked_to_stop: Callable[[], bool]) -> None:
         if one.name == "bad":
