@@ -181,7 +181,10 @@ def compare_runs(
         units=len(sums[0][0]),
         resamples=RESAMPLES,
         time=time,
-        remarks=tuple(_remarks(sides, columns, [loaded.folder.plan for loaded in opened])),
+        remarks=(
+            *_remarks(sides, columns, [loaded.folder.plan for loaded in opened]),
+            *_remark_of_machines([loaded.folder.versions for loaded in opened]),
+        ),
     )
 
 
@@ -279,6 +282,14 @@ def _remarks(sides: Sequence[str], columns: Sequence[Sequence[int]], plans: Sequ
         if keys:
             found.append(f"the runs of {name} differ in more than the seed: {', '.join(keys[:5])}")
     return found
+
+
+def _remark_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence where processors or GPUs differ; runs of earlier versions name no processor."""
+    named = {str(own.get("cuda") or own.get("processor") or "an unnamed processor") for own in versions}
+    if len(named) < 2:
+        return []
+    return [f"trained on {', '.join(sorted(named))}: at equal time these machines are compared, too"]
 
 
 _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")

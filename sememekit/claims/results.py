@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,14 @@ class RunResult(Record):
                 f"'value' of the claim, or delete {self.trial}.json and make it again: sememekit reproduce run"
             )
         return float(found)
+
+
+def on_one_machine(results: Sequence[RunResult]) -> bool:
+    """Whether CPU times of these results compare: one system, one GPU, one processor among those that name theirs; results of
+    earlier versions do not."""
+    places = {(result.versions.get("platform"), result.versions.get("cuda")) for result in results}
+    processors = {result.versions["processor"] for result in results if "processor" in result.versions}
+    return len(places) <= 1 and len(processors) <= 1
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from sememekit.claims.claims import PaperClaim
-from sememekit.claims.results import RunResult
+from sememekit.claims.results import RunResult, on_one_machine
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
@@ -38,7 +38,8 @@ class ClaimResult(Record):
         means: of the metric on test, (baseline, other).
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
-        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
+        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end; None where
+            the runs were not trained on one machine.
         verdict_at_equal_time: the verdict by that difference.
         cpu_minutes: of the training of both arms with all seeds.
     """
@@ -138,7 +139,8 @@ def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], higher: bool) -> Estimate | None:
     """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
-    if any(not run.curve for run in (*baseline, *other)):
+    runs = (*baseline, *other)
+    if any(not run.curve for run in runs) or not on_one_machine(runs):
         return None
     curves = [[[(point.cpu_seconds, point.valid) for point in run.curve] for run in side] for side in (baseline, other)]
     budget = equal_budget(curves)

@@ -52,7 +52,7 @@ def _row(claim: ClaimResult) -> Row:
     if claim.means is None or claim.effect is None:
         return (claim.name, claim.verdict, "", "", "", "", claim.why, _percent(claim.published), "")
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
-    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
+    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else "not on one machine"
     seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
     means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
     return (
@@ -114,7 +114,7 @@ _SUMMARY: Final = """\
 Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
 `baseline`, at a size that a CPU affords: the mean of the metric on test over seeds, and the relative difference with its 95 %
 interval (Student, pooled variance, of logarithms). At equal CPU time the best validation values within the time of the faster
-model are compared."""
+model are compared, if all runs of both were trained on one machine."""
 
 
 def ledger_page(found: Ledger) -> str:

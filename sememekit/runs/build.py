@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
 from importlib.metadata import version
@@ -109,7 +110,7 @@ def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
 
 
 def versions() -> dict[str, Any]:
-    """What made a run: versions, platform, threads."""
+    """What made a run: versions, platform, processor, threads."""
     return {
         "sememekit": sememekit.__version__,
         "python": sys.version.split()[0],
@@ -117,9 +118,20 @@ def versions() -> dict[str, Any]:
         "numpy": version("numpy"),
         "platform": platform.platform(),
         "machine": platform.machine(),
+        "processor": processor(),
         "threads": torch.get_num_threads(),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
+
+
+def processor(file: Path = Path("/proc/cpuinfo")) -> str:
+    """The name of the processor's model, on Linux from ``file``; what Python knows of it where that has none."""
+    with contextlib.suppress(OSError):
+        for line in file.read_text("utf-8", "replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine()
 
 
 def graph_of(plan: Plan) -> SememeGraph | None:

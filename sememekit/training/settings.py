@@ -58,7 +58,7 @@ class ScheduleSettings(Settings):
     decay: float = Field(default=1.0, gt=0.0, le=1.0)
     """The rate is multiplied by this after every epoch, beside what ``factor`` does; 1 keeps it."""
     grace: int = Field(default=0, ge=0)
-    """Epochs at the start in which the rate is never cut (the released SDLM script: 14); ``stop_after`` counts from their end."""
+    """Epochs at the start in which the rate is never cut (released SDLM script: 14); ``stop_after`` counts from their end."""
     reload_best: bool = False
     """Go back to the best weights when the rate is cut. The papers' codes do not."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)

@@ -98,6 +98,19 @@ def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> No
     assert (found.verdict, found.verdict_at_equal_time) == ("holds", "holds in direction")
 
 
+@pytest.mark.parametrize("key", ["processor", "platform", "cuda"])
+def test_the_time_of_two_machines_is_not_compared(key: str) -> None:
+    baseline, other = ([run.model_copy(update={"versions": {key: "one"}}) for run in three(arm, 99.0, 98.0)] for arm in "ab")
+    assert judge("x", claim(), baseline, other).at_equal_time is not None
+    other[0] = other[0].model_copy(update={"versions": {}})
+    assert (judge("x", claim(), baseline, other).at_equal_time is None) == (key != "processor"), (
+        "an unnamed processor may be any"
+    )
+    other[1] = other[1].model_copy(update={"versions": {key: "two"}})
+    found = judge("x", claim(), baseline, other)
+    assert (found.verdict, found.at_equal_time, found.verdict_at_equal_time) == ("not seen", None, "not run")
+
+
 def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:
     grouped = claim(value="groups.senses.one sense.perplexity")
     found = judge("x", grouped, three("a", 100.0, 101.0), three("b", 90.0, 91.0))
