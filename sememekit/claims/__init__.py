@@ -1,8 +1,8 @@
 """What the five papers say, as data: claims, how each is tried at a small size, and the rule that gives its verdict."""
 
-from sememekit.claims.chain import Step, result_names, steps_of
+from sememekit.claims.chain import Step, Timing, result_names, steps_of, timing_name, timing_of
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, claims_folder, load_claims
-from sememekit.claims.results import Point, RunResult, read_results
+from sememekit.claims.results import Point, RunResult, UpdateTimes, read_results, read_times
 from sememekit.claims.verdict import VERDICTS, ClaimResult, judge
 
 __all__ = [
@@ -15,10 +15,15 @@ __all__ = [
     "Point",
     "RunResult",
     "Step",
+    "Timing",
+    "UpdateTimes",
     "claims_folder",
     "judge",
     "load_claims",
     "read_results",
+    "read_times",
     "result_names",
     "steps_of",
+    "timing_name",
+    "timing_of",
 ]

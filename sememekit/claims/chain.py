@@ -70,6 +70,25 @@ class Trial:
     result: Path
 
 
+@dataclass(frozen=True)
+class Timing:
+    """The two models of a claim, whose first epochs are trained in turns to see what an update costs each.
+
+    Attributes:
+        name: of both arms, with a digest of what they are made of.
+        arms: (baseline, other), as they are trained.
+        steps: prepare the data.
+        trains: one epoch of each, without the folder of the run.
+        result: what it came to.
+    """
+
+    name: str
+    arms: tuple[str, str]
+    steps: tuple[Step, ...]
+    trains: tuple[tuple[str, ...], tuple[str, ...]]
+    result: Path
+
+
 def unpacked(source: str, target: str) -> bool:
     """Whether a copy takes the lines of a file that ``xz`` packed."""
     return source.endswith(".xz") and not target.endswith(".xz")
@@ -93,6 +112,28 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
 def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool = False) -> list[str]:
     """The names of the files that ``steps_of`` writes results to, in the same order."""
     return [_result_name(name) for _, _, (name, _) in _names(file, claim, seeds, tiny)]
+
+
+def timing_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> Timing:
+    """How the updates of a claim's two models are timed; claims whose models are trained alike have one. See ``steps_of``."""
+    assert claim.small is not None
+    name, arms = timing_name(file, claim), (_trained_as(file, claim.small[0]), _trained_as(file, claim.small[1]))
+    steps: dict[Step, None] = {}
+    trains = []
+    for name_of_arm in arms:
+        arm = file.arm[name_of_arm]
+        places = _places(file, arm, out, root, tiny=False)
+        steps |= dict.fromkeys(_data_steps(file.data[arm.data], arm, places, tiny=False))
+        trains.append((*_train_words(file, arm, 1, places, tiny=False), "--set", "schedule.epochs=1"))
+    return Timing(name, arms, tuple(steps), (trains[0], trains[1]), out / "results" / f"{name}.json")
+
+
+def timing_name(file: ClaimFile, claim: PaperClaim) -> str:
+    """The name of the timing of a claim's two models."""
+    assert claim.small is not None
+    baseline, other = (_trained_as(file, arm) for arm in claim.small)
+    digests = (_digest_of(file, name, tiny=False) for name in (baseline, other))
+    return f"time-{baseline}-{other}-small-{_digest(*digests)}"
 
 
 def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
@@ -143,13 +184,19 @@ def _steps(
     file: ClaimFile, arm_name: str, seed: int, names: Sequence[str], out: Path, root: Path, tiny: bool
 ) -> tuple[Step, ...]:
     arm = file.arm[arm_name]
-    data = file.data[arm.data]
-    folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{_digest(data.model_dump_json())}"
-    places = {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
+    places = _places(file, arm, out, root, tiny)
     name, run = (out / "runs" / each for each in names)
-    steps = [*_data_steps(data, arm, places, tiny), _train_step(file, arm, seed, places, run, tiny)]
+    train = Step("train", (*_train_words(file, arm, seed, places, tiny), "--out", str(run)), run)
+    steps = [*_data_steps(file.data[arm.data], arm, places, tiny), train]
     measured = name.with_suffix(".json")
     return (*steps, Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
+
+
+def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
+    """Where the texts, the data and the graph of an arm lie; ``root`` is the folder of corpora."""
+    digest = _digest(file.data[arm.data].model_dump_json())
+    folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"
+    return {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
 
 
 def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:
@@ -168,12 +215,13 @@ def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) ->
     return steps
 
 
-def _train_step(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], run: Path, tiny: bool) -> Step:
+def _train_words(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], tiny: bool) -> tuple[str, ...]:
+    """The command of a training, without the folder of the run."""
     words = ["train", "--recipe", arm.recipe, "--data", str(places["data"])]
     words += ["--graph", str(places["graph"])] if arm.graph else []
     for override in (*arm.set, *(file.tiny if tiny else ())):
         words += ["--set", override]
-    return Step("train", (*words, "--seed", str(seed), "--out", str(run)), run)
+    return (*words, "--seed", str(seed))
 
 
 def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -76,12 +76,29 @@ class RunResult(Record):
         return float(found)
 
 
-def on_one_machine(results: Sequence[RunResult]) -> bool:
-    """Whether CPU times of these results compare: one system, one GPU, one processor among those that name theirs; results of
-    earlier versions do not."""
-    places = {(result.versions.get("platform"), result.versions.get("cuda")) for result in results}
-    processors = {result.versions["processor"] for result in results if "processor" in result.versions}
-    return len(places) <= 1 and len(processors) <= 1
+class UpdateTimes(Record):
+    """What an update costs the two models of a claim, measured in turns on one machine.
+
+    Attributes:
+        arms: (baseline, other), as they are trained.
+        baseline, other: CPU seconds of training an update, one for each turn.
+        versions: of the software, the machine and the commit.
+    """
+
+    arms: tuple[str, str]
+    baseline: tuple[float, ...]
+    other: tuple[float, ...]
+    versions: Mapping[str, Any]
+
+    @property
+    def ratio(self) -> float:
+        """The cost of an update of ``other`` over that of ``baseline``, each in its fastest turn."""
+        return min(self.other) / min(self.baseline)
+
+
+def read_times(path: Path) -> UpdateTimes | None:
+    """The times in a file; None where it is not there. Raises DataError: it cannot be read, or holds no times."""
+    return _record(UpdateTimes, path) if path.is_file() else None
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
@@ -90,16 +107,19 @@ def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
     Raises:
         DataError: a file that cannot be read, or is no result.
     """
-    results = {}
-    for path in paths:
-        if path.is_file():
-            try:
-                results[path.stem] = RunResult.model_validate_json(read_bytes(path, DataError))
-            except ValidationError as error:
-                what = error.errors()[0]
-                where = ".".join(map(str, what["loc"]))
-                raise DataError(
-                    f"{path}: no result of a trial ({where or 'the file'}: {what['msg']}); delete it and make it again: "
-                    "sememekit reproduce run"
-                ) from None
-    return results
+    return {path.stem: _record(RunResult, path) for path in paths if path.is_file()}
+
+
+_Kind = TypeVar("_Kind", bound=Record)
+
+
+def _record(kind: type[_Kind], path: Path) -> _Kind:
+    try:
+        return kind.model_validate_json(read_bytes(path, DataError))
+    except ValidationError as error:
+        what = error.errors()[0]
+        where = ".".join(map(str, what["loc"]))
+        raise DataError(
+            f"{path}: no result of a trial ({where or 'the file'}: {what['msg']}); delete it and make it again: "
+            "sememekit reproduce run"
+        ) from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from sememekit.claims.claims import PaperClaim
-from sememekit.claims.results import RunResult, on_one_machine
+from sememekit.claims.results import RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
@@ -38,8 +38,8 @@ class ClaimResult(Record):
         means: of the metric on test, (baseline, other).
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
-        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end; None where
-            the runs were not trained on one machine.
+        cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
+        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
         verdict_at_equal_time: the verdict by that difference.
         cpu_minutes: of the training of both arms with all seeds.
     """
@@ -55,6 +55,7 @@ class ClaimResult(Record):
     means: tuple[float, float] | None = None
     effect: tuple[float, float | None, float | None] | None = None
     published: float | None = None
+    cost: float | None = None
     at_equal_time: tuple[float, float | None, float | None] | None = None
     verdict_at_equal_time: Verdict = "not run"
     cpu_minutes: float = 0.0
@@ -65,6 +66,7 @@ def judge(
     claim: PaperClaim,
     baseline: Sequence[RunResult],
     other: Sequence[RunResult],
+    times: UpdateTimes | None = None,
     higher: bool = False,
 ) -> ClaimResult:
     """Compare what was measured with what the paper says.
@@ -73,6 +75,7 @@ def judge(
         name: of the claim.
         claim: the claim.
         baseline, other: the results of its two arms; either may be empty.
+        times: what an update costs each, measured in turns; None where it was not.
         higher: whether the validation metric of the curves is better when it is higher.
 
     Raises:
@@ -96,7 +99,7 @@ def judge(
         )
     values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
     effect = _log_ratio(*values)
-    timed = _at_equal_time(baseline, other, higher)
+    timed = _at_equal_time(baseline, other, times, higher)
     means = tuple(sum(side) / len(side) for side in values)
     cpu = sum(run.curve[-1].cpu_seconds for run in (*baseline, *other) if run.curve)
     return result.model_copy(
@@ -106,6 +109,7 @@ def judge(
             "seeds": (len(baseline), len(other)),
             "means": means,
             "effect": _relative(effect),
+            "cost": times and times.ratio,
             "at_equal_time": timed and _relative(timed),
             "verdict_at_equal_time": _verdict(timed, claim) if timed else "not run",
             "cpu_minutes": cpu / 60,
@@ -137,12 +141,16 @@ def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
     return "holds" if sign * effect.value >= published / 2 else "holds in direction"
 
 
-def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], higher: bool) -> Estimate | None:
+def _at_equal_time(
+    baseline: Sequence[RunResult], other: Sequence[RunResult], times: UpdateTimes | None, higher: bool
+) -> Estimate | None:
     """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
-    runs = (*baseline, *other)
-    if any(not run.curve for run in runs) or not on_one_machine(runs):
+    if times is None or any(not run.curve for run in (*baseline, *other)):
         return None
-    curves = [[[(point.cpu_seconds, point.valid) for point in run.curve] for run in side] for side in (baseline, other)]
+    curves = [
+        [[(point.step * cost, point.valid) for point in run.curve] for run in side]
+        for side, cost in ((baseline, 1.0), (other, times.ratio))
+    ]
     budget = equal_budget(curves)
     first, second = ([best_within(curve, budget, higher) for curve in side] for side in curves)
     return _log_ratio(first, second)

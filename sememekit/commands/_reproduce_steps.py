@@ -20,14 +20,17 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from sememekit import __version__
-from sememekit.claims.chain import SHOWN_OUT, Step, Trial, unpacked
-from sememekit.claims.results import Point, RunResult
+from sememekit.claims.chain import SHOWN_OUT, Step, Timing, Trial, unpacked
+from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._exit import STOPPED
 from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError, DataError, EngineError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
+
+TURNS: Final = 3
+"""How often the updates of each of two models are timed."""
 
 _LOOK_EVERY: Final = 0.1
 """Seconds between two looks at a command that runs."""
@@ -144,6 +147,42 @@ def run_trial(
     trial.result.parent.mkdir(parents=True, exist_ok=True)
     replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
     return result
+
+
+def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> UpdateTimes:
+    """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
+
+    Args:
+        timing: what to time.
+        say: told each command before it begins.
+        asked_to_stop: whether a signal came; nothing is kept then.
+
+    Raises:
+        DataError, TrainingError, Stopped: as ``run_trial``.
+    """
+    environment = dict(os.environ)
+    for step in timing.steps:
+        if not step.made.exists():
+            say(step.shell().splitlines()[-1])
+            _copy(step) if step.kind == "copy" else _call(step, asked_to_stop, environment, [])
+    timing.result.parent.mkdir(parents=True, exist_ok=True)
+    costs: tuple[list[float], list[float]] = ([], [])
+    made: dict[str, Any] = {}
+    for _ in range(TURNS):
+        for words, own in zip(timing.trains, costs, strict=True):
+            with tempfile.TemporaryDirectory(dir=timing.result.parents[1], prefix="time-") as folder:
+                run = Path(folder) / "run"
+                step = Step("train", (*words, "--out", str(run)), run)
+                say(step.shell())
+                _call(step, asked_to_stop, environment, [])
+                epoch = next(report for report in metrics.read(run / "metrics.jsonl") if report["kind"] == "EpochReport")
+                own.append(epoch["cpu_seconds"] / epoch["step"])
+                made = read_object(run / "versions.json", DataError)
+    times = UpdateTimes(
+        arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
+    )
+    replace_file(timing.result, times.model_dump_json(indent=1).encode() + b"\n")
+    return times
 
 
 def _train(

@@ -18,7 +18,7 @@ from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from sememekit.claims import ClaimFile, ClaimResult, PaperClaim
-    from sememekit.claims.chain import Trial
+    from sememekit.claims.chain import Timing, Trial
 
 
 def complete_claim(incomplete: str) -> list[str]:
@@ -87,7 +87,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
-    from sememekit.commands._reproduce_steps import run_trials
+    from sememekit.commands._reproduce_steps import run_timing, run_trials
     from sememekit.engines.opening import open_engine
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals
@@ -106,6 +106,9 @@ def run(
         opened = held.enter_context(open_engine(engine, jobs, out)) if engine != "local" else None
         try:
             run_trials(trials, jobs, show, asked_to_stop, opened)
+            for timing in _timings(names, out, root, tiny):
+                remark(f"time of an update, in turns: {' and '.join(timing.arms)}", quiet)
+                run_timing(timing, lambda line: remark(f"  {line}", quiet), asked_to_stop)
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)
             raise typer.Exit(STOPPED) from None
@@ -174,7 +177,7 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
         ConfigError: an unknown claim.
         DataError: a result that cannot be read, or results of unlike data.
     """
-    from sememekit.claims import judge, read_results
+    from sememekit.claims import judge, read_results, read_times
 
     found, claims = [], _claims()
     for name in names:
@@ -185,7 +188,8 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
         files = _result_files(file, claim, results or out / "results", tiny)
         runs = read_results(files).values()
         baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
-        found.append(judge(name, claim, baseline, other, higher=file.arm[claim.small[0]].higher))
+        times = read_times(_time_file(file, claim, results or out / "results")) if claim.timed and not tiny else None
+        found.append(judge(name, claim, baseline, other, times, file.arm[claim.small[0]].higher))
     return found
 
 
@@ -196,18 +200,44 @@ def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) 
     return [folder / name for name in result_names(file, claim, seeds=_MOST_SEEDS, tiny=tiny)]
 
 
+def _time_file(file: ClaimFile, claim: PaperClaim, folder: Path) -> Path:
+    """The file that has the time of an update of the claim's two models, whether it is there or not."""
+    from sememekit.claims import timing_name
+
+    return folder / f"{timing_name(file, claim)}.json"
+
+
 def _of_no_claim(folder: Path) -> list[str]:
     """The names of results that belong to no claim, as where a recipe was changed since."""
     there = {file.name for file in folder.glob("*.json")} if folder.is_dir() else set()
     for file, claim in _claims().values():
-        for tiny in (False, True):
-            if there and claim.small:
-                there -= {path.name for path in _result_files(file, claim, folder, tiny)}
+        if there and claim.small:
+            there -= {path.name for tiny in (False, True) for path in _result_files(file, claim, folder, tiny)}
+            there.discard(_time_file(file, claim, folder).name)
     return sorted(name.removesuffix(".json") for name in there)
 
 
 _MOST_SEEDS = 20
 """Results are looked for up to this seed."""
+
+
+def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
+    """The timings of all claims that are not done, each once; tiny models are not timed."""
+    from sememekit.claims import timing_of
+
+    claims = _claims()
+    chosen = [_claim(name, claims) for name in names]
+    found = {
+        timing.name: timing
+        for timing in (
+            timing_of(file, claim, out, _corpora(root).absolute()) for file, claim in chosen if claim.timed and not tiny
+        )
+    }
+    return [timing for timing in found.values() if not timing.result.is_file()]
+
+
+def _corpora(root: Path | None) -> Path:
+    return root or Path(os.environ.get("SEMEMEKIT_DATA", "") or "CORPORA")
 
 
 def _trials(
@@ -216,7 +246,7 @@ def _trials(
     """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
     from sememekit.claims import steps_of
 
-    folder = root or Path(os.environ.get("SEMEMEKIT_DATA", "") or "CORPORA")
+    folder = _corpora(root)
     claims = _claims()
     chosen = [(name, *_claim(name, claims)) for name in names]
     for name, _, claim in chosen:

@@ -17,6 +17,7 @@ COLUMNS: Final = (
     "claim",
     "verdict",
     "at equal CPU time",
+    "time of an update",
     "seeds",
     "baseline",
     "other",
@@ -50,15 +51,17 @@ def rows(claims: Sequence[ClaimResult]) -> list[Row]:
 
 def _row(claim: ClaimResult) -> Row:
     if claim.means is None or claim.effect is None:
-        return (claim.name, claim.verdict, "", "", "", "", claim.why, _percent(claim.published), "")
+        return (claim.name, claim.verdict, "", "", "", "", "", claim.why, _percent(claim.published), "")
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
-    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else "not on one machine"
+    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
+    cost = f"{claim.cost:.2f}" if claim.cost else "not measured"
     seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
     means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
     return (
         claim.name,
         verdict,
         timed,
+        cost,
         seeds,
         *means,
         _interval(claim.effect),
@@ -114,7 +117,7 @@ _SUMMARY: Final = """\
 Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
 `baseline`, at a size that a CPU affords: the mean of the metric on test over seeds, and the relative difference with its 95 %
 interval (Student, pooled variance, of logarithms). At equal CPU time the best validation values within the time of the faster
-model are compared, if all runs of both were trained on one machine."""
+model are compared, by the CPU time of an update of `other` over that of `baseline`, which was measured in turns."""
 
 
 def ledger_page(found: Ledger) -> str:

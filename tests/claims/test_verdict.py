@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sememekit.claims import PaperClaim, Point, RunResult, judge
+from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
 from sememekit.errors import DataError
 
 
@@ -89,26 +89,24 @@ def test_the_effect_is_a_ratio_of_means_of_logarithms() -> None:
     assert found.effect[0] == pytest.approx(-0.5)
 
 
+def times(baseline: tuple[float, ...], other: tuple[float, ...]) -> UpdateTimes:
+    return UpdateTimes(arms=("a", "b"), baseline=baseline, other=other, versions={})
+
+
 def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> None:
-    slow = three("b", 90.0, 90.5, 91.0, cpu=240.0)  # after a quarter of its time, epoch 1: 4 above its value
-    found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), slow)
+    """By the times that were measured in turns, whatever the trainings took: four times an update, so after epoch 1."""
+    baseline, slow = three("a", 95.0, 95.5, 96.0, cpu=1000.0), three("b", 90.0, 90.5, 91.0)
+    found = judge("x", claim(), baseline, slow, times((1.5, 1.0, 9.0), (4.0, 7.0, 5.0)))
+    assert found.cost == 4.0
     assert found.at_equal_time is not None
     expected = [math.log((value + 4.0) / (base + 0.5)) for value, base in ((90.0, 95.0), (90.5, 95.5), (91.0, 96.0))]
     assert found.at_equal_time[0] == pytest.approx(math.expm1(sum(expected) / 3))
     assert (found.verdict, found.verdict_at_equal_time) == ("holds", "holds in direction")
 
 
-@pytest.mark.parametrize("key", ["processor", "platform", "cuda"])
-def test_the_time_of_two_machines_is_not_compared(key: str) -> None:
-    baseline, other = ([run.model_copy(update={"versions": {key: "one"}}) for run in three(arm, 99.0, 98.0)] for arm in "ab")
-    assert judge("x", claim(), baseline, other).at_equal_time is not None
-    other[0] = other[0].model_copy(update={"versions": {}})
-    assert (judge("x", claim(), baseline, other).at_equal_time is None) == (key != "processor"), (
-        "an unnamed processor may be any"
-    )
-    other[1] = other[1].model_copy(update={"versions": {key: "two"}})
-    found = judge("x", claim(), baseline, other)
-    assert (found.verdict, found.at_equal_time, found.verdict_at_equal_time) == ("not seen", None, "not run")
+def test_without_measured_times_nothing_is_said_of_equal_time() -> None:
+    found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 90.0, 90.5, 91.0))
+    assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", None, None, "not run")
 
 
 def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from sememekit.claims import claims
 from sememekit.claims.chain import Step
+from sememekit.commands import _reproduce_steps
 from sememekit.commands._program import app
 from sememekit.commands._reproduce_steps import _copy
 
@@ -87,6 +88,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "p.toml").write_text(FILE, encoding="utf-8")
     monkeypatch.setattr(claims, "claims_folder", lambda: folder)
+    monkeypatch.setattr(_reproduce_steps, "TURNS", 1)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -106,7 +108,18 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     assert found["seeds"] == [2, 2]
     assert found["cpu_minutes"] > 0
     assert found["means"][1] < found["means"][0]
-    assert sorted(path.name[:5] for path in Path("reproduced/results").iterdir()) == ["narro", "narro", "wide-", "wide-"]
+    assert sorted(path.name[:5] for path in Path("reproduced/results").iterdir()) == [
+        "narro",
+        "narro",
+        "time-",
+        "wide-",
+        "wide-",
+    ]
+    times = json.loads(next(Path("reproduced/results").glob("time-narrow-wide-*")).read_text(encoding="utf-8"))
+    assert (times["arms"], len(times["baseline"]), len(times["other"])) == (["narrow", "wide"], 1, 1)
+    assert times["versions"]["processor"]
+    assert found["cost"] == times["other"][0] / times["baseline"][0]
+    assert found["verdict_at_equal_time"] != "not run"
     result = json.loads(next(Path("reproduced/results").glob("wide-*")).read_text(encoding="utf-8"))
     assert [point["epoch"] for point in result["curve"]] == [1, 2, 3, 4]
     assert result["plan"]["encoder"]["hidden_size"] == 24
@@ -115,6 +128,7 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     code, again, err = reproduce("run", "--root", ".", "--json")
     assert (code, json.loads(again)) == (0, report)
     assert "trial" not in err
+    assert "in turns" not in err
     assert {path: path.stat().st_mtime_ns for path in Path("reproduced").rglob("*") if path.is_file()} == before
 
     code, out, _ = reproduce("report", "--html", "ledger.html", "--markdown", "ledger.md")
@@ -136,9 +150,9 @@ def test_two_ways_of_measuring_share_a_training_side_by_side(corpus: Path) -> No
     code, out, err = reproduce("run", "wide-below-narrow", "cached", "--root", ".", "--seeds", "1", "--jobs", "2", "--json")
     assert code == 0, err
     assert [claim["seeds"] for claim in json.loads(out)["claims"]] == [[1, 1], [1, 1]]
-    assert err.count("sememekit train") == 2
+    assert err.count("sememekit train") == 2 + 2 * 2, "two trainings, and two timings of a turn each"
     assert len(list(Path("reproduced/runs").glob("*/plan.json"))) == 2
-    results = {path.name.split("-")[0]: json.loads(path.read_text()) for path in Path("reproduced/results").iterdir()}
+    results = {path.name.split("-")[0]: json.loads(path.read_text()) for path in Path("reproduced/results").glob("*-small-1-*")}
     assert set(results) == {"narrow", "wide", "cached"}
     assert results["wide"]["curve"] == results["cached"]["curve"]
     assert results["wide"]["measured"]["perplexity"] != results["cached"]["measured"]["perplexity"]
