@@ -266,7 +266,9 @@ def attack(
         raise ConfigError("attack needs --out DIR, a folder for the results")
     engine_of(engine)  # a wrong name is told before the victim is opened
     folder = AttackFolder.open(out) if resume else None
-    if folder is not None:
+    if folder is None:
+        AttackFolder.check_free(out)  # and so is a folder that is taken
+    else:
         folder.check_format()
         named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
         folder.refuse_code(named_here.values(), trust=trust_code)
