@@ -217,7 +217,10 @@ def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool)
     if found.only_one:
         say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
     rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
-    print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
+    if rows:
+        print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
+    else:
+        say("both were made with the same settings")
 
 
 def attack(
