@@ -154,7 +154,7 @@ def compare_runs(
         raise ConfigError(f"a run is given twice: {next(str(path) for path in flat if flat.count(path) > 1)}; name each once")
     opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
     text = TextReading(split, data, batch_size)
-    check_all_comparable(opened, text)
+    check_all_comparable(opened, text, "compare")
     reports, texts = score_all(opened, text, progress=progress)
     columns = _columns([len(side) for side in paths])
     every_word = np.ones(len(texts[0].nats), dtype=np.bool_)

@@ -122,13 +122,13 @@ def compare_ppl(
     return comparison(reports, texts, kinds, used, seed)
 
 
-def check_all_comparable(runs: Sequence[Run], text: TextReading) -> None:
+def check_all_comparable(runs: Sequence[Run], text: TextReading, command: str = "evaluate-ppl RUN RUN2") -> None:
     """Refuse, before a text is read, runs whose figures would not be of the same text by the same rule.
 
     Raises:
         ConfigError: signatures or dtypes that differ, or a run that gives words no probability.
     """
-    first, *others = (_signed(loaded, text) for loaded in runs)
+    first, *others = (_signed(loaded, text, command) for loaded in runs)
     for other in others:
         _check_comparable(first, other)
 
@@ -154,7 +154,7 @@ def score_all(
     return reports, nats
 
 
-def _signed(loaded: Run, text: TextReading) -> tuple[str, str]:
+def _signed(loaded: Run, text: TextReading, command: str) -> tuple[str, str]:
     """The folder of a run, and its signature as far as it is known before the text is read, with the dtype. Raises ConfigError:
     a task that gives words no probability.
     """
@@ -163,7 +163,7 @@ def _signed(loaded: Run, text: TextReading) -> tuple[str, str]:
     if declares(task, TextWriter):
         columns, reading = 1, PAIRS
     else:
-        columns = columns_of(require(task, WordPredictor, "evaluate-ppl RUN RUN2"), num_tokens, text)
+        columns = columns_of(require(task, WordPredictor, command), num_tokens, text)
     signature = perplexity_signature(prepared, text.split, num_tokens, columns, reading)
     return str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"
 

@@ -10,6 +10,7 @@ from sememekit.attack.plan import (
     build_constraints,
     build_goal,
     build_search,
+    check_parts,
     is_attack,
     read_attack_plan,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "build_constraints",
     "build_goal",
     "build_search",
+    "check_parts",
     "choose_examples",
     "is_attack",
     "long_run",

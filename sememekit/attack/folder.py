@@ -41,14 +41,19 @@ class AttackFolder:
 
     @classmethod
     def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
-        """Start a folder; CheckpointError where something is there already."""
-        leftovers = {".attack.json.writing"}
-        if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
-            raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
+        """Start a folder; errors as ``check_free``."""
+        cls.check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         stamped = {**identity, "format": FORMAT}
         replace_file(path / "attack.json", to_json(stamped))
         return cls(path, stamped)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """CheckpointError where something is there already."""
+        leftovers = {".attack.json.writing"}
+        if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
+            raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
 
     @classmethod
     def open(cls, path: Path) -> AttackFolder:

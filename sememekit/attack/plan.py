@@ -179,6 +179,20 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(sorted(names))
 
 
+def check_parts(plan: AttackPlan, *, language_model: bool) -> None:
+    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened.
+
+    Args:
+        language_model: whether there is one (``--lm``).
+    """
+    for kind, parts, variants in (
+        ("candidates", (plan.candidates,), CANDIDATES),
+        ("constraint", plan.constraints, CONSTRAINTS),
+    ):
+        for part in parts:
+            load_variant(kind, part.name, variants).check_settings(part.settings, language_model=language_model)
+
+
 def build_goal(plan: AttackPlan, labels: Sequence[str]) -> Goal:
     """The goal of a plan for a victim with these labels."""
     goal: Goal = load_variant("goal", plan.goal.name, GOALS)(plan.goal.settings, labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sememekit import config
 
@@ -37,7 +38,15 @@ class AttackPart:
     class Settings(config.Settings):
         """Settings of one part."""
 
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
+        """Raises ConfigError where the settings leave out what the part needs, or where it needs a language model and has none.
+
+        Called before a victim is opened, so that what is missing is told at once, and when the part is made.
+        """
+
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        self.check_settings(settings, language_model=resources.sentence_nats is not None)
         self.settings = settings
         self.resources = resources
         self.hashes: dict[str, str] = {}

@@ -19,7 +19,8 @@ MODELS: Final = ("softmax", "sdlm")
 LATTICE: Final = "lattice"
 """The recipes of ``quickstart/``, and the folders of the runs."""
 
-_OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, SETTINGS, REPORT, PAGE)
+_TRAINED: Final = (*MODELS, LATTICE)
+_OURS: Final = ("text", "data", "data.graph", "characters", *_TRAINED, SETTINGS, REPORT, PAGE)
 
 
 class QuickstartSettings(Settings):
@@ -51,24 +52,31 @@ def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool)
     if out.exists() and (not out.is_dir() or (any(entry != torn for entry in out.iterdir()) and not path.is_file())):
         raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
     if fresh and path.is_file():
-        for name in _OURS:
-            target = out / name
-            if target.is_dir():
-                shutil.rmtree(target)
-            else:
-                target.unlink(missing_ok=True)
+        _remove(out)
     if path.is_file():
         try:
             before = QuickstartSettings.model_validate_json(path.read_bytes())
         except ValidationError:
             before = None
-        if before is None or _fixed(before) != _fixed(settings):
+        if before is not None and _fixed(before) != _fixed(settings) and not any((out / name).exists() for name in _TRAINED):
+            _remove(out)  # of a call that was refused, or ended before it trained: nothing is lost
+        elif before is None or _fixed(before) != _fixed(settings):
             given = ", ".join(f"{key} {value!r}" for key, value in settings.model_dump().items())
             raise ConfigError(
                 f"{out} was begun with other settings than {given}; choose another --out, or start over: {command} --fresh"
             )
     out.mkdir(parents=True, exist_ok=True)
     replace_file(path, settings.model_dump_json(indent=1).encode() + b"\n")
+
+
+def _remove(out: Path) -> None:
+    """Remove what quickstart wrote, and nothing else."""
+    for name in _OURS:
+        target = out / name
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
 
 
 def _fixed(settings: QuickstartSettings) -> QuickstartSettings:

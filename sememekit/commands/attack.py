@@ -217,7 +217,10 @@ def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool)
     if found.only_one:
         say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
     rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
-    print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
+    if rows:
+        print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
+    else:
+        say("both were made with the same settings")
 
 
 def attack(
@@ -266,7 +269,9 @@ def attack(
         raise ConfigError("attack needs --out DIR, a folder for the results")
     engine_of(engine)  # a wrong name is told before the victim is opened
     folder = AttackFolder.open(out) if resume else None
-    if folder is not None:
+    if folder is None:
+        AttackFolder.check_free(out)  # and so is a folder that is taken
+    else:
         folder.check_format()
         named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
         folder.refuse_code(named_here.values(), trust=trust_code)

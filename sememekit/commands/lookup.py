@@ -120,7 +120,7 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
         result_console().print(_word_tree(report))
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
-        raise DataError(f"{word!r} is in none of {', '.join(report.sources)}{near}")
+        raise DataError(f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH")
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:

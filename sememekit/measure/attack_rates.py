@@ -182,7 +182,7 @@ def paired_differences(
     for level in LEVELS:
         if all(not budget or level <= budget for budget in budgets):
             rows.append(
-                (f"success rate at {level} queries", [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)])
+                (f"success rate at {level:,} queries", [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)])
             )
     rows.append(("success rate, attacked in both", [(success[k] * both, both) for k in (0, 1)]))
     rows.append(("mean queries, attacked in both", [(queries[k] * both, both) for k in (0, 1)]))

@@ -145,8 +145,9 @@ def open_training(
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
+        task.take_part(ranks)  # what cannot be divided leaves no run behind
         if plan.run.shard_words and ranks.size > 1:
-            task.shard_words(ranks)  # what cannot be divided leaves no run behind
+            task.shard_words(ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)

@@ -68,20 +68,27 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     digest = hashlib.sha256(packed).hexdigest()
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise DataError(f"{path}:{line}: holds a NUL byte, so it is not {' or '.join(encodings)} text; convert it to UTF-8")
+        raise DataError(f"{path}:{line}: holds a NUL byte, so it is no text in {_spelled(encodings)}; convert it to UTF-8")
     first_fault = ""
     for encoding in encodings:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            first_fault = first_fault or f"{path}:{line}: byte {error.start} (0x{data[error.start]:02x}) is not {encoding}"
+            first_fault = (
+                first_fault or f"{path}:{line}: byte {error.start} (0x{data[error.start]:02x}) is not {_spelled((encoding,))}"
+            )
             continue
         if not text.strip():
             raise DataError(f"lexicon {path}: the file holds nothing but blanks")
         return LexiconText(path=path, text=text, sha256=digest, encoding=encoding)
-    others = f"; nor is the file {' or '.join(encodings[1:])}" if len(encodings) > 1 else ""
+    others = f"; nor is the file {_spelled(encodings[1:])}" if len(encodings) > 1 else ""
     raise DataError(f"{first_fault}{others}; convert the file to UTF-8")
+
+
+def _spelled(encodings: tuple[str, ...]) -> str:
+    """The names of encodings as people write them: utf-8-sig is UTF-8 that may begin with a mark."""
+    return " or ".join(encoding.removesuffix("-sig").upper() for encoding in encodings)
 
 
 def _unpack(path: Path, packed: bytes) -> bytes:

@@ -139,7 +139,7 @@ class Task(nn.Module, ABC):
         return frozenset()
 
     def take_part(self, ranks: Ranks) -> None:
-        """Called once before training: from now on ``batches`` and ``start`` give the part of this rank, and a batch of which
+        """Called before training: from now on ``batches`` and ``start`` give the part of this rank, and a batch of which
         it has nothing is None. Raises ConfigError: it cannot be divided among so many."""
         name, size = type(self).__name__, ranks.size
         if size > 1 and not self.divides:

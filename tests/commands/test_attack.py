@@ -105,6 +105,9 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     same = compare(tmp_path / "a", tmp_path / "a")
     assert same.unlike == {}
     assert all(row.difference.value == 0 and not row.excludes_zero for row in same.rows)
+    printed = CliRunner().invoke(app, ["attack", "--compare", str(tmp_path / "a"), str(tmp_path / "a")]).stdout
+    assert "both were made with the same settings" in printed
+    assert "What differs" not in printed
     (tmp_path / "x.tsv").write_text("good\tyes\n", encoding="utf-8")
     run({**files, "data": tmp_path / "x.tsv"}, tmp_path / "d")
     with pytest.raises(DataError, match="different data"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from sememekit.attack.folder import AttackFolder
 from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
-from sememekit.errors import CheckpointError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.reports.attack import marked
 from tests.commands.attacks import VICTIM, run, table_of
 
@@ -32,6 +33,31 @@ def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) 
     other = run(files, tmp_path / "other", table=table_of(files, attack__together=100, attack__batch_size=1))
     assert (tmp_path / "other" / "examples.jsonl").read_bytes() == whole
     assert other.calls == other.texts_asked
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"candidates": {"name": "sememe"}}, r"\[candidates\] sememe: name a lexicon with --source FORMAT:PATH"),
+        ({"candidates": {"name": "embedding"}}, r"embedding: name a file of word vectors with --vectors FILE"),
+        ({"constraints": {"similarity": {}}}, r"\[constraints\.similarity\] needs word vectors: .*--vectors FILE"),
+        ({"constraints": {"paraphrases": {}}}, r"\[constraints\.paraphrases\] needs a list .*--paraphrases FILE"),
+        ({"constraints": {"perplexity": {}}}, r"\[constraints\.perplexity\] needs a language model: .*--lm RUN"),
+        ({"constraints": {"language_model": {}}}, r"\[constraints\.language_model\] needs a language model: .*--lm RUN"),
+    ],
+)
+def test_what_an_attack_lacks_is_told_before_the_victim_is_opened(tmp_path: Path, table: dict[str, Any], message: str) -> None:
+    absent = str(tmp_path / "no-victim")
+    table = {"candidates": {"name": "wordnet"}, **table}
+    with pytest.raises(ConfigError, match=message):
+        attack(absent, tmp_path / "no-data.tsv", tmp_path / "out", table=table)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_taken_is_told_before_the_victim_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(CheckpointError, match="exists already; go on with --resume"):
+        attack(str(tmp_path / "no-victim"), tmp_path / "no-data.tsv", tmp_path, table={"candidates": {"name": "wordnet"}})
 
 
 def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis import evaluate_several
 from sememekit.analysis.compare_runs import RunsComparison, compare_runs, runs_of
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.evaluate_several import compare_ppl
@@ -122,6 +123,15 @@ def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
         runs_of("nowhere")
     with pytest.raises(CheckpointError, match="is no run folder, and no folder of runs seed-1"):
         runs_of(str(tmp_path))
+
+
+def test_a_refusal_names_the_command_that_was_typed(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(task: object, kind: type, command: str) -> None:
+        raise ConfigError(f"{command} needs another model")
+
+    monkeypatch.setattr(evaluate_several, "require", refuse)
+    with pytest.raises(ConfigError, match=r"^compare needs another model"):
+        compare_runs([str(seeds["slow"]), str(seeds["fast"])])
 
 
 def test_what_is_refused(seeds: dict[str, Path], ending: Path) -> None:

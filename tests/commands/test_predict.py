@@ -132,7 +132,7 @@ def test_files_as_preprocess_reads_them(pairs: tuple[Path, ExamplePlace], tmp_pa
     [
         (
             "only one text\n",
-            "stdin:1: 1 columns with TAB between, 2 are needed (premise, hypothesis; or a first line that",
+            "stdin:1: 1 column with TAB between, 2 are needed (premise, hypothesis; or a first line that",
         ),
         ("a\tb\n c\t \n", "stdin:2: the hypothesis is empty"),
     ],

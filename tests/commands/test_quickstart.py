@@ -95,6 +95,7 @@ def test_wrong_folders_and_shares_are_errors(tmp_path: Path, month: Path) -> Non
         quickstart(tmp_path / "out", share=0.0)
     with pytest.raises(DataError, match="no such file"):
         quickstart(tmp_path / "out", month=tmp_path / "absent.txt")
+    (tmp_path / "out" / "softmax").mkdir()
     with pytest.raises(ConfigError, match="begun with other settings"):
         quickstart(tmp_path / "out", month=month)
 
@@ -207,8 +208,17 @@ def test_what_a_resumed_run_may_change_needs_no_fresh_start(tmp_path: Path) -> N
     other = begun.model_copy(update={"overrides": ("encoder.hidden_size=7",)})
     for settings in (begun, waits):
         begin(tmp_path, settings, "the command", fresh=False)
+    (tmp_path / "sdlm").mkdir()
     with pytest.raises(ConfigError, match=r"other settings than .*: the command --fresh$"):
         begin(tmp_path, other, "the command", fresh=False)
+
+
+def test_a_call_that_was_refused_before_it_trained_binds_no_later_one(tmp_path: Path) -> None:
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text(f"{name}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=rf"{name}: 1 of its 1 lines"):
+            quickstart(tmp_path / "out", text=tmp_path / name)
+        assert (tmp_path / "out" / "text" / "lines.txt").read_text(encoding="utf-8") == f"{name}\n"
 
 
 def test_a_signal_before_training_ends_with_the_command_that_goes_on(

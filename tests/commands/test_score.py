@@ -7,10 +7,12 @@ import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, score
+from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -40,6 +42,16 @@ def test_words_are_numbered_and_read_as_the_model_knows_them(place: Place, tmp_p
     ]  # fmt: skip
     assert [row.read_as for row in found if row.token == "海豚"] == ["<unk>"]
     assert [row.nats is None for row in found] == [True, False, False, False] * 2
+
+
+def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
+    narrow = Place(tmp_path / "narrow", max_vocabulary=6)
+    train(narrow.table(schedule__epochs=1), tmp_path / "run")
+    for text, told in (("我 吃 海豚 。\n", False), ("我吃海豚买苹果。\n", True)):
+        (tmp_path / "lines.txt").write_text(text, encoding="utf-8")
+        found = CliRunner().invoke(app, ["score", str(tmp_path / "run"), str(tmp_path / "lines.txt"), "--device", "cpu"])
+        assert found.exit_code == 0
+        assert ("'我吃海豚买苹果'; add --segment, or cut the lines with: sememekit segment FILE" in found.stderr) is told
 
 
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:

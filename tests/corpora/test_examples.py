@@ -126,7 +126,7 @@ def test_tables_with_and_without_a_header_and_quotes(tmp_path: Path) -> None:
         (["a\tb\tneutral", "a\t \tneutral"], r"train\.tsv:2: the hypothesis is empty; .*--errors skip"),
         (["a\tb\tneutral", "a\tneutral"], r"train\.tsv:2: 2 columns with TAB between, 3 are needed"),
         (["sentence1\tsentence2", "a\tb"], r"train\.tsv:1: the header has no column .*gold_label.*"),
-        (["just text"], r"train\.tsv:1: 1 columns.*premise, hypothesis, label"),
+        (["just text"], r"train\.tsv:1: 1 column.*premise, hypothesis, label"),
         (["a" * (1 << 20) + "\tb\tneutral"], r"train\.tsv:1: a line above 1 MiB"),
         (["a\tb\t-"], r"no examples are left for the split 'train'"),
     ],

@@ -142,15 +142,15 @@ def test_texts_to_label(tmp_path: Path) -> None:
     assert rows_of(path, "id\ttext\n1\tfine\n", labels=labels) == [("fine",)]
     with pytest.raises(DataError, match=r"x\.tsv:1: 2 columns with TAB between, 1 are needed \(text; or a first line"):
         rows_of(path, "fine\tgood\n", labels=labels)
-    with pytest.raises(DataError, match=r"x\.tsv:2: 1 columns"):
+    with pytest.raises(DataError, match=r"x\.tsv:2: 1 column"):
         rows_of(path, "a\tb\nc\n", "nli", labels=labels)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.tsv", "x\t1\ny\n", r"a\.tsv:2: 1 columns with TAB between, 2 are needed"),
-        ("b.tsv", "x\n", r"b\.tsv:1: 1 columns; a table has text and label"),
+        ("a.tsv", "x\t1\ny\n", r"a\.tsv:2: 1 column with TAB between, 2 are needed"),
+        ("b.tsv", "x\n", r"b\.tsv:1: 1 column; a table has text and label"),
         ("c.tsv", "\n", "holds no examples"),
         ("d.jsonl", "{\n", r"d\.jsonl:1: not JSON"),
         ("e.jsonl", '{"text": "x"}\n', r"e\.jsonl:1: has none of the keys 'label'"),

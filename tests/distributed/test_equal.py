@@ -171,6 +171,16 @@ def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path
     assert not (tmp_path / "run").exists()
 
 
+def test_a_batch_of_fewer_than_the_processes_leaves_no_run(trained: Trained, tmp_path: Path) -> None:
+    table = {**trained.tables["mos"], "task": {**trained.tables["mos"]["task"], "batch_size": 2}}
+    with (
+        pytest.raises(ConfigError, match=r"task\.batch_size=2 cannot be divided among 3 processes"),
+        open_training(table, tmp_path / "run", resume=False, on_remark=print, ranks=Ranks(0, 3)),
+    ):
+        pass
+    assert not (tmp_path / "run").exists()
+
+
 def test_as_many_processes_go_on_with_the_same_bits_dropout_included(trained: Trained) -> None:
     straight, resumed = trained.found["straight"], trained.found["resumed"]
     assert straight["losses"] == resumed["losses"]

@@ -90,7 +90,10 @@ def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["list", "table"])
 def test_not_utf8(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "lexicon", "词\t义\n词\t义\n".encode("gb18030"))
-    with pytest.raises(DataError, match=r"lexicon:1: byte \d .* is not utf-8-sig"):
+    with pytest.raises(DataError, match=r"lexicon:1: byte \d .* is not UTF-8;"):
+        open_lexicon(f"{name}:{path}")
+    path.write_bytes(b"\0")
+    with pytest.raises(DataError, match=r"lexicon:1: holds a NUL byte, so it is no text in UTF-8;"):
         open_lexicon(f"{name}:{path}")
 
 

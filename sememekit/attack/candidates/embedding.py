@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.resources import AttackResources
 from sememekit.errors import ConfigError
 from sememekit.text.vectors import read_vectors
 
@@ -39,8 +38,8 @@ class EmbeddingCandidates(Candidates):
 
     settings: EmbeddingCandidates.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
         if not settings.path:
             raise ConfigError("[candidates] embedding: name a file of word vectors with --vectors FILE")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.resources import AttackResources
 from sememekit.errors import ConfigError
 from sememekit.sememes import open_lexicons
 from sememekit.sememes.substitutes import Inflections, Substitutes
@@ -34,8 +33,8 @@ class SememeCandidates(Candidates):
 
     settings: SememeCandidates.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
         if not settings.sources:
             raise ConfigError(
                 "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"

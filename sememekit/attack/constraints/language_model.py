@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ class LanguageModelConstraint(Constraint):
         """Substitutes that stay for each word."""
 
     settings: LanguageModelConstraint.Settings
+
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
+        if not language_model:
+            raise _missing("language_model")
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -68,6 +73,11 @@ class Perplexity(TextConstraint):
         """Perplexity of a changed field over that of the field as it was, at most."""
 
     settings: Perplexity.Settings
+
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
+        if not language_model:
+            raise _missing("perplexity")
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -107,8 +117,12 @@ class Perplexity(TextConstraint):
 
 def _model(resources: AttackResources, name: str) -> SentenceNats:
     if resources.sentence_nats is None:
-        raise ConfigError(f"[constraints.{name}] needs a language model: name its run folder with --lm RUN")
+        raise _missing(name)
     return resources.sentence_nats
+
+
+def _missing(name: str) -> ConfigError:
+    return ConfigError(f"[constraints.{name}] needs a language model: name its run folder with --lm RUN")
 
 
 def _sentence(space: Space, number: int, changes: Mapping[int, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
@@ -60,10 +60,13 @@ class Paraphrases(Constraint):
 
     settings: Paraphrases.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
         if not settings.files:
             raise ConfigError("[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE")
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
         self._pairs, self.hashes = read_lists(settings.files, "paraphrases")
 
     def narrow(self, space: Space) -> Space:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,13 @@ class Similarity(TextConstraint):
 
     settings: Similarity.Settings
 
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
+    @classmethod
+    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
         if not settings.path:
             raise ConfigError("[constraints.similarity] needs word vectors: name their file with --vectors FILE")
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
         path, words = Path(settings.path).expanduser(), resources.words
         wanted = None if words is None else words | {word.lower() for word in words}
         self._vectors = read_vectors(path, words=wanted)

@@ -89,6 +89,6 @@ def _likely_kind(path: Path, faults: FaultCounter) -> ExampleSet:
         if len(fields) == 3:
             return pair
         raise DataError(
-            f"{path}:1: {len(fields)} columns; a table has text and label, or premise, hypothesis and label, or a first line "
-            "that names them"
+            f"{path}:1: {len(fields)} column{'s' * (len(fields) > 1)}; a table has text and label, or premise, hypothesis and "
+            "label, or a first line that names them"
         )

@@ -204,7 +204,8 @@ class RowReader:
                 between = "commas" if file.ending == ".csv" else "TAB"
                 needed = f"{', '.join(columns)}{'' if self.header else '; or a first line that names the columns'}"
                 raise DataError(
-                    f"{file.name}:{number}: {len(fields)} columns with {between} between, {len(columns)} are needed ({needed})"
+                    f"{file.name}:{number}: {len(fields)} column{'s' * (len(fields) > 1)} with {between} between, "
+                    f"{len(columns)} are needed ({needed})"
                 )
             yield self._row(number, [fields[index] for index in places])
 
