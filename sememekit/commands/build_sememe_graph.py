@@ -10,6 +10,7 @@ from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
@@ -58,7 +59,8 @@ def command(
     fields = report.statistics.model_dump()
     without = fields.pop("words_without_annotation")
     by_depth, by_role = fields.pop("edges_by_depth"), fields.pop("edges_by_role")
-    print_fields(f"Sememe graph in {out}", fields)
+    shares = {name: percent(value, 2) for name, value in fields.items() if name.endswith("_coverage")}
+    print_fields(f"Sememe graph in {out}", fields | shares)
     for use in report.lexicons:
         remark(f"{use.source}: {use.words_used:,} words, {use.tokens_used:,} running tokens", quiet)
     if by_depth:

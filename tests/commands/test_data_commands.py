@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def test_tables_go_to_stdout_and_remarks_to_stderr(place: Path) -> None:
     result = runner.invoke(app, ["build-sememe-graph", "--source", f"hownet2000:{place / 'lexicon.tsv'}", *graph])
     assert result.exit_code == 0
     assert "senses" in result.stdout
+    assert re.search(r"token coverage +\d+\.\d\d %", result.stdout), result.stdout
     assert "words without annotation: " in result.stderr
     quiet = ["build-sememe-graph", "--source", f"hownet2000:{place / 'lexicon.tsv'}", *graph, "--quiet"]
     assert runner.invoke(app, quiet).stderr == ""
