@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from sememekit.commands._options import Device, Errors, Json, Run, Which
 from sememekit.commands._render import print_json, say
+from sememekit.errors import DataError
 
 EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 
@@ -32,6 +34,9 @@ def command(
     """
     from sememekit.analysis.predict import PredictionReport, predict
 
+    if file is not None and not file.exists():
+        typed = shlex.join(["sememekit", "predict", str(run)])
+        raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")
     predictions = predict(run, file, errors=errors, which=which, device=device)
     classifier = predictions.classifier
     if json:

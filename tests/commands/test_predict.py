@@ -34,6 +34,16 @@ def classifier(pairs: tuple[Path, ExamplePlace]) -> Classifier:
     return load_classifier(pairs[0], device="cpu")
 
 
+def test_a_text_in_the_place_of_a_file_is_told_how_to_be_given(pairs: tuple[Path, ExamplePlace]) -> None:
+    found = runner.invoke(app, ["predict", str(pairs[0]), "a fine film"])
+    assert found.exit_code == 1
+    message = " ".join(found.stderr.split())
+    assert (
+        f"a fine film: no such file; a text itself is read from stdin: echo 'a fine film' | sememekit predict {pairs[0]}"
+        in message
+    )
+
+
 def test_texts_and_words_are_one(classifier: Classifier) -> None:
     raw = classifier.probabilities([("A man doesn't eat.", "It's nice outside!"), ("the girl runs", "two dogs xylophone")])
     cut = classifier.probabilities(

@@ -52,6 +52,9 @@ def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
         found = CliRunner().invoke(app, ["score", str(tmp_path / "run"), str(tmp_path / "lines.txt"), "--device", "cpu"])
         assert found.exit_code == 0
         assert ("'我吃海豚买苹果'; add --segment, or cut the lines with: sememekit segment FILE" in found.stderr) is told
+        written = CliRunner().invoke(app, ["generate", str(tmp_path / "run"), text.strip(), "--device", "cpu"])
+        assert written.exit_code == 0
+        assert ("such as '我吃海豚买苹果'; cut it first: sememekit segment" in written.stderr) is told
 
 
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
