@@ -127,6 +127,9 @@ def _slot_info(slot: str, command: str) -> SlotInfo:
 def _variants(slot: str) -> list[str]:
     if slot not in _WITH_VARIANTS:
         allowed = [slot for slots in COMMAND_SLOTS.values() for slot in slots]
+        if of := [kind for kind, (names, _, _) in _WITH_VARIANTS.items() if slot in names]:
+            typed = " or ".join(f"sememekit settings {kind} {slot}" for kind in of)
+            raise ConfigError(f"unknown slot {slot!r}; it is a name in {' and '.join(of)}: {typed}")
         raise ConfigError(f"unknown slot {slot!r}{nearest(slot, allowed)}; allowed: {', '.join(allowed)}")
     return [*_WITH_VARIANTS[slot][0], *sorted(installed_variants(_kind(slot)))]
 

@@ -109,6 +109,7 @@ def test_json_has_what_the_table_has() -> None:
     ("arguments", "message"),
     [
         (["decodr"], "did you mean 'decoder'"),
+        (["sdlm"], "it is a name in decoder: sememekit settings decoder sdlm"),
         (["decoder", "sdml"], "did you mean 'sdlm'"),
         (["schedule", "usual"], "has no variants; type: sememekit settings schedule"),
     ],
