@@ -66,13 +66,14 @@ def test_a_run_is_a_victim_with_its_own_words_and_labels(place: ExamplePlace, at
         assert classifier.labels[int(after.argmax())] == line["adversarial_prediction"] != line["label"]
         np.testing.assert_allclose(line["adversarial_probabilities"], after, atol=1e-6)
         assert line["adversarial"][0] == line["fields"][0], "the premise stays"
+    usual = {"candidates": {"name": "sememe", "sources": ["open"]}}
     with pytest.raises(ConfigError, match="has its own labels"):
-        attack(str(place.folder / "run"), place.folder / "train.tsv", place.folder / "x", labels=("a", "b"), table={})
+        attack(str(place.folder / "run"), place.folder / "train.tsv", place.folder / "x", labels=("a", "b"), table=usual)
     (place.folder / "single.tsv").write_text("a man\tneutral\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"single\.tsv:1: 2 columns with TAB between, 3 are needed"):
-        attack(str(place.folder / "run"), place.folder / "single.tsv", place.folder / "x", table={})
+        attack(str(place.folder / "run"), place.folder / "single.tsv", place.folder / "x", table=usual)
     with pytest.raises(CheckpointError, match="does not exist"):
-        attack(str(place.folder / "nothing"), place.folder / "train.tsv", place.folder / "x", table={})
+        attack(str(place.folder / "nothing"), place.folder / "train.tsv", place.folder / "x", table=usual)
 
 
 def test_an_empty_hypothesis_is_an_error_of_its_own(place: ExamplePlace, attacked: Path, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_functions_of_the_wrong_kind(chinese: dict[str, Path], tmp_path: Path) -
     (tmp_path / "raises_when_read.py").write_text("1 / 0\n", encoding="utf-8")
     (tmp_path / "leaves_when_read.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
     (tmp_path / "needs_more.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
+    usual = {"candidates": {"name": "sememe", "sources": ["open"]}, "attack": {"segmenter": "jieba"}}
     for victim, problem in (
         (":", "write module:function"),
         ("chinese_victim:", "write module:function"),
@@ -111,7 +112,7 @@ def test_functions_of_the_wrong_kind(chinese: dict[str, Path], tmp_path: Path) -
         ("needs_more:f", "needs the module 'no_such_module_anywhere'"),
     ):
         with pytest.raises(ConfigError, match=problem):
-            attack(victim, chinese["data"], chinese["out"], table={"attack": {"segmenter": "jieba"}})
+            attack(victim, chinese["data"], chinese["out"], table=usual)
     table = {"candidates": {"name": "table", "path": str(chinese["table"])}, "attack": {"segmenter": "jieba"}}
     with pytest.raises(DataError, match="the victim raised SystemExit: 0"):
         attack("chinese_victim:exits", chinese["data"], chinese["out"], table=table)

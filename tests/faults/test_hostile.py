@@ -24,8 +24,7 @@ def _named(payload: str) -> bool:
 
 def test_the_harness_sees_what_is_executed(commands: Commands, stage: Stage) -> None:
     """A name on the command line is imported: it was typed by whoever runs it."""
-    commands(
-        "attack", NAME, "--labels", "a,b", "--data", stage.nli.folder / "attacked.tsv", "--out", stage.folder / "typed", "-q"
-    )
+    data, out = stage.nli.folder / "attacked.tsv", stage.folder / "typed"
+    commands("attack", NAME, "--labels", "a,b", "--data", data, "--source", "open", "--out", out, "-q")
     assert commands.executed()
     assert not commands.executed()
