@@ -6,9 +6,10 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
 from sememekit.config import load_recipe
@@ -231,8 +232,14 @@ def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
 
 def _settings(recipe: str) -> str:
     """What a recipe sets, without what it says of a paper and of its data: a changed recipe is another trial."""
-    table = load_recipe(recipe)
+    table = _shipped(recipe) if ".toml" not in recipe else load_recipe(recipe)
     return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in {"claim", "data", "graph"}}, sort_keys=True)
+
+
+@cache
+def _shipped(recipe: str) -> dict[str, Any]:
+    """A recipe of sememekit, read once: claims ask for the same ones some hundred times."""
+    return load_recipe(recipe)
 
 
 def _digest(*parts: str) -> str:
