@@ -5,35 +5,29 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
-import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final
 
 from sememekit import __version__
 from sememekit.claims.chain import SHOWN_OUT, Step, Timing, Trial, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
-from sememekit.commands._exit import STOPPED
+from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
-from sememekit.errors import ConfigError, DataError, EngineError, TrainingError
+from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
 
 TURNS: Final = 3
 """How often the updates of each of two models are timed."""
-
-_LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at a command that runs."""
 
 
 def run_trials(
@@ -140,7 +134,7 @@ def run_trial(
                 if step.kind == "copy":
                     _copy(step)
                 else:
-                    printed = _call(step, asked_to_stop, environment, [], engine)
+                    printed = call(step, asked_to_stop, environment, [], engine)
                     if step.kind == "evaluate":
                         replace_file(step.made, printed.encode())
     result = _result(trial, times)
@@ -164,7 +158,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
     for step in timing.steps:
         if not step.made.exists():
             say(step.shell().splitlines()[-1])
-            _copy(step) if step.kind == "copy" else _call(step, asked_to_stop, environment, [])
+            _copy(step) if step.kind == "copy" else call(step, asked_to_stop, environment, [])
     timing.result.parent.mkdir(parents=True, exist_ok=True)
     costs: tuple[list[float], list[float]] = ([], [])
     made: dict[str, Any] = {}
@@ -174,7 +168,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
                 run = Path(folder) / "run"
                 step = Step("train", (*words, "--out", str(run)), run)
                 say(step.shell())
-                _call(step, asked_to_stop, environment, [])
+                call(step, asked_to_stop, environment, [])
                 epoch = next(report for report in metrics.read(run / "metrics.jsonl") if report["kind"] == "EpochReport")
                 own.append(epoch["cpu_seconds"] / epoch["step"])
                 made = read_object(run / "versions.json", DataError)
@@ -204,7 +198,7 @@ def _train(
     step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
     try:
-        _call(step, asked_to_stop, environment, spent, engine)
+        call(step, asked_to_stop, environment, spent, engine)
         done = True
     finally:
         write_bytes(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
@@ -244,106 +238,6 @@ def _copy(step: Step) -> None:
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DataError(f"{source} cannot be read ({error}); put a whole copy there, and type the same command") from None
     torn.replace(step.made)
-
-
-class Ended(NamedTuple):
-    """A subcommand that ended: whether it was told to stop, what it printed, the last line that it said, its CPU seconds."""
-
-    code: int
-    told: bool
-    printed: str
-    last: str
-    cpu_seconds: float
-
-
-def _call(
-    step: Step,
-    asked_to_stop: Callable[[], bool],
-    environment: Mapping[str, str],
-    spent: list[float],
-    engine: Engine | None = None,
-) -> str:
-    """What a subcommand of this sememekit prints on stdout; its CPU seconds are appended to ``spent``."""
-    if engine is None:
-        ended = run_command(step.words, environment, asked_to_stop)
-    else:
-        ended = _on_engine(engine, step, environment, asked_to_stop)
-    spent.append(ended.cpu_seconds)
-    if ended.code == STOPPED or ended.told:
-        raise Stopped
-    if ended.code != 0:
-        raise TrainingError(
-            f"exit code {ended.code} of: {step.shell()}: {ended.last or 'it said nothing'}; when that is mended, the same "
-            "'sememekit reproduce run' goes on"
-        )
-    return ended.printed
-
-
-def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
-    """The command in a process of the engine; a file asks it to stop. Raises EngineError: its process was lost."""
-    engine.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=engine.folder, prefix="step-") as folder:
-        stop = Path(folder).absolute() / "stop"
-        future = engine.submit(run_there, step, dict(environment), stop, os.getcwd())
-        while not future.done():
-            if asked_to_stop():
-                stop.touch()
-            time.sleep(_LOOK_EVERY)
-        try:
-            return future.result()
-        except EngineError as error:
-            raise EngineError(f"{error}; finished trials are kept, and the same 'sememekit reproduce run' goes on") from None
-
-
-def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
-    """In a process of an engine: the command of a step, with paths as from ``folder``. A training that was begun before its
-    process was lost goes on."""
-    os.chdir(folder)
-    words = step.words
-    if step.kind == "train" and "--resume" not in words and (step.made / "plan.json").is_file():
-        words = (*words, "--resume")
-    return run_command(words, environment, stop.exists)
-
-
-def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
-    """A subcommand of this sememekit in a process with a session of its own: a terminal's Ctrl-C reaches this process alone,
-    which tells it once. It ends with this process, however that ends. Raises ConfigError: this system does not tell the CPU
-    time of a process."""
-    if not hasattr(os, "wait4"):
-        raise ConfigError(
-            "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "
-            "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
-            f"{shlex.join(['sememekit', *words])}"
-        )
-    command = [sys.executable, "-m", "sememekit.commands._with_parent", *words]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "env": dict(environment), "start_new_session": True}
-    with (
-        tempfile.TemporaryFile() as printed,
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(command, stdout=printed, stderr=said, **pipes) as child,
-    ):
-        told = False
-        try:
-            while True:
-                pid, status, usage = os.wait4(child.pid, os.WNOHANG)  # of this child alone, whatever runs beside it
-                if pid:
-                    break
-                if asked_to_stop() and not told:
-                    child.terminate()
-                    told = True
-                time.sleep(_LOOK_EVERY)
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
-        child.returncode = os.waitstatus_to_exitcode(status)
-        last = _text(said).strip().splitlines()
-        return Ended(child.returncode, told, _text(printed), last[-1] if last else "", usage.ru_utime + usage.ru_stime)
-
-
-def _text(stream: IO[bytes]) -> str:
-    stream.seek(0)
-    return stream.read().decode("utf-8", "replace")
 
 
 def _result(trial: Trial, times: Path) -> RunResult:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from sememekit.attack.folder import AttackFolder
 from sememekit.claims.chain import Step
 from sememekit.commands import _attack_parts
-from sememekit.commands import _reproduce_steps as steps
 from sememekit.commands._program import app
+from sememekit.commands._reproduce_commands import call
 from sememekit.commands._seeds import train_seeds
 from sememekit.commands.attack import attack
 from sememekit.commands.recipes import toml_text
@@ -198,11 +198,11 @@ def test_a_step_of_a_claim_runs_on_slurm(tmp_path: Path) -> None:
     spent: list[float] = []
     with open_engine(SLURM, 2, tmp_path) as engine:
         step = Step("prepare", ("--version",), tmp_path / "made")
-        assert steps._call(step, lambda: False, dict(os.environ), spent, engine).startswith("sememekit ")
+        assert call(step, lambda: False, dict(os.environ), spent, engine).startswith("sememekit ")
         assert spent[0] > 0
         bad = Step("evaluate", ("evaluate-ppl", str(tmp_path / "absent")), tmp_path / "x.json")
         with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit evaluate-ppl .*absent"):
-            steps._call(bad, lambda: False, dict(os.environ), spent, engine)
+            call(bad, lambda: False, dict(os.environ), spent, engine)
     assert not list(tmp_path.glob("step-*"))
 
 
@@ -219,10 +219,10 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
 
     with open_engine(SLURM, 1, tmp_path) as engine:
         with pytest.raises(Stopped):
-            steps._call(step, partial(has_lines, 2), dict(os.environ), [], engine)
+            call(step, partial(has_lines, 2), dict(os.environ), [], engine)
         more = metrics.read_bytes().count(b"\n") + 2
         with pytest.raises(Stopped):  # without --resume: what was begun is gone on with
-            steps._call(step, partial(has_lines, more), dict(os.environ), [], engine)
+            call(step, partial(has_lines, more), dict(os.environ), [], engine)
     epochs = [record["epoch"] for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert epochs == list(range(1, len(epochs) + 1))
 
@@ -247,7 +247,7 @@ def test_a_training_of_a_claim_goes_on_when_its_worker_is_killed(place: Place, t
         return False
 
     with open_engine("dask", 1, tmp_path) as engine:
-        steps._call(step, kill_its_worker, dict(os.environ), [], engine)
+        call(step, kill_its_worker, dict(os.environ), [], engine)
     assert killed
     there = [record for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert [record["epoch"] for record in there] == list(range(1, 41))

@@ -17,6 +17,7 @@ import pytest
 
 from sememekit.claims.chain import Step, Trial
 from sememekit.commands import _reproduce_steps as steps
+from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
 from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
 from sememekit.signals import Stopped
@@ -109,9 +110,9 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
     quiet: list[float] = []
     long = Step("prepare", ("recipes", "validate"), tmp_path / "long")
     short = Step("prepare", ("--version",), tmp_path / "short")
-    beside = threading.Thread(target=steps._call, args=(long, lambda: False, dict(os.environ), busy))
+    beside = threading.Thread(target=call, args=(long, lambda: False, dict(os.environ), busy))
     beside.start()
-    assert steps._call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
+    assert call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
     beside.join()
     assert 0 < 2 * quiet[0] < busy[0]
 
@@ -119,7 +120,7 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
 def test_a_command_that_fails_is_told_with_its_last_line(tmp_path: Path) -> None:
     step = Step("prepare", ("recipes", "show", "nothing"), tmp_path / "x")
     with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show nothing: sememekit: error: .*nothing"):
-        steps._call(step, lambda: False, dict(os.environ), [])
+        call(step, lambda: False, dict(os.environ), [])
 
 
 def test_a_broken_text_is_named(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_a_lost_process_is_told_with_what_to_type(tmp_path: Path) -> None:
 
     step = Step("prepare", ("--version",), tmp_path / "made")
     with pytest.raises(EngineError, match=r"job 7 ended .*; finished trials are kept, and the same 'sememekit reproduce run'"):
-        steps._call(step, lambda: False, {}, [], Losing("", 1, tmp_path))
+        call(step, lambda: False, {}, [], Losing("", 1, tmp_path))
 
 
 def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:
