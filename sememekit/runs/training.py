@@ -145,6 +145,7 @@ def open_training(
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
+        ranks.wait()  # what all find wrong below they find at one time, so that one process says it
         task.take_part(ranks)  # what cannot be divided leaves no run behind
         if plan.run.shard_words and ranks.size > 1:
             task.shard_words(ranks)
