@@ -161,7 +161,8 @@ def test_what_cannot_be_in_shards_is_refused(trained: Trained, name: str, messag
         trainer_of({**table, "run": {**table["run"], "shard_words": True}}, Ranks(0, 2))
 
 
-def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path) -> None:
+def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ranks, "wait", lambda ranks: None)  # the others of these ranks are not there
     table = {**trained.tables["mos"], "run": {**trained.tables["mos"]["run"], "shard_words": True}}
     with (
         pytest.raises(ConfigError, match="does not divide its words"),
@@ -171,7 +172,10 @@ def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path
     assert not (tmp_path / "run").exists()
 
 
-def test_a_batch_of_fewer_than_the_processes_leaves_no_run(trained: Trained, tmp_path: Path) -> None:
+def test_a_batch_of_fewer_than_the_processes_leaves_no_run(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ranks, "wait", lambda ranks: None)  # the others of these ranks are not there
     table = {**trained.tables["mos"], "task": {**trained.tables["mos"]["task"], "batch_size": 2}}
     with (
         pytest.raises(ConfigError, match=r"task\.batch_size=2 cannot be divided among 3 processes"),
