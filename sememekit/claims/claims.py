@@ -68,6 +68,8 @@ class PaperClaim(Settings):
     """The arms of (baseline, other) at small size; None where there is no protocol that a CPU affords."""
     timed: bool = True
     """Whether an update costs each model the same all through its training, so that equal time can be judged."""
+    validated: bool = True
+    """Whether the validation after each epoch measures what the claim is about, so that equal time can be judged."""
     seeds: int = Field(default=3, ge=1)
     """Seeds of each arm at small size."""
     why_not: str = ""

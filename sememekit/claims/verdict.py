@@ -99,7 +99,7 @@ def judge(
         )
     values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
     effect = _log_ratio(*values)
-    timed = _at_equal_time(baseline, other, times, higher)
+    timed = _at_equal_time(baseline, other, times, higher) if claim.validated else None
     means = tuple(sum(side) / len(side) for side in values)
     cpu = sum(run.curve[-1].cpu_seconds for run in (*baseline, *other) if run.curve)
     return result.model_copy(

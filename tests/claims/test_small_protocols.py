@@ -44,5 +44,13 @@ def test_both_arms_have_one_schedule_and_one_width(name: str) -> None:
     assert size_of(baseline) == size_of(other)
 
 
+@pytest.mark.parametrize("name", CLAIMS)
+def test_equal_time_is_judged_by_what_epochs_are_validated_by(name: str) -> None:
+    file, claim = CLAIMS[name]
+    measures = [file.arm[arm].evaluate for arm in claim.small or ()]
+    plain = claim.value == "perplexity" and not any("--dynamic" in measure for measure in measures)
+    assert claim.validated is plain
+
+
 def size_of(plan: Plan) -> tuple[Any, ...]:
     return plan.task.settings.embedding_size, plan.encoder.settings.hidden_size, plan.encoder.settings.num_layers

@@ -109,6 +109,11 @@ def test_without_measured_times_nothing_is_said_of_equal_time() -> None:
     assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", None, None, "not run")
 
 
+def test_what_no_epoch_is_validated_by_has_no_verdict_at_equal_time() -> None:
+    found = judge("x", claim(validated=False), three("a", 95.0), three("b", 90.0), times((1.0,), (4.0,)))
+    assert (found.cost, found.at_equal_time, found.verdict_at_equal_time) == (4.0, None, "not run")
+
+
 def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:
     grouped = claim(value="groups.senses.one sense.perplexity")
     found = judge("x", grouped, three("a", 100.0, 101.0), three("b", 90.0, 91.0))
