@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
 from sememekit.config import load_recipe
@@ -246,7 +246,20 @@ def _digest(*parts: str) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-def shell_script(trials: Sequence[Trial]) -> str:
-    """All steps of the trials as a shell script, each once."""
+TURNS: Final = 3
+"""How often the updates of each of two models are timed."""
+
+
+def shell_script(trials: Sequence[Trial], timing: Timing | None = None) -> str:
+    """All steps of the trials as a shell script, each once; then the turns in which the updates of both models are timed."""
     lines = dict.fromkeys(step.shell() for trial in trials for step in trial.steps)
-    return "\n".join(["set -e", *lines]) + "\n"
+    return "\n".join(["set -e", *lines, *(_turns(timing) if timing is not None else ())]) + "\n"
+
+
+def _turns(timing: Timing) -> Iterator[str]:
+    place = timing.result.parents[1] / timing.name
+    yield "# the time of an update: cpu_seconds over step in metrics.jsonl, the least of each model"
+    yield f"for turn in {' '.join(str(turn + 1) for turn in range(TURNS))}; do"
+    for arm, words in zip(timing.arms, timing.trains, strict=True):
+        yield f"  {shlex.join(['sememekit', *words, '--out', str(place / arm)])}-$turn"
+    yield "done"

@@ -65,12 +65,16 @@ class AttackCall(NamedTuple):
 
         from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
         from sememekit.config import trusting_code
+        from sememekit.errors import DataError
+        from sememekit.files import opening
         from sememekit.runs.attacking import check_cut, prepare_attack
         from sememekit.runs.sentence_nats import SentenceNats
         from sememekit.runs.victims import open_victim
 
         plan = read_attack_plan(json.loads(self.table), "the attack")
         check_parts(plan, language_model=bool(self.language_model))
+        with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
+            os.stat(self.data)
         with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
             named = open_victim(
                 self.victim,

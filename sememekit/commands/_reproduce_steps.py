@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sememekit import __version__
-from sememekit.claims.chain import SHOWN_OUT, Step, Timing, Trial, unpacked
+from sememekit.claims.chain import SHOWN_OUT, TURNS, Step, Timing, Trial, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
@@ -25,9 +25,6 @@ from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
-
-TURNS: Final = 3
-"""How often the updates of each of two models are timed."""
 
 
 def run_trials(

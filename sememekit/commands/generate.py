@@ -11,7 +11,7 @@ from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._lines import lines_of
 from sememekit.commands._options import ErrorPolicy, option
-from sememekit.commands._render import print_json, remark, say
+from sememekit.commands._render import print_json, remark_uncut, say
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,15 +73,13 @@ def _texts(
 
 
 def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
-    from sememekit.attack import long_run
     from sememekit.runs.generation import generate
     from sememekit.text.vocabulary import UNKNOWN
 
     report = generate(run, prompt or "", **options)
     print_json(report) if json else say(report.text)
-    if UNKNOWN in report.prompt and (uncut := long_run(tuple((prompt or "").split()))):
-        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {uncut[:12]!r}"
-        remark(f"warning: {told}; cut it first: sememekit segment", quiet=False)
+    if UNKNOWN in report.prompt:
+        remark_uncut((prompt or "").split(), "cut it first: sememekit segment")
 
 
 WAYS = (

@@ -71,7 +71,8 @@ def show(
     """The commands of a claim as a shell script; nothing is run."""
     from sememekit.claims.chain import shell_script
 
-    say(shell_script(_trials([claim], out, root, seeds, tiny, must_exist=False)), end="")
+    trials = _trials([claim], out, root, seeds, tiny, must_exist=False)
+    say(shell_script(trials, *_timings([claim], out, root, tiny)), end="")
 
 
 @command.command("run", epilog=example("sememekit reproduce run sdlm-below-softmax --root CORPORA"))
@@ -107,6 +108,8 @@ def run(
         try:
             run_trials(trials, jobs, show, asked_to_stop, opened)
             for timing in _timings(names, out, root, tiny):
+                if timing.result.is_file():
+                    continue
                 remark(f"time of an update, in turns: {' and '.join(timing.arms)}", quiet)
                 run_timing(timing, lambda line: remark(f"  {line}", quiet), asked_to_stop)
         except Stopped:
@@ -222,18 +225,13 @@ _MOST_SEEDS = 20
 
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
-    """The timings of all claims that are not done, each once; tiny models are not timed."""
+    """The timings of all claims, done or not, each once; tiny models are not timed."""
     from sememekit.claims import timing_of
 
     claims = _claims()
     chosen = [_claim(name, claims) for name in names]
-    found = {
-        timing.name: timing
-        for timing in (
-            timing_of(file, claim, out, _corpora(root).absolute()) for file, claim in chosen if claim.timed and not tiny
-        )
-    }
-    return [timing for timing in found.values() if not timing.result.is_file()]
+    timings = (timing_of(file, claim, out, _corpora(root).absolute()) for file, claim in chosen if claim.timed and not tiny)
+    return list({timing.name: timing for timing in timings}.values())
 
 
 def _corpora(root: Path | None) -> Path:

@@ -10,7 +10,7 @@ import typer
 from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import lines_of
 from sememekit.commands._options import Device, Errors, Run, Which, option
-from sememekit.commands._render import remark, say
+from sememekit.commands._render import remark_uncut, say
 
 EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
 
@@ -40,17 +40,13 @@ def command(
     target and its end, given the source.
     """
     from sememekit.analysis.score import score
-    from sememekit.attack import long_run
     from sememekit.text.vocabulary import UNKNOWN
 
     if not segment:
         refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
-    lines, uncut = lines_of(file, errors), ""
+    lines, warned = lines_of(file, errors), segment
     for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
-        if not segment and not uncut and row.read_as == UNKNOWN:
-            uncut = long_run((row.token,))
-    if uncut:
-        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {uncut[:12]!r}"
-        remark(f"warning: {told}; add --segment, or cut the lines with: sememekit segment FILE", quiet=False)
+        if not warned and row.read_as == UNKNOWN:
+            warned = remark_uncut((row.token,), "add --segment, or cut the lines with: sememekit segment FILE")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import load_claims, steps_of
+from sememekit.claims import load_claims, steps_of, timing_of
 from sememekit.claims.chain import shell_script
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
@@ -93,6 +93,18 @@ def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
     assert script.count("preprocess plain") == 1
     assert "head -n 100 /corpora/corpus/train.txt > " in script
     assert "cat /corpora/corpus/test.txt > " in script
+
+
+def test_the_script_ends_with_the_turns_in_which_updates_are_timed(tmp_path: Path) -> None:
+    write(tmp_path, FILE)
+    file, claim = load_claims(tmp_path)["better"]
+    trials, timing = steps_of(file, claim, Path("out"), Path("/c"), seeds=1), timing_of(file, claim, Path("out"), Path("/c"))
+    before, turns = shell_script(trials, timing).split("for turn in 1 2 3; do\n")
+    assert before.startswith(shell_script(trials))
+    first, second, done = turns.splitlines()
+    assert (first.count("schedule.epochs=1"), second.count("schedule.epochs=1"), done) == (1, 1, "done")
+    assert first.endswith(f" --out out/{timing.name}/one-$turn")
+    assert second.endswith(f" --out out/{timing.name}/two-$turn")
 
 
 def test_arms_that_differ_in_how_they_are_measured_are_trained_once(tmp_path: Path) -> None:

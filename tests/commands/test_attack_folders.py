@@ -54,6 +54,13 @@ def test_what_an_attack_lacks_is_told_before_the_victim_is_opened(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+def test_a_wrong_name_of_the_data_is_told_before_the_victim_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no-data\.tsv: cannot be read: No such file"):
+        attack(
+            str(tmp_path / "no-victim"), tmp_path / "no-data.tsv", tmp_path / "out", table={"candidates": {"name": "wordnet"}}
+        )
+
+
 def test_a_folder_that_is_taken_is_told_before_the_victim_is_opened(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     with pytest.raises(CheckpointError, match="exists already; go on with --resume"):

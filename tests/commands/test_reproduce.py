@@ -242,5 +242,6 @@ def test_the_list_and_the_script(corpus: Path) -> None:
     assert json.loads(reproduce("list", "--json")[1])["counts"]["not run"] == 2
     code, out, _ = reproduce("show", "wide-below-narrow", "--root", ".", "--seeds", "1")
     assert code == 0
-    assert out.count("sememekit train") == 2
+    assert out.count("\nsememekit train") == 2
+    assert out.count("\n  sememekit train") == 2, "in turns"
     assert out.startswith("set -e\nmkdir -p")

@@ -90,7 +90,11 @@ def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["list", "table"])
 def test_not_utf8(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "lexicon", "词\t义\n词\t义\n".encode("gb18030"))
-    with pytest.raises(DataError, match=r"lexicon:1: byte \d .* is not UTF-8;"):
+    convert = r"iconv -f GB18030 -t UTF-8 \S*lexicon > \S*lexicon\.utf8"
+    with pytest.raises(DataError, match=rf"lexicon:1: byte \d .* is not UTF-8; .*{convert}"):
+        open_lexicon(f"{name}:{path}")
+    path.write_bytes("词\t义\n".encode("utf-16-le").replace(b"\0", b"\x01") + b"\xff\n")
+    with pytest.raises(DataError, match=r"is not UTF-8; convert the file to UTF-8$"):
         open_lexicon(f"{name}:{path}")
     path.write_bytes(b"\0")
     with pytest.raises(DataError, match=r"lexicon:1: holds a NUL byte, so it is no text in UTF-8;"):
