@@ -57,6 +57,7 @@ class Trial:
     Attributes:
         name: of the arm, the size and the seed, with a digest of what it is made of.
         shown: the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+        root: the folder of corpora and lexicons.
         run: the folder of its training; arms that differ only in how they are measured have one.
         result: what it came to, a file for each arm.
     """
@@ -67,6 +68,7 @@ class Trial:
     tiny: bool
     steps: tuple[Step, ...]
     shown: tuple[str, ...]
+    root: Path
     run: Path
     result: Path
 
@@ -158,21 +160,22 @@ def _result_name(name: str) -> str:
 def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Path, root: Path, tiny: bool) -> Trial:
     steps, typed = (_steps(file, arm, seed, names, *places, tiny) for places in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
     shown, (name, run) = tuple(step.shell() for step in typed), names
-    return Trial(name, arm, seed, tiny, steps, shown, out / "runs" / run, out / "results" / _result_name(name))
+    return Trial(name, arm, seed, tiny, steps, shown, root, out / "runs" / run, out / "results" / _result_name(name))
 
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
     arm = file.arm[arm_name]
-    made_of = (arm.model_dump_json(), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
+    unset = None if arm.vectors else {"vectors"}  # results of before arms had vectors keep their names
+    made_of = (arm.model_dump_json(exclude=unset), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
     return _digest(*made_of, *(file.tiny if tiny else ()))
 
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
-    """The first arm of the file that is trained as this one is: on the same data, by the same recipe, settings and graph."""
+    """The first arm of the file that is trained as this one is, on the same data and with the same settings and resources."""
 
     def training(name: str) -> tuple[object, ...]:
         arm = file.arm[name]
-        return arm.data, arm.recipe, arm.set, arm.graph
+        return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors
 
     return next(name for name in file.arm if training(name) == training(arm_name))
 
@@ -190,7 +193,13 @@ def _steps(
     train = Step("train", (*_train_words(file, arm, seed, places, tiny), "--out", str(run)), run)
     steps = [*_data_steps(file.data[arm.data], arm, places, tiny), train]
     measured = name.with_suffix(".json")
-    return (*steps, Step("evaluate", (*_filled(arm.evaluate, {**places, "run": run}), "--json"), measured))
+    filled = _filled(arm.evaluate, {**places, "run": run, "out": folder_of(measured)})
+    return (*steps, Step("evaluate", (*filled, "--json"), measured))
+
+
+def folder_of(measured: Path) -> Path:
+    """The folder that the command whose result is ``measured`` may write."""
+    return measured.with_suffix(".out")
 
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
@@ -220,6 +229,7 @@ def _train_words(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], 
     """The command of a training, without the folder of the run."""
     words = ["train", "--recipe", arm.recipe, "--data", str(places["data"])]
     words += ["--graph", str(places["graph"])] if arm.graph else []
+    words += ["--vectors", str(places["root"] / arm.vectors)] if arm.vectors else []
     for override in (*arm.set, *(file.tiny if tiny else ())):
         words += ["--set", override]
     return (*words, "--seed", str(seed))

@@ -40,8 +40,11 @@ class Arm(Settings):
     """``slot.key=value``, as ``train --set`` takes them."""
     graph: bool = False
     """Whether training and evaluation are given the graph of the data."""
+    vectors: str = ""
+    """Word vectors that training is given, a path below ``{root}``; empty for none."""
     evaluate: str = "evaluate-ppl {run}"
-    """The subcommand that measures the trained model, with ``{run}``, ``{data}`` and ``{graph}``; ``--json`` is added."""
+    """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
+    folder that it may write; ``--json`` is added."""
     higher: bool = False
     """Whether the validation metric that the schedule watches is better when it is higher."""
 

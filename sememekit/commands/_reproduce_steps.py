@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit import __version__
-from sememekit.claims.chain import SHOWN_OUT, TURNS, Step, Timing, Trial, unpacked
+from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
@@ -131,6 +131,8 @@ def run_trial(
                 if step.kind == "copy":
                     _copy(step)
                 else:
+                    if step.kind == "evaluate":
+                        shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
                     printed = call(step, asked_to_stop, environment, [], engine)
                     if step.kind == "evaluate":
                         replace_file(step.made, printed.encode())
@@ -245,6 +247,7 @@ def _result(trial: Trial, times: Path) -> RunResult:
         raise TrainingError(
             f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"
         )
+    places = {trial.run.parents[1]: SHOWN_OUT, trial.root: SHOWN_ROOT}
     spent = max(spent, sum(epoch.get("cpu_seconds", 0.0) for epoch in epochs))  # a process that was killed told nothing
     return RunResult(
         trial=trial.name,
@@ -252,25 +255,28 @@ def _result(trial: Trial, times: Path) -> RunResult:
         seed=trial.seed,
         tiny=trial.tiny,
         commands=trial.shown,
-        plan=_shown(read_object(trial.run / "plan.json", DataError), trial.run.parents[1]),
+        plan=_shown(read_object(trial.run / "plan.json", DataError), places),
         signature=_comparable(measured),
-        measured=_shown(measured, trial.run.parents[1]),
+        measured=_shown(measured, places),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
         versions={**read_object(trial.run / "versions.json", DataError), "commit": _commit()},
     )
 
 
-def _shown(value: Any, out: Path) -> Any:
-    """The value with the folder ``out`` called ``reproduced``, as in the commands that are kept: no place of this machine."""
+def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
+    """The value with ``reproduced`` and ``CORPORA`` for the folders of this machine, as in the commands that are kept."""
     if isinstance(value, str):
-        for prefix in (str(out.absolute()), str(out)):
-            if value == prefix or value.startswith(prefix + os.sep):
-                return str(SHOWN_OUT) + value[len(prefix) :]
+        for folder, shown in places.items():
+            whole = str(folder.absolute())
+            value = value.replace(whole + os.sep, f"{shown}{os.sep}")  # also inside a command
+            for prefix in (whole, str(folder)):
+                if value == prefix or value.startswith(prefix + os.sep):
+                    value = str(shown) + value[len(prefix) :]
         return value
     if isinstance(value, dict):
-        return {key: _shown(one, out) for key, one in value.items()}
-    return [_shown(one, out) for one in value] if isinstance(value, list) else value
+        return {key: _shown(one, places) for key, one in value.items()}
+    return [_shown(one, places) for one in value] if isinstance(value, list) else value
 
 
 def _comparable(measured: dict[str, Any]) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import load_claims, steps_of, timing_of
-from sememekit.claims.chain import shell_script
+from sememekit.claims import load_claims, result_names, steps_of, timing_of
+from sememekit.claims.chain import folder_of, shell_script
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
 from sememekit.runs.plan import read_plan
@@ -105,6 +105,30 @@ def test_the_script_ends_with_the_turns_in_which_updates_are_timed(tmp_path: Pat
     assert (first.count("schedule.epochs=1"), second.count("schedule.epochs=1"), done) == (1, 1, "done")
     assert first.endswith(f" --out out/{timing.name}/one-$turn")
     assert second.endswith(f" --out out/{timing.name}/two-$turn")
+
+
+def test_vectors_and_a_folder_to_write_are_put_in(tmp_path: Path) -> None:
+    changed = FILE.replace(
+        "graph = true\n", 'graph = true\nvectors = "glove/v.txt"\nevaluate = "attack {run} --out {out}"\n', 1
+    )
+    assert changed != FILE
+    found = {}
+    for text in (FILE, changed):
+        write(tmp_path, text)
+        found[text] = steps_of(*load_claims(tmp_path)["better"], Path("out"), Path("/corpora"), seeds=1)
+    (one, two), (one_before, two_before) = found[changed], found[FILE]
+    assert (one.name, one.steps) == (one_before.name, one_before.steps)
+    assert two.name != two_before.name
+    words = two.steps[-2].words
+    assert words[words.index("--vectors") + 1] == "/corpora/glove/v.txt"
+    assert two.steps[-1].words == ("attack", str(two.run), "--out", f"out/runs/{two.name}.out", "--json")
+    assert folder_of(two.steps[-1].made) == Path(f"out/runs/{two.name}.out")
+
+
+def test_an_arm_without_vectors_is_called_as_before_arms_had_any() -> None:
+    """Results that are kept would not be counted otherwise."""
+    file, claim = load_claims()["sdlm-below-softmax"]
+    assert result_names(file, claim, seeds=1) == ["softmax-small-1-e51cf027.json", "sdlm-small-1-ba69f6ea.json"]
 
 
 def test_arms_that_differ_in_how_they_are_measured_are_trained_once(tmp_path: Path) -> None:

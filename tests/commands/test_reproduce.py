@@ -11,16 +11,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
+from threading import Lock
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.claims import claims
-from sememekit.claims.chain import Step
+from sememekit.claims.chain import Step, Trial
 from sememekit.commands import _reproduce_steps
 from sememekit.commands._program import app
-from sememekit.commands._reproduce_steps import _copy
+from sememekit.commands._reproduce_steps import _copy, _shown, run_trial
+from sememekit.signals import Stopped
 
 runner = CliRunner()
 
@@ -245,3 +248,29 @@ def test_the_list_and_the_script(corpus: Path) -> None:
     assert out.count("\nsememekit train") == 2
     assert out.count("\n  sememekit train") == 2, "in turns"
     assert out.startswith("set -e\nmkdir -p")
+
+
+def test_a_result_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    places = {tmp_path / "out": Path("reproduced"), tmp_path / "texts": Path("CORPORA")}
+    command = f"sememekit attack --out {tmp_path}/out/a --data {tmp_path}/texts/b"
+    told = {"run": str(tmp_path / "out" / "runs"), "next": command, "n": 3}
+    assert _shown([told, str(tmp_path / "texts")], places) == [
+        {"run": "reproduced/runs", "next": "sememekit attack --out reproduced/a --data CORPORA/b", "n": 3},
+        "CORPORA",
+    ]
+
+
+def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attack refuses a folder that is taken: after a kill the claim would never go on."""
+    step = Step("evaluate", ("attack", "run", "--out", str(tmp_path / "x.out"), "--json"), tmp_path / "x.json")
+    trial = Trial("x", "arm", 1, False, (step,), (), tmp_path, tmp_path / "run", tmp_path / "result.json")
+    (tmp_path / "x.out").mkdir()
+    (tmp_path / "x.out" / "identity.json").touch()
+
+    def call(*given: object) -> str:
+        assert not (tmp_path / "x.out").exists()
+        raise Stopped
+
+    monkeypatch.setattr(_reproduce_steps, "call", call)
+    with pytest.raises(Stopped):
+        run_trial(trial, lambda line: None, lambda: False, defaultdict(Lock), {})
