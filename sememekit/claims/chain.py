@@ -117,26 +117,36 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
     return [_result_name(name) for _, _, (name, _) in _names(file, claim, seeds, tiny)]
 
 
-def timing_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> Timing:
-    """How the updates of a claim's two models are timed; claims whose models are trained alike have one. See ``steps_of``."""
-    assert claim.small is not None
-    name, arms = timing_name(file, claim), (_trained_as(file, claim.small[0]), _trained_as(file, claim.small[1]))
-    steps: dict[Step, None] = {}
-    trains = []
-    for name_of_arm in arms:
-        arm = file.arm[name_of_arm]
-        places = _places(file, arm, out, root, tiny=False)
-        steps |= dict.fromkeys(_data_steps(file.data[arm.data], arm, places, tiny=False))
-        trains.append((*_train_words(file, arm, 1, places, tiny=False), "--set", "schedule.epochs=1"))
-    return Timing(name, arms, tuple(steps), (trains[0], trains[1]), out / "results" / f"{name}.json")
+def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
+    """How updates are timed: of the claim's two models, and of the baseline and what the other model costs after a cut.
+
+    Claims whose models are trained alike share a timing. See ``steps_of``.
+    """
+    timings = []
+    for name, arms in _timed(file, claim).items():
+        steps: dict[Step, None] = {}
+        trains = []
+        for name_of_arm in arms:
+            arm = file.arm[name_of_arm]
+            places = _places(file, arm, out, root, tiny=False)
+            steps |= dict.fromkeys(_data_steps(file.data[arm.data], arm, places, tiny=False))
+            trains.append((*_train_words(file, arm, 1, places, tiny=False), "--set", "schedule.epochs=1"))
+        timings.append(Timing(name, arms, tuple(steps), (trains[0], trains[1]), out / "results" / f"{name}.json"))
+    return timings
 
 
-def timing_name(file: ClaimFile, claim: PaperClaim) -> str:
-    """The name of the timing of a claim's two models."""
+def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
+    """The names of the timings of a claim. Only the first where ``after_cut`` costs what the baseline does, or is not set."""
+    return list(_timed(file, claim))
+
+
+def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
+    """The names of a claim's timings and the two arms of each, as they are trained."""
     assert claim.small is not None
-    baseline, other = (_trained_as(file, arm) for arm in claim.small)
-    digests = (_digest_of(file, name, tiny=False) for name in (baseline, other))
-    return f"time-{baseline}-{other}-small-{_digest(*digests)}"
+    baseline, *others = (_trained_as(file, arm) for arm in (*claim.small, claim.after_cut) if arm)
+    pairs = [(baseline, other) for place, other in enumerate(others) if place == 0 or other != baseline]
+    digests = {arm: _digest_of(file, arm, tiny=False) for pair in pairs for arm in pair}
+    return {f"time-{one}-{other}-small-{_digest(digests[one], digests[other])}": (one, other) for one, other in pairs}
 
 
 def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
@@ -260,10 +270,10 @@ TURNS: Final = 3
 """How often the updates of each of two models are timed."""
 
 
-def shell_script(trials: Sequence[Trial], timing: Timing | None = None) -> str:
+def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:
     """All steps of the trials as a shell script, each once; then the turns in which the updates of both models are timed."""
     lines = dict.fromkeys(step.shell() for trial in trials for step in trial.steps)
-    return "\n".join(["set -e", *lines, *(_turns(timing) if timing is not None else ())]) + "\n"
+    return "\n".join(["set -e", *lines, *(line for timing in timings for line in _turns(timing))]) + "\n"
 
 
 def _turns(timing: Timing) -> Iterator[str]:

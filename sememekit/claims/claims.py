@@ -69,8 +69,9 @@ class PaperClaim(Settings):
     """The recipes of (baseline, other) at the size of the paper."""
     small: tuple[str, str] | None = None
     """The arms of (baseline, other) at small size; None where there is no protocol that a CPU affords."""
-    timed: bool = True
-    """Whether an update costs each model the same all through its training, so that equal time can be judged."""
+    after_cut: str = ""
+    """The arm whose updates cost what those of ``other`` cost from the first cut of the rate on; empty where a cut changes
+    nothing."""
     validated: bool = True
     """Whether the validation after each epoch measures what the claim is about, so that equal time can be judged."""
     seeds: int = Field(default=3, ge=1)
@@ -133,5 +134,7 @@ def _problems(file: ClaimFile) -> Iterator[str]:
         for arm_name in claim.small or ():
             if arm_name not in file.arm:
                 yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
+        if claim.after_cut and claim.after_cut not in file.arm:
+            yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is no arm{nearest(claim.after_cut, file.arm)}"
         if claim.small is None and not claim.why_not:
             yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two arms, or why there are none"

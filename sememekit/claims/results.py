@@ -21,12 +21,14 @@ class Point(Record):
         step: updates so far.
         cpu_seconds: CPU time of training so far, the total divided among epochs as their wall time is.
         valid: the metric on validation that the schedule watches.
+        rate: the learning rate of the epoch; None in results of earlier versions.
     """
 
     epoch: int
     step: int
     cpu_seconds: float
     valid: float
+    rate: float | None = None
 
 
 class RunResult(Record):

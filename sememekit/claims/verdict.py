@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from sememekit.claims.claims import PaperClaim
-from sememekit.claims.results import RunResult, UpdateTimes
+from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
@@ -39,6 +39,7 @@ class ClaimResult(Record):
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
         cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
+        cost_after_cut: the same from the first cut of the rate on; None where it is ``cost``, or was not measured.
         at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
         verdict_at_equal_time: the verdict by that difference.
         cpu_minutes: of the training of both arms with all seeds.
@@ -56,6 +57,7 @@ class ClaimResult(Record):
     effect: tuple[float, float | None, float | None] | None = None
     published: float | None = None
     cost: float | None = None
+    cost_after_cut: float | None = None
     at_equal_time: tuple[float, float | None, float | None] | None = None
     verdict_at_equal_time: Verdict = "not run"
     cpu_minutes: float = 0.0
@@ -66,7 +68,7 @@ def judge(
     claim: PaperClaim,
     baseline: Sequence[RunResult],
     other: Sequence[RunResult],
-    times: UpdateTimes | None = None,
+    times: Sequence[UpdateTimes | None] = (),
     higher: bool = False,
 ) -> ClaimResult:
     """Compare what was measured with what the paper says.
@@ -75,7 +77,8 @@ def judge(
         name: of the claim.
         claim: the claim.
         baseline, other: the results of its two arms; either may be empty.
-        times: what an update costs each, measured in turns; None where it was not.
+        times: what an update costs each, measured in turns, and what one costs ``baseline`` and ``claim.after_cut``, as in
+            ``timing_names``; None where it was not measured.
         higher: whether the validation metric of the curves is better when it is higher.
 
     Raises:
@@ -99,7 +102,8 @@ def judge(
         )
     values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
     effect = _log_ratio(*values)
-    timed = _at_equal_time(baseline, other, times, higher) if claim.validated else None
+    costs = _costs(claim, times)
+    timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
     means = tuple(sum(side) / len(side) for side in values)
     cpu = sum(run.curve[-1].cpu_seconds for run in (*baseline, *other) if run.curve)
     return result.model_copy(
@@ -109,7 +113,8 @@ def judge(
             "seeds": (len(baseline), len(other)),
             "means": means,
             "effect": _relative(effect),
-            "cost": times and times.ratio,
+            "cost": costs[0],
+            "cost_after_cut": costs[1] if claim.after_cut else None,
             "at_equal_time": timed and _relative(timed),
             "verdict_at_equal_time": _verdict(timed, claim) if timed else "not run",
             "cpu_minutes": cpu / 60,
@@ -141,19 +146,39 @@ def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
     return "holds" if sign * effect.value >= published / 2 else "holds in direction"
 
 
-def _at_equal_time(
-    baseline: Sequence[RunResult], other: Sequence[RunResult], times: UpdateTimes | None, higher: bool
-) -> Estimate | None:
+Costs = tuple[float | None, float | None]
+"""CPU time of an update of ``other`` over that of ``baseline``, before and after the first cut of the rate."""
+
+
+def _costs(claim: PaperClaim, times: Sequence[UpdateTimes | None]) -> Costs:
+    ratios = [time.ratio if time else None for time in times] or [None]
+    if claim.after_cut and len(times) == 1:
+        return ratios[0], 1.0  # what the baseline costs
+    return ratios[0], ratios[-1]
+
+
+def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Estimate | None:
     """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
-    if times is None or any(not run.curve for run in (*baseline, *other)):
+    sides = ((baseline, (1.0, 1.0)), (other, costs))
+    curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
+    if not all(curve for side in curves for curve in side):
         return None
-    curves = [
-        [[(point.step * cost, point.valid) for point in run.curve] for run in side]
-        for side, cost in ((baseline, 1.0), (other, times.ratio))
-    ]
     budget = equal_budget(curves)
     first, second = ([best_within(curve, budget, higher) for curve in side] for side in curves)
     return _log_ratio(first, second)
+
+
+def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:
+    """Validation after each epoch by the time spent, in updates of the baseline; nothing where that is not known."""
+    (before, after), spent, steps, found = costs, 0.0, 0, []
+    for point in curve:
+        cost = before if before == after or point.rate == curve[0].rate else after
+        if cost is None or (before != after and point.rate is None):
+            return []
+        spent += cost * (point.step - steps)
+        steps = point.step
+        found.append((spent, point.valid))
+    return found
 
 
 def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:

@@ -292,7 +292,13 @@ def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
         passed += epoch["seconds"]
         valid = next(iter(epoch["valid"].values()))
         points.append(
-            Point(epoch=epoch["epoch"], step=epoch["step"], cpu_seconds=cpu_seconds * passed / wall, valid=float(valid))
+            Point(
+                epoch=epoch["epoch"],
+                step=epoch["step"],
+                cpu_seconds=cpu_seconds * passed / wall,
+                valid=float(valid),
+                rate=epoch["rate"],
+            )
         )
     return points
 

@@ -72,7 +72,7 @@ def show(
     from sememekit.claims.chain import shell_script
 
     trials = _trials([claim], out, root, seeds, tiny, must_exist=False)
-    say(shell_script(trials, *_timings([claim], out, root, tiny)), end="")
+    say(shell_script(trials, _timings([claim], out, root, tiny)), end="")
 
 
 @command.command("run", epilog=example("sememekit reproduce run sdlm-below-softmax --root CORPORA"))
@@ -191,8 +191,8 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
         files = _result_files(file, claim, results or out / "results", tiny)
         runs = read_results(files).values()
         baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
-        times = read_times(_time_file(file, claim, results or out / "results")) if claim.timed and not tiny else None
-        found.append(judge(name, claim, baseline, other, times, file.arm[claim.small[0]].higher))
+        timings = [] if tiny else [read_times(path) for path in _time_files(file, claim, results or out / "results")]
+        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher))
     return found
 
 
@@ -203,11 +203,11 @@ def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) 
     return [folder / name for name in result_names(file, claim, seeds=_MOST_SEEDS, tiny=tiny)]
 
 
-def _time_file(file: ClaimFile, claim: PaperClaim, folder: Path) -> Path:
-    """The file that has the time of an update of the claim's two models, whether it is there or not."""
-    from sememekit.claims import timing_name
+def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
+    """The files that have the times of updates for the claim, whether they are there or not."""
+    from sememekit.claims import timing_names
 
-    return folder / f"{timing_name(file, claim)}.json"
+    return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
 
 def _of_no_claim(folder: Path) -> list[str]:
@@ -216,7 +216,7 @@ def _of_no_claim(folder: Path) -> list[str]:
     for file, claim in _claims().values():
         if there and claim.small:
             there -= {path.name for tiny in (False, True) for path in _result_files(file, claim, folder, tiny)}
-            there.discard(_time_file(file, claim, folder).name)
+            there -= {path.name for path in _time_files(file, claim, folder)}
     return sorted(name.removesuffix(".json") for name in there)
 
 
@@ -226,11 +226,12 @@ _MOST_SEEDS = 20
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
     """The timings of all claims, done or not, each once; tiny models are not timed."""
-    from sememekit.claims import timing_of
+    from sememekit.claims import timings_of
 
     claims = _claims()
     chosen = [_claim(name, claims) for name in names]
-    timings = (timing_of(file, claim, out, _corpora(root).absolute()) for file, claim in chosen if claim.timed and not tiny)
+    corpora = _corpora(root).absolute()
+    timings = (timing for file, claim in chosen if not tiny for timing in timings_of(file, claim, out, corpora))
     return list({timing.name: timing for timing in timings}.values())
 
 

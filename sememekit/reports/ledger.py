@@ -55,6 +55,7 @@ def _row(claim: ClaimResult) -> Row:
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
     timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
     cost = f"{claim.cost:.2f}" if claim.cost else "not measured"
+    cost += f", then {claim.cost_after_cut:.2f}" if claim.cost_after_cut else ""
     seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
     means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
     return (

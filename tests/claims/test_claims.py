@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import load_claims, result_names, steps_of, timing_of
+from sememekit.claims import load_claims, result_names, steps_of, timing_names, timings_of
 from sememekit.claims.chain import folder_of, shell_script
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
@@ -98,8 +98,11 @@ def test_steps_are_commands_that_share_what_they_can(tmp_path: Path) -> None:
 def test_the_script_ends_with_the_turns_in_which_updates_are_timed(tmp_path: Path) -> None:
     write(tmp_path, FILE)
     file, claim = load_claims(tmp_path)["better"]
-    trials, timing = steps_of(file, claim, Path("out"), Path("/c"), seeds=1), timing_of(file, claim, Path("out"), Path("/c"))
-    before, turns = shell_script(trials, timing).split("for turn in 1 2 3; do\n")
+    trials, (timing,) = (
+        steps_of(file, claim, Path("out"), Path("/c"), seeds=1),
+        timings_of(file, claim, Path("out"), Path("/c")),
+    )
+    before, turns = shell_script(trials, [timing]).split("for turn in 1 2 3; do\n")
     assert before.startswith(shell_script(trials))
     first, second, done = turns.splitlines()
     assert (first.count("schedule.epochs=1"), second.count("schedule.epochs=1"), done) == (1, 1, "done")
@@ -129,6 +132,18 @@ def test_an_arm_without_vectors_is_called_as_before_arms_had_any() -> None:
     """Results that are kept would not be counted otherwise."""
     file, claim = load_claims()["sdlm-below-softmax"]
     assert result_names(file, claim, seeds=1) == ["softmax-small-1-e51cf027.json", "sdlm-small-1-ba69f6ea.json"]
+
+
+def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_path: Path) -> None:
+    further = '[arm.slow]\ndata = "text"\nrecipe = "ours/ptb-lstm"\nset = ["encoder.hidden_size=9"]\n'
+    write(tmp_path, FILE + 'after_cut = "slow"\n' + further)
+    timings = timings_of(*load_claims(tmp_path)["better"], Path("out"), Path("/c"))
+    assert [timing.arms for timing in timings] == [("one", "two"), ("one", "slow")]
+    assert [timing.name for timing in timings] == timing_names(*load_claims(tmp_path)["better"])
+    write(tmp_path, FILE + 'after_cut = "one"\n')
+    assert [timing.arms for timing in timings_of(*load_claims(tmp_path)["better"], Path("out"), Path("/c"))] == [("one", "two")]
+    with pytest.raises(ConfigError, match=r"after_cut = 'onr' is no arm.*'one'"):
+        write(tmp_path, FILE + 'after_cut = "onr"\n')
 
 
 def test_arms_that_differ_in_how_they_are_measured_are_trained_once(tmp_path: Path) -> None:

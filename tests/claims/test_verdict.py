@@ -89,8 +89,8 @@ def test_the_effect_is_a_ratio_of_means_of_logarithms() -> None:
     assert found.effect[0] == pytest.approx(-0.5)
 
 
-def times(baseline: tuple[float, ...], other: tuple[float, ...]) -> UpdateTimes:
-    return UpdateTimes(arms=("a", "b"), baseline=baseline, other=other, versions={})
+def times(baseline: tuple[float, ...], other: tuple[float, ...]) -> list[UpdateTimes | None]:
+    return [UpdateTimes(arms=("a", "b"), baseline=baseline, other=other, versions={})]
 
 
 def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> None:
@@ -107,6 +107,33 @@ def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> No
 def test_without_measured_times_nothing_is_said_of_equal_time() -> None:
     found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 90.0, 90.5, 91.0))
     assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", None, None, "not run")
+
+
+def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
+    """Two epochs at the first rate cost 2 each, two after the cut 5: in the 4 epochs of the baseline it has finished two."""
+    baseline, other = three("a", 95.0, 95.5, 96.0), three("b", 90.0, 90.5, 91.0)
+    curve = tuple(point.model_copy(update={"rate": 1.0 if point.epoch < 3 else 0.5}) for point in other[0].curve)
+    cut = [
+        run.model_copy(
+            update={
+                "curve": tuple(
+                    here.model_copy(update={"rate": rated.rate}) for here, rated in zip(run.curve, curve, strict=True)
+                )
+            }
+        )
+        for run in other
+    ]
+    both = [*times((1.0,), (2.0,)), *times((1.0,), (5.0,))]
+    found = judge("x", claim(after_cut="c"), baseline, cut, both)
+    assert (found.cost, found.cost_after_cut) == (2.0, 5.0)
+    assert found.at_equal_time is not None
+    expected = [math.log((value + 2.0) / (base + 0.5)) for value, base in ((90.0, 95.0), (90.5, 95.5), (91.0, 96.0))]
+    assert found.at_equal_time[0] == pytest.approx(math.expm1(sum(expected) / 3))
+
+    cheap = judge("x", claim(after_cut="c"), baseline, cut, times((1.0,), (0.5,)))
+    assert (cheap.cost, cheap.cost_after_cut) == (0.5, 1.0), "one timing: from the cut on it costs what the baseline does"
+    assert judge("x", claim(after_cut="c"), baseline, cut, [*times((1.0,), (2.0,)), None]).at_equal_time is None
+    assert judge("x", claim(after_cut="c"), baseline, other, both).at_equal_time is None, "rates are not known"
 
 
 def test_what_no_epoch_is_validated_by_has_no_verdict_at_equal_time() -> None:
