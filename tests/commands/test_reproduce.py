@@ -22,7 +22,7 @@ from sememekit.claims import claims
 from sememekit.claims.chain import Step, Trial
 from sememekit.commands import _reproduce_steps
 from sememekit.commands._program import app
-from sememekit.commands._reproduce_steps import _copy, _shown, run_trial
+from sememekit.commands._reproduce_steps import _copy, run_trial
 from sememekit.signals import Stopped
 
 runner = CliRunner()
@@ -248,16 +248,6 @@ def test_the_list_and_the_script(corpus: Path) -> None:
     assert out.count("\nsememekit train") == 2
     assert out.count("\n  sememekit train") == 2, "in turns"
     assert out.startswith("set -e\nmkdir -p")
-
-
-def test_a_result_names_no_folder_of_this_machine(tmp_path: Path) -> None:
-    places = {tmp_path / "out": Path("reproduced"), tmp_path / "texts": Path("CORPORA")}
-    command = f"sememekit attack --out {tmp_path}/out/a --data {tmp_path}/texts/b"
-    told = {"run": str(tmp_path / "out" / "runs"), "next": command, "n": 3}
-    assert _shown([told, str(tmp_path / "texts")], places) == [
-        {"run": "reproduced/runs", "next": "sememekit attack --out reproduced/a --data CORPORA/b", "n": 3},
-        "CORPORA",
-    ]
 
 
 def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from sememekit.training import EpochReport
 
 
 def trial(tmp_path: Path, name: str, run: str = "") -> Trial:
-    return Trial(name, name, 1, False, (), (), tmp_path / (run or name), tmp_path / f"{name}.json")
+    return Trial(name, name, 1, False, (), (), tmp_path, tmp_path / (run or name), tmp_path / f"{name}.json")
 
 
 def played(monkeypatch: pytest.MonkeyPatch, body: Callable[[Trial, Callable[[], bool]], None]) -> list[tuple[str, str]]:
@@ -188,9 +188,12 @@ def test_a_lost_process_is_told_with_what_to_type(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:
-    kept = {"path": str(tmp_path / "data"), "list": [str(tmp_path), 3, "/elsewhere"], "other": f"{tmp_path}x"}
-    assert steps._shown(kept, tmp_path) == {
+    out, texts = tmp_path / "out", tmp_path / "texts"
+    command = f"sememekit attack --out {out}/a --data {texts}/b"
+    kept = {"path": str(out / "data"), "list": [str(out), 3, "/elsewhere", str(texts)], "other": f"{out}x", "next": command}
+    assert steps._shown(kept, {out: Path("reproduced"), texts: Path("CORPORA")}) == {
         "path": "reproduced/data",
-        "list": ["reproduced", 3, "/elsewhere"],
-        "other": f"{tmp_path}x",
+        "list": ["reproduced", 3, "/elsewhere", "CORPORA"],
+        "other": f"{out}x",
+        "next": "sememekit attack --out reproduced/a --data CORPORA/b",
     }
