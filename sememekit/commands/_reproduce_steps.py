@@ -297,7 +297,7 @@ def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
                 step=epoch["step"],
                 cpu_seconds=cpu_seconds * passed / wall,
                 valid=float(valid),
-                rate=epoch["rate"],
+                rate=epoch.get("rate"),
             )
         )
     return points

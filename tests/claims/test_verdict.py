@@ -8,6 +8,7 @@ import pytest
 
 from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
 from sememekit.errors import DataError
+from sememekit.reports.ledger import rows
 
 
 def run(arm: str, seed: int, value: float, cpu: float = 60.0, signature: str = "text:a", tiny: bool = False) -> RunResult:
@@ -126,6 +127,7 @@ def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
     both = [*times((1.0,), (2.0,)), *times((1.0,), (5.0,))]
     found = judge("x", claim(after_cut="c"), baseline, cut, both)
     assert (found.cost, found.cost_after_cut) == (2.0, 5.0)
+    assert "2.00, then 5.00" in rows([found])[0]
     assert found.at_equal_time is not None
     expected = [math.log((value + 2.0) / (base + 0.5)) for value, base in ((90.0, 95.0), (90.5, 95.5), (91.0, 96.0))]
     assert found.at_equal_time[0] == pytest.approx(math.expm1(sum(expected) / 3))

@@ -166,11 +166,12 @@ def test_cpu_seconds_are_those_of_the_epochs_at_least(tmp_path: Path, measured: 
     one.run.mkdir(parents=True)
     for name in ("plan.json", "versions.json"):
         (one.run / name).write_text("{}")
-    epoch = EpochReport(1, 3, 2.0, {"perplexity": 9.0}, 1.0, True, False, "", 2.0, 1.0, cpu_seconds=4.0)
+    epoch = EpochReport(1, 3, 2.0, {"perplexity": 9.0}, 0.25, True, False, "", 2.0, 1.0, cpu_seconds=4.0)
     (one.run / "metrics.jsonl").write_text(json.dumps({"kind": "EpochReport", **vars(epoch)}) + "\n")
     times = one.run.with_suffix(".cpu.json")
     times.write_text(json.dumps({"cpu_seconds": measured, "done": True}))
-    assert steps._result(one, times).curve[-1].cpu_seconds == wanted
+    (point,) = steps._result(one, times).curve
+    assert (point.cpu_seconds, point.rate) == (wanted, 0.25)
 
 
 def test_a_lost_process_is_told_with_what_to_type(tmp_path: Path) -> None:
