@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
-from sememekit.analysis.signatures import PAIRS, perplexity_signature
+from sememekit.analysis.signatures import PAIRS, label_signature, perplexity_signature
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
@@ -89,11 +89,13 @@ class LabelMetrics(Accuracy, MetricsReport):
         nats: of the right labels, summed.
         labels: their names, in the order of the confusion matrix.
         vectors: how much of the text has a vector in the file that the model began with, where there was one.
+        signature: one line; figures whose signatures are equal can be compared.
     """
 
     nats: float
     labels: tuple[str, ...]
     vectors: VectorCoverage | None
+    signature: str
 
 
 class WrittenMetrics(WrittenReport, MetricsReport):
@@ -299,7 +301,14 @@ def evaluate(
         if declares(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.evaluate_labels(prepared, split)
             vectors = loaded.task.vector_coverage(prepared, split)
-            return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=tuple(loaded.task.labels), vectors=vectors)
+            return LabelMetrics(
+                **where,
+                **dict(accuracy),
+                nats=nats,
+                labels=tuple(loaded.task.labels),
+                vectors=vectors,
+                signature=label_signature(prepared, split),
+            )
         return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))
 
 

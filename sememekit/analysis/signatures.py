@@ -1,4 +1,4 @@
-"""The signature of a perplexity: one line of all that must agree before two figures can be compared."""
+"""The signatures of a perplexity and of an accuracy: one line of all that must agree before two figures can be compared."""
 
 from __future__ import annotations
 
@@ -39,4 +39,30 @@ def perplexity_signature(
         "log_shift": "none",
         **(adaptation or {}),
     }
+    return _line(parts)
+
+
+def label_signature(data: PreparedData, split: str) -> str:
+    """One line of all that must agree before two accuracies can be compared: the examples of the split with their right labels.
+
+    ``examples`` is the start of the SHA-256 over the lengths of their texts in words and their labels, and their number. The
+    vocabulary is not part of it: classifiers that know other words label the same texts. ``data`` are of examples with labels.
+    """
+    signature, summary = data.signature, data.signature.examples
+    assert summary is not None
+    assert summary.labels is not None
+    found = summary.splits[split]
+    return _line(
+        {
+            "metric": "accuracy",
+            "data": signature.dataset,
+            "split": split,
+            "examples": f"{found.sha256[:12]}/{found.examples}",
+            "labels": "/".join(summary.labels),
+            "segmenter": signature.segmenter,
+        }
+    )
+
+
+def _line(parts: Mapping[str, object]) -> str:
     return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())

@@ -96,7 +96,8 @@ def _print_metrics(report: MetricsReport) -> None:
     match report:
         case LabelMetrics():
             tables = ("metrics", "vectors", "classes", "confusion", "labels", "interval", "accuracy_low", "accuracy_high")
-            print_fields(title, dict(report), skip=("run", "split", *tables))
+            print_fields(title, dict(report), skip=("run", "split", "signature", *tables))
+            say(f"signature: {report.signature}\n")
             _print_classes(report)
         case WrittenMetrics():
             names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")

@@ -11,12 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import LabelMetrics, evaluate
+from sememekit.analysis.signatures import label_signature
 from sememekit.commands._program import app
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.victims import open_victim
-from tests.small_examples import ExamplePlace
+from tests.small_examples import ExamplePlace, write_reviews
 from tests.small_run import Place
 
 runner = CliRunner()
@@ -161,6 +165,21 @@ def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
         assert part in result.stdout
     report = json.loads(runner.invoke(app, ["eval", str(pairs[0]), "--json"]).stdout)
     assert {"accuracy", "accuracy_low", "interval", "confusion", "classes", "macro_f1", "nats"} <= set(report)
+    assert f"signature: {report['signature']}" in result.stdout.replace("\n", " ")
+
+
+def test_the_signature_of_an_accuracy_is_that_of_the_examples(tmp_path: Path) -> None:
+    source = write_reviews(tmp_path / "sst2")
+    preprocess("sst2", source, tmp_path / "whole")
+    preprocess("sst2", source, tmp_path / "few", PreprocessSettings(max_vocabulary=8))
+    test = (source / "test.tsv").read_text()
+    (source / "test.tsv").write_text(test.replace("\t1", "\t2").replace("\t0", "\t1").replace("\t2", "\t0"))
+    preprocess("sst2", source, tmp_path / "turned")
+    whole, few, turned = (PreparedData.open(tmp_path / name) for name in ("whole", "few", "turned"))
+    assert len(few.vocabulary) < len(whole.vocabulary)
+    assert label_signature(whole, "test") == label_signature(few, "test"), "a smaller vocabulary labels the same texts"
+    assert label_signature(whole, "test") != label_signature(turned, "test"), "other right labels"
+    assert label_signature(whole, "valid") == label_signature(turned, "valid")
 
 
 @pytest.mark.parametrize("command", [["score"], ["generate"], ["evaluate-ppl"]])
