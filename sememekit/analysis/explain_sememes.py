@@ -23,7 +23,7 @@ class ContextSememe(Record):
     """A sememe in a context. All but the gates are None for an output layer that does not give all senses probabilities.
 
     Attributes:
-        gate: q, 0 to 1: how strongly the context asks for it (Eq. 6, Gu et al. 2018).
+        gate: q, 0 to 1: how strongly the context asks for it (Eq. (4), Gu et al. 2018).
         at_rest: q for an empty context, which is the sigmoid of its bias.
         mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
         mean: n, its mean mass (``Explanation.mean`` says over what).
@@ -69,7 +69,7 @@ class SememeViews(Record):
 
     Attributes:
         expected: those whose mass rises most above its mean; only such as rise.
-        sememes: the largest gates (Figure 4, Gu et al. 2018).
+        sememes: the largest gates (Table 5, Gu et al. 2018).
         raised: the gates that the context raises most above their value at rest.
     """
 

@@ -37,7 +37,7 @@ def print_words(explanation: Explanation) -> None:
         grey = f"grey: fewer than {explanation.min_count} running words have the sememe"
         console.print(f"{said} {explanation.mean}; {grey}", style="dim", soft_wrap=True)
     for title, items in (
-        ("largest gates (Figure 4 of Gu et al. 2018)", explanation.sememes),
+        ("largest gates (Table 5 of Gu et al. 2018)", explanation.sememes),
         ("largest change of a gate from an empty context", explanation.raised),
     ):
         table = _table(title, ("sememe", "gate", "", "empty", "running words"), right={1, 3, 4})

@@ -31,7 +31,7 @@ CONTEXTS: Final = (
     "中国 政府 坚持 改革 开放 的",
     "国家 主席 今天 在 人民 大会堂",
 )
-"""What is explained of the newspaper; the first is that of Figure 4, Gu et al. 2018."""
+"""What is explained of the newspaper; the first is that of Table 5, Gu et al. 2018."""
 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
 """What the lattice model of the newspaper cuts."""

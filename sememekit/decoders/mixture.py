@@ -36,7 +36,7 @@ class MixtureSettings(config.Settings):
 
 @final
 class MixtureContexts(nn.Module):
-    """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Eq. (5) of Yang et al. 2018.
+    """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018.
 
     Args:
         settings: of the mixture.

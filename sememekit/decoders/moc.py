@@ -16,7 +16,7 @@ from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, line
 
 @final
 class MoC(NormalisedScores):
-    """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Sec. 2.4 of Yang et al. 2018.
+    """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
     As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
 

@@ -21,7 +21,7 @@ from sememekit.layers import linear_cross_entropy
 class MoS(SampledDecoder):
     """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which lifts the rank of log p.
 
-    p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Eq. (5) of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
+    p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Sec. 2.4 of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
     no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does, too.
 

@@ -37,14 +37,14 @@ class SDLM(NormalisedScores):
 
     With context g (H), sememe k, basis r, sense s of word w(s) with sememes E(s):
 
-    - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. 6, Gu et al. 2018);
-    - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. 10);
-    - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. 8, 9), with the word vector x for all senses of a word;
+    - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. (4), Gu et al. 2018);
+    - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. (10));
+    - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. (5)), with the word vector x for all senses of a word;
     - weight of an edge, one unless ``edge_weights`` is set: u[c, r] of its class c(k, s), which is the depth of the sememe in
       the definition of the sense, or the role by which it hangs there (``EdgeWeights``; the paper names it as future work);
     - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r u[c(k, s), r] alpha[k, r] a[r, s], plus the bias of the sense,
       where C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
-    - p(s) = softmax over the senses of all words; p(w) = sum of p(s) over the senses of w.
+    - p(s) = softmax over the senses of all words (Eq. (8)); p(w) = sum of p(s) over the senses of w (Eq. (9)).
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
     and the gate bias are switches, since paper and release differ in them. Dropout stands at two sites: one mask on the

@@ -46,7 +46,7 @@ class SenseInputs(NamedTuple):
 
 
 def sense_logits(inputs: SenseInputs) -> Tensor:
-    """(S, N) logits of all senses, not normalised: Eq. (8) and (9) of Gu et al. 2018 plus the bias of the sense."""
+    """(S, N) logits of all senses, not normalised: the exponent of Eq. (8) of Gu et al. 2018 plus the bias of the sense."""
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     order = structure.blocks(mixing_RK.dtype)
     words_VE = words_VE.index_select(0, order.word_at)

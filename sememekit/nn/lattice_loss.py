@@ -19,7 +19,7 @@ class LatticeLoss(nn.Module):
     >>> log_prob, taken = LatticeLoss().best_path(scores_BTLE, torch.tensor([5, 3]))
 
     A text of T tokens has the nodes 0 .. T; an edge of length l that ends with token t leads from node t + 1 - l to t + 1.
-    p = sum over segmentations S of prod over the edges e of S of exp(score(e)) (Eq. 3, Buckman and Neubig 2018), in float64
+    p = sum over segmentations S of prod over the edges e of S of exp(score(e)) (Eq. (5), Buckman and Neubig 2018), in float64
     inside. The gradient of an edge is its posterior, by the backward recursion. It has no parameters.
 
     Shapes: scores (B, T, L, E) natural logarithms: [b, t, l - 1, e] of the e-th parallel edge of length l with last token t,

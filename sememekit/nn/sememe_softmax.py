@@ -73,7 +73,7 @@ class SememeSoftmax(_SememeLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> gates_TBK = layer.sememe_gates(hidden_TBH)
 
-    With gates q_k = sigmoid(W_k . h + b_k) (Eq. 6, Gu et al. 2018), bases alpha[k, r] (Eq. 10) and the vector x_w of a word:
+    With gates q_k = sigmoid(W_k . h + b_k) (Eq. 4, Gu et al. 2018), bases alpha[k, r] (Eq. 10) and the vector x_w of a word:
     logit(s) = sum over sememes k of s of C[k, s] q_k sum_r alpha[k, r] (h Q_r) . x_w(s) + b_s; p(s) = softmax over the senses
     of all words; p(w) = sum over its senses. Settings: ``preset``, ``num_bases`` (5), ``normalisation``, ``sense_bias``,
     ``vector_dropout``, ``context_dropout``, ``samples`` and more (``decoders.sdlm``). A shared embedding is (V, H).

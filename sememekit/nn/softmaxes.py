@@ -145,7 +145,7 @@ class MixtureOfSoftmaxes(OutputLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Eq. (5). With counts the word biases start at their logarithms. Settings:
+    pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Sec. 2.4. With counts the word biases start at their logarithms. Settings:
     ``num_components`` (15), ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift`` (``decoders.mos``).
     """
 
@@ -155,7 +155,7 @@ class MixtureOfSoftmaxes(OutputLayer):
 
 @final
 class MixtureOfContexts(OutputLayer):
-    """One softmax over the mean of K contexts, the control of the mixture of softmaxes (Sec. 2.4, Yang et al. 2018).
+    """One softmax over the mean of K contexts, the control of the mixture of softmaxes (Eq. (2), Yang et al. 2018).
 
     >>> layer = MixtureOfContexts(16, counts, num_components=3)
     >>> output, loss = layer(hidden_TBH, target_TB)

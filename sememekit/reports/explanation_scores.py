@@ -15,7 +15,7 @@ from sememekit.reports.charts import Curves, Line, chart
 NAMES: Final = {
     "rise": "rise (mass minus mean)",
     "information": "mass x log lift",
-    "gates": "gates (Figure 4)",
+    "gates": "gates (Table 5)",
     FREQUENCY: "training frequency",
     RANDOM: "at random",
 }

@@ -20,7 +20,7 @@ from sememekit.text.vocabulary import END, STOP
 class GraphStatistics(Record):
     """Averages are over annotated words and their senses; rules for special tokens and punctuation count as annotation.
 
-    Gu et al. 2018, Sec. 4.1, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe.
+    Gu et al. 2018, Sec. 3.3, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe.
     """
 
     words: int
