@@ -29,21 +29,21 @@ class StopRequest:
     """Call it: whether a signal has asked to stop. Inside ``at_once`` the first signal raises ``Stopped``."""
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._asked = False  # no Event: setting one takes a lock, for which a signal inside the handler of a signal would wait
         self._raises = False
         self._first = 0.0
 
     def __call__(self) -> bool:
-        return self._asked.is_set()
+        return self._asked
 
     def note(self) -> bool:
         """Record a signal; True for a second one that came after the first had time to act. Raises Stopped for the first,
         inside ``at_once``."""
         now = time.monotonic()
-        if self._asked.is_set():
+        if self._asked:
             return now - self._first > SAME_SIGNAL
         self._first = now
-        self._asked.set()
+        self._asked = True
         if self._raises:
             self._raises = False
             raise Stopped
@@ -63,7 +63,7 @@ class StopRequest:
         """Inside, a signal (also one that came before) ends the work. Raises Stopped."""
         self._raises = True
         try:
-            if self._asked.is_set():
+            if self._asked:
                 raise Stopped
             yield
         finally:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from sememekit import signals
-from sememekit.signals import Stopped, held_signals, release_signals, stop_signals
+from sememekit.signals import Stopped, StopRequest, held_signals, release_signals, stop_signals
 
 
 def test_handlers_are_put_back_and_a_second_signal_acts_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +106,29 @@ def test_held_signals_arrive_when_they_are_released() -> None:
         assert not asked()
         release_signals()
         assert asked(), "in a process that was begun inside"
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_a_signal_that_comes_while_one_is_being_noted_waits_for_nothing(place: int) -> None:
+    """Python runs the handler of a second signal between two lines of the first, or of what that calls: no lock may be held."""
+    asked, lines = StopRequest(), 0
+
+    def interrupt(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal lines
+        if event == "line":
+            lines += 1
+            if lines == place + 1:
+                sys.settrace(None)
+                asked.note()
+        return interrupt
+
+    def note() -> None:
+        sys.settrace(interrupt)
+        asked.note()
+        sys.settrace(None)
+
+    thread = threading.Thread(target=note, daemon=True)
+    thread.start()
+    thread.join(10.0)
+    assert not thread.is_alive(), f"the second signal waits for the first, at line {place + 1}"
+    assert asked()
