@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from sememekit.data.prepared import PreparedData
@@ -45,18 +46,21 @@ def perplexity_signature(
 def label_signature(data: PreparedData, split: str) -> str:
     """One line of all that must agree before two accuracies can be compared: the examples of the split with their right labels.
 
-    ``examples`` is the start of the SHA-256 over the lengths of their texts in words and their labels, and their number. The
-    vocabulary is not part of it: classifiers that know other words label the same texts. ``data`` are of examples with labels.
+    ``text`` is the start of the SHA-256 over those of the files that the split was read from; ``examples`` has that over the
+    lengths of the texts in words and their labels, and their number. The vocabulary is not part of it: classifiers that know
+    other words label the same texts. ``data`` are of examples with labels.
     """
     signature, summary = data.signature, data.signature.examples
     assert summary is not None
     assert summary.labels is not None
     found = summary.splits[split]
+    files = [source.sha256 for source in signature.sources if source.split in (split, "all")]
     return _line(
         {
             "metric": "accuracy",
             "data": signature.dataset,
             "split": split,
+            "text": hashlib.sha256("\n".join(files).encode()).hexdigest()[:12],
             "examples": f"{found.sha256[:12]}/{found.examples}",
             "labels": "/".join(summary.labels),
             "segmenter": signature.segmenter,

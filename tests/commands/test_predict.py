@@ -175,10 +175,13 @@ def test_the_signature_of_an_accuracy_is_that_of_the_examples(tmp_path: Path) ->
     test = (source / "test.tsv").read_text()
     (source / "test.tsv").write_text(test.replace("\t1", "\t2").replace("\t0", "\t1").replace("\t2", "\t0"))
     preprocess("sst2", source, tmp_path / "turned")
-    whole, few, turned = (PreparedData.open(tmp_path / name) for name in ("whole", "few", "turned"))
+    (source / "test.tsv").write_text(test.replace("fine", "poor"))
+    preprocess("sst2", source, tmp_path / "other")
+    whole, few, turned, other = (PreparedData.open(tmp_path / name) for name in ("whole", "few", "turned", "other"))
     assert len(few.vocabulary) < len(whole.vocabulary)
     assert label_signature(whole, "test") == label_signature(few, "test"), "a smaller vocabulary labels the same texts"
     assert label_signature(whole, "test") != label_signature(turned, "test"), "other right labels"
+    assert label_signature(whole, "test") != label_signature(other, "test"), "other words, as many"
     assert label_signature(whole, "valid") == label_signature(turned, "valid")
 
 
