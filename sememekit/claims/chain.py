@@ -24,13 +24,14 @@ class Step:
     """One command of sememekit, or a copy of texts.
 
     Attributes:
-        kind: ``copy``, ``prepare``, ``graph``, ``train`` or ``evaluate``.
+        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` or ``evaluate``; ``train`` also for a model of which
+            clusters are taken.
         words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``: the first lines, the last for a
             negative number, all for 0.
         made: what is there when the step is done; steps whose result is there already are not repeated.
     """
 
-    kind: Literal["copy", "prepare", "graph", "train", "evaluate"]
+    kind: Literal["copy", "prepare", "graph", "clusters", "train", "evaluate"]
     words: tuple[str, ...]
     made: Path
 
@@ -175,9 +176,14 @@ def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Pa
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
     arm = file.arm[arm_name]
-    unset = None if arm.vectors else {"vectors"}  # results of before arms had vectors keep their names
-    made_of = (arm.model_dump_json(exclude=unset), file.data[arm.data].model_dump_json(), _settings(arm.recipe))
+    unset = {key for key in ("vectors", "clusters") if not getattr(arm, key)}  # results of before keep their names
+    made_of = (arm.model_dump_json(exclude=unset), _made_of(file.data[arm.data]), _settings(arm.recipe))
     return _digest(*made_of, *(file.tiny if tiny else ()))
+
+
+def _made_of(data: DataSet) -> str:
+    """All keys of a data set, but for clusters where there are none: texts of before there were any keep their folders."""
+    return data.model_dump_json(exclude=None if data.clusters else {"clusters"})
 
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
@@ -185,7 +191,7 @@ def _trained_as(file: ClaimFile, arm_name: str) -> str:
 
     def training(name: str) -> tuple[object, ...]:
         arm = file.arm[name]
-        return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors
+        return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters
 
     return next(name for name in file.arm if training(name) == training(arm_name))
 
@@ -213,10 +219,11 @@ def folder_of(measured: Path) -> Path:
 
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
-    """Where the texts, the data and the graph of an arm lie; ``root`` is the folder of corpora."""
-    digest = _digest(file.data[arm.data].model_dump_json())
+    """Where the texts, the data, the graph and the clusters of an arm lie; ``root`` is the folder of corpora."""
+    digest = _digest(_made_of(file.data[arm.data]))
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"
-    return {"text": folder / "text", "root": root, "data": folder / "data", "graph": folder / "data.graph"}
+    names = {"text": "text", "data": "data", "graph": "data.graph", "clusters": "clusters"}
+    return {"root": root, **{place: folder / name for place, name in names.items()}}
 
 
 def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:
@@ -232,6 +239,9 @@ def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) ->
     steps.append(Step("prepare", _filled(data.prepare, places), places["data"]))
     if arm.graph:
         steps.append(Step("graph", _filled(data.graph, places), places["graph"]))
+    for command in data.clusters if arm.clusters else ():
+        filled = _filled(command, places)
+        steps.append(Step("train" if filled[0] == "train" else "clusters", filled, Path(filled[-1])))
     return steps
 
 
@@ -240,6 +250,7 @@ def _train_words(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], 
     words = ["train", "--recipe", arm.recipe, "--data", str(places["data"])]
     words += ["--graph", str(places["graph"])] if arm.graph else []
     words += ["--vectors", str(places["root"] / arm.vectors)] if arm.vectors else []
+    words += ["--clusters", _filled(file.data[arm.data].clusters[-1], places)[-1]] if arm.clusters else []
     for override in (*arm.set, *(file.tiny if tiny else ())):
         words += ["--set", override]
     return (*words, "--seed", str(seed))
@@ -250,10 +261,14 @@ def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
     return tuple(word.format(**places) for word in shlex.split(template))
 
 
+_NOT_SET: Final = {"claim", "data", "graph", "clusters"}
+"""Tables of a recipe that are no settings: what a paper printed, and where files lie."""
+
+
 def _settings(recipe: str) -> str:
     """What a recipe sets, without what it says of a paper and of its data: a changed recipe is another trial."""
     table = _shipped(recipe) if ".toml" not in recipe else load_recipe(recipe)
-    return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in {"claim", "data", "graph"}}, sort_keys=True)
+    return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in _NOT_SET}, sort_keys=True)
 
 
 @cache

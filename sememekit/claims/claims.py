@@ -27,6 +27,9 @@ class DataSet(Settings):
     """The subcommand that prepares it, with ``{text}``, ``{root}`` and ``{data}``."""
     graph: str = ""
     """The subcommand that builds its sememe graph, with ``{root}``, ``{data}`` and ``{graph}``; empty for none."""
+    clusters: tuple[str, ...] = ()
+    """The subcommands that learn word clusters for it, with ``{root}``, ``{text}``, ``{data}`` and ``{clusters}``, a folder of
+    theirs. The last word of each is what it makes; the last one makes the file of clusters. Empty for none."""
 
 
 class Arm(Settings):
@@ -40,6 +43,8 @@ class Arm(Settings):
     """``slot.key=value``, as ``train --set`` takes them."""
     graph: bool = False
     """Whether training and evaluation are given the graph of the data."""
+    clusters: bool = False
+    """Whether training is given the word clusters of the data."""
     vectors: str = ""
     """Word vectors that training is given, a path below ``{root}``; empty for none."""
     evaluate: str = "evaluate-ppl {run}"
@@ -130,6 +135,8 @@ def _problems(file: ClaimFile) -> Iterator[str]:
             yield f"[arm.{name}]: no data set {arm.data!r}{nearest(arm.data, file.data)}; there are {', '.join(file.data)}"
         elif arm.graph and not file.data[arm.data].graph:
             yield f"[arm.{name}]: graph = true, but [data.{arm.data}] has no key 'graph', the command that builds one; add it"
+        elif arm.clusters and not file.data[arm.data].clusters:
+            yield f"[arm.{name}]: clusters = true, but [data.{arm.data}] has no key 'clusters', what learns them; add it"
     for name, claim in file.claim.items():
         for arm_name in claim.small or ():
             if arm_name not in file.arm:

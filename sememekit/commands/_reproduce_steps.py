@@ -119,24 +119,12 @@ def run_trial(
         EngineError: the process of a command was lost; the same command goes on.
         Stopped: a signal stopped a step; what was done so far is kept.
     """
-    times = trial.run.with_suffix(".cpu.json")
     for step in trial.steps:
         with held[step.made]:
             if asked_to_stop():
                 raise Stopped
-            if step.kind == "train":
-                _train(step, times, say, asked_to_stop, environment, engine)
-            elif not step.made.exists():
-                say(step.shell().splitlines()[-1])
-                if step.kind == "copy":
-                    _copy(step)
-                else:
-                    if step.kind == "evaluate":
-                        shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
-                    printed = call(step, asked_to_stop, environment, [], engine)
-                    if step.kind == "evaluate":
-                        replace_file(step.made, printed.encode())
-    result = _result(trial, times)
+            _do(step, say, asked_to_stop, environment, engine)
+    result = _result(trial, _times_beside(trial.run))
     trial.result.parent.mkdir(parents=True, exist_ok=True)
     replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
     return result
@@ -155,9 +143,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
     """
     environment = dict(os.environ)
     for step in timing.steps:
-        if not step.made.exists():
-            say(step.shell().splitlines()[-1])
-            _copy(step) if step.kind == "copy" else call(step, asked_to_stop, environment, [])
+        _do(step, say, asked_to_stop, environment, None)
     timing.result.parent.mkdir(parents=True, exist_ok=True)
     costs: tuple[list[float], list[float]] = ([], [])
     made: dict[str, Any] = {}
@@ -178,15 +164,41 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
     return times
 
 
-def _train(
+def _do(
     step: Step,
-    times: Path,
     say: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
     environment: Mapping[str, str],
     engine: Engine | None,
 ) -> None:
-    """Train or go on training, unless that is done; the CPU seconds of all calls are added up in ``times``."""
+    """What a step makes, unless it is there."""
+    if step.kind == "train":
+        _train(step, say, asked_to_stop, environment, engine)
+    elif not step.made.exists():
+        say(step.shell().splitlines()[-1])
+        if step.kind == "copy":
+            _copy(step)
+        elif step.kind == "evaluate":
+            shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
+            replace_file(step.made, call(step, asked_to_stop, environment, [], engine).encode())
+        else:
+            call(step, asked_to_stop, environment, [], engine)
+
+
+def _times_beside(run: Path) -> Path:
+    """The file with the CPU seconds of a training, and whether it is done."""
+    return run.with_suffix(".cpu.json")
+
+
+def _train(
+    step: Step,
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+    environment: Mapping[str, str],
+    engine: Engine | None,
+) -> None:
+    """Train or go on training, unless that is done; the CPU seconds of all calls are added up in a file beside the run."""
+    times = _times_beside(step.made)
     before, done = _times_of(times) if times.is_file() else (0.0, False)
     if done:
         return
