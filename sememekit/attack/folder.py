@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -139,6 +140,25 @@ class AttackFolder:
         return stopped is False
 
     @property
+    def signature(self) -> str:
+        """One line of all that must agree before two rates can be compared: everything but the victim. Files count by their
+        content and names, wherever they lie."""
+        flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data")})
+        free = {f"plan.attack.{name}" for name in _FREE}
+        deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
+        settings = sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
+        attack = self.identity["plan"]["attack"]
+        parts = {
+            "metric": "attack-success-rate",
+            "data": self.identity["data"]["sha256"][:8],
+            "examples": f"{attack.get('limit') or 'all'}-{attack.get('sample', 'first')}-{attack.get('seed', 0)}",
+            "budget": attack.get("query_budget") or "none",
+            "settings": settings[:8],
+            "version": self.identity.get("sememekit", "unknown"),
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+    @property
     def query_budget(self) -> int:
         """Of each example; 0 for no limit."""
         try:
@@ -226,6 +246,13 @@ def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
     )
     if not right:
         raise CheckpointError(f"{path}/attack.json does not say what was attacked with what; it was changed after writing")
+
+
+def _without_folder(value: Any) -> Any:
+    """The value with the names of files in the place of their paths."""
+    if isinstance(value, list | tuple):
+        return [_without_folder(one) for one in value]
+    return value.rpartition("/")[2] if isinstance(value, str) else value
 
 
 def _flat(tree: Any, name: str = "") -> dict[str, Any]:

@@ -22,6 +22,7 @@ class AttackReport(Record):
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
+        signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -49,6 +50,7 @@ class AttackReport(Record):
     seconds: float
     stopped: bool
     resume_command: str
+    signature: str
 
 
 class AttackComparison(Record):

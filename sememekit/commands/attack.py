@@ -170,6 +170,7 @@ def command(
         remark(f"{report.preset}; {how}" if report.preset else how, quiet)
         for note in report.notes:
             remark(note, quiet)
+        remark(f"signature: {report.signature}", quiet)
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
         raise typer.Exit(STOPPED)

@@ -156,6 +156,7 @@ def _how(report: AttackReport) -> str:
     parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
     parts += [f"queries counted: {report.counting}", f"data {report.data}", f"words cut by {report.segmentation}"]
     parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
+    parts += [f"signature {report.signature}"]
     return "; ".join(part for part in parts if part)
 
 

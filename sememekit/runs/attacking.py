@@ -136,6 +136,7 @@ class OpenAttack:
             seconds=seconds,
             stopped=stopped,
             resume_command=self.folder.resume_command,
+            signature=self.folder.signature,
         )
         return report, results
 

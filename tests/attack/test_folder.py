@@ -59,6 +59,37 @@ def test_what_decides_speed_alone_may_change(folder: AttackFolder) -> None:
             folder.check(changed(path, value))
 
 
+def signature_of(tmp_path: Path, path: str, value: Any) -> str:
+    return AttackFolder(tmp_path, changed(path, value)).signature
+
+
+def test_the_signature_is_of_all_but_the_victim_and_where_files_lie(tmp_path: Path) -> None:
+    """Rates of two victims compare; those on other data or with other settings do not."""
+    signature = AttackFolder(tmp_path, IDENTITY).signature
+    assert signature.startswith("metric:attack-success-rate|data:00000000|examples:all-first-1|budget:7|settings:")
+    for path, value in (
+        ("victim.name", "lab:other"),
+        ("data.path", "elsewhere/test.tsv"),
+        ("plan.attack.together", 2),
+        ("plan.attack.batch_size", 3),
+    ):
+        assert signature_of(tmp_path, path, value) == signature, path
+    for path, value in (
+        ("data.sha256", "1" * 64),
+        ("plan.attack.seed", 2),
+        ("plan.attack.query_budget", 8),
+        ("plan.search.width", 9),
+        ("plan.constraints.share.most", 0.3),
+        ("candidates.x", "2" * 64),
+    ):
+        assert signature_of(tmp_path, path, value) != signature, path
+    one, two, other = (
+        signature_of(tmp_path, "plan.candidates.sources", [source])
+        for source in ("table:/here/x.tsv", "table:there/x.tsv", "table:here/y.tsv")
+    )
+    assert one == two != other
+
+
 def test_a_folder_is_made_once_and_a_leftover_is_no_folder(tmp_path: Path) -> None:
     path = tmp_path / "attack"
     path.mkdir()
