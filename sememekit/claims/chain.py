@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -177,13 +178,21 @@ def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Pa
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
     arm = file.arm[arm_name]
     unset = {key for key in ("vectors", "clusters") if not getattr(arm, key)}  # results of before keep their names
-    made_of = (arm.model_dump_json(exclude=unset), _made_of(file.data[arm.data]), _settings(arm.recipe))
+    data = file.data[arm.data]
+    clusters = _clusters_from(data) if arm.clusters else ()
+    made_of = (arm.model_dump_json(exclude=unset), _text_from(data), *clusters, _settings(arm.recipe))
     return _digest(*made_of, *(file.tiny if tiny else ()))
 
 
-def _made_of(data: DataSet) -> str:
-    """All keys of a data set, but for clusters where there are none: texts of before there were any keep their folders."""
-    return data.model_dump_json(exclude=None if data.clusters else {"clusters"})
+def _text_from(data: DataSet) -> str:
+    """What the text of a data set and its graph are made from."""
+    return data.model_dump_json(exclude={"clusters"})
+
+
+def _clusters_from(data: DataSet) -> tuple[str, ...]:
+    """What its clusters are made from: the commands, and the settings of the recipes that they train by."""
+    words = [word for command in data.clusters for word in shlex.split(command)]
+    return (*data.clusters, *(_settings(recipe) for option, recipe in pairwise(words) if option == "--recipe"))
 
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
@@ -220,9 +229,11 @@ def folder_of(measured: Path) -> Path:
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
     """Where the texts, the data, the graph and the clusters of an arm lie; ``root`` is the folder of corpora."""
-    digest = _digest(_made_of(file.data[arm.data]))
+    data = file.data[arm.data]
+    digest = _digest(_text_from(data))
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"
-    names = {"text": "text", "data": "data", "graph": "data.graph", "clusters": "clusters"}
+    clusters = f"clusters-{_digest(*_clusters_from(data))}"
+    names = {"text": "text", "data": "data", "graph": "data.graph", "clusters": clusters}
     return {"root": root, **{place: folder / name for place, name in names.items()}}
 
 

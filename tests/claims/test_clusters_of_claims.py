@@ -51,7 +51,8 @@ def test_the_arm_that_asks_for_clusters_has_their_steps_and_is_given_the_file(tm
     assert [step.kind for step in one.steps] == ["copy", "prepare", "train", "evaluate"]
     assert [step.kind for step in two.steps] == ["copy", "prepare", "clusters", "train", "clusters", "train", "evaluate"]
     assert two.steps[:5] == again.steps[:5], "one model of the titles for all seeds"
-    folder = two.steps[1].made.parent / "clusters"
+    folder = two.steps[4].made.parent
+    assert folder.parent == two.steps[1].made.parent
     assert [step.made for step in two.steps[2:5]] == [folder / "titles", folder / "run", folder / "found.json"]
     words = two.steps[5].words
     assert words[words.index("--clusters") + 1] == str(folder / "found.json")
@@ -66,6 +67,20 @@ def test_other_clusters_are_another_trial(tmp_path: Path) -> None:
     before = trials(tmp_path)
     after = trials(tmp_path, CLUSTERS.replace("ours/gigaword-titles", "ours/ptb-lstm"))
     assert before[1].result != after[1].result
+    assert before[1].steps[4].made != after[1].steps[4].made, "the clusters of before are not taken"
+    assert before[0] == after[0], "the arm that takes none is as it was"
+
+
+def test_a_changed_recipe_of_the_clusters_is_another_trial(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipes" / "titles.toml"
+    recipe.parent.mkdir()
+    clusters = CLUSTERS.replace("ours/gigaword-titles", str(recipe))
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 1.0\n', encoding="utf-8")
+    before = trials(tmp_path, clusters)[1]
+    recipe.write_text('[optimizer]\nname = "sgd"\nlearning_rate = 2.0\n', encoding="utf-8")
+    after = trials(tmp_path, clusters)[1]
+    assert before.result != after.result
+    assert before.steps[4].made != after.steps[4].made
 
 
 def test_clusters_of_no_data_are_refused(tmp_path: Path) -> None:
