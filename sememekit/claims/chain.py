@@ -122,7 +122,8 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
     """How updates are timed: of the claim's two models, and of the baseline and what the other model costs after a cut.
 
-    Claims whose models are trained alike share a timing. See ``steps_of``.
+    A claim on one model, measured in two ways, has no timing; claims whose models are trained alike share one. See
+    ``steps_of``.
     """
     timings = []
     for name, arms in _timed(file, claim).items():
@@ -138,7 +139,8 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
 
 
 def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
-    """The names of the timings of a claim. Only the first where ``after_cut`` costs what the baseline does, or is not set."""
+    """The names of the timings of a claim: none for a claim on one model, and only the first where ``after_cut`` costs what the
+    baseline does, or is not set."""
     return list(_timed(file, claim))
 
 
@@ -146,7 +148,7 @@ def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
     """The names of a claim's timings and the two arms of each, as they are trained."""
     assert claim.small is not None
     baseline, *others = (_trained_as(file, arm) for arm in (*claim.small, claim.after_cut) if arm)
-    pairs = [(baseline, other) for place, other in enumerate(others) if place == 0 or other != baseline]
+    pairs = [(baseline, other) for other in others if other != baseline]
     digests = {arm: _digest_of(file, arm, tiny=False) for pair in pairs for arm in pair}
     return {f"time-{one}-{other}-small-{_digest(digests[one], digests[other])}": (one, other) for one, other in pairs}
 

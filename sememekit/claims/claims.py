@@ -64,6 +64,9 @@ class PaperClaim(Settings):
     metric: str = "test perplexity"
     value: str = "perplexity"
     """Where the metric stands in what ``evaluate`` prints: keys with dots; in a list, an entry's ``name`` or number."""
+    baseline_value: str = ""
+    """The same in what the baseline's ``evaluate`` prints; empty where it is ``value``. For a baseline that is no model and
+    stands beside the model in what one command measures; ``small`` names one arm twice then."""
     better: Literal["lower", "higher", "equal"] = "lower"
     """What the paper says of the value of ``other`` against that of ``baseline``."""
     margin: float = Field(default=0.01, gt=0.0)

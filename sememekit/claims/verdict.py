@@ -100,12 +100,13 @@ def judge(
             f"({first.signature!r} and {second.signature!r}); delete the files of the older ones, and the data and runs beside "
             f"them, and type: sememekit reproduce run {name}"
         )
-    values = [[run.value(claim.value) for run in side] for side in (baseline, other)]
+    values = [[run.value(claim.baseline_value or claim.value) for run in baseline], [run.value(claim.value) for run in other]]
     effect = _log_ratio(*values)
     costs = _costs(claim, times)
     timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
     means = tuple(sum(side) / len(side) for side in values)
-    cpu = sum(run.curve[-1].cpu_seconds for run in (*baseline, *other) if run.curve)
+    runs = {run.trial: run for run in (*baseline, *other)}
+    cpu = sum(run.curve[-1].cpu_seconds for run in runs.values() if run.curve)
     return result.model_copy(
         update={
             "verdict": _verdict(effect, claim),

@@ -146,6 +146,13 @@ def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_pat
         write(tmp_path, FILE + 'after_cut = "onr"\n')
 
 
+def test_a_claim_on_one_model_is_run_once_and_not_timed(tmp_path: Path) -> None:
+    write(tmp_path, FILE.replace('small = ["one", "two"]', 'small = ["two", "two"]\nbaseline_value = "words.f1"'))
+    file, claim = load_claims(tmp_path)["better"]
+    assert len({trial.name for trial in steps_of(file, claim, Path("out"), Path("/c"))}) == claim.seeds
+    assert timings_of(file, claim, Path("out"), Path("/c")) == []
+
+
 def test_arms_that_differ_in_how_they_are_measured_are_trained_once(tmp_path: Path) -> None:
     further = """
 [arm.again]

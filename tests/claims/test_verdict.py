@@ -84,6 +84,23 @@ def test_without_runs_it_says_of_which_arm() -> None:
     assert (none.verdict, none.why) == ("not run", "too large")
 
 
+def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
+    """One model and what needs no model, in one result for each seed; its training is counted once."""
+    rows = [{"name": "model", "f1": 0.8}, {"name": "matching, 5 words", "f1": 0.5}]
+    runs = [each.model_copy(update={"measured": {"rows": rows}}) for each in three("a", 1.0, 2.0, 3.0)]
+    found = judge(
+        "x",
+        claim(
+            value="rows.model.f1", baseline_value="rows.matching, 5 words.f1", better="higher", published=None, small=("a", "a")
+        ),
+        runs,
+        runs,
+    )
+    assert found.means == pytest.approx((0.5, 0.8))
+    assert found.verdict == "holds"
+    assert found.cpu_minutes == pytest.approx(sum(each.curve[-1].cpu_seconds for each in runs) / 60)
+
+
 def test_the_effect_is_a_ratio_of_means_of_logarithms() -> None:
     found = judge("x", claim(), three("a", 100.0, 200.0), three("b", 50.0, 100.0))
     assert found.effect is not None
