@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim
+from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, trained_by
 from sememekit.config import load_recipe
 
 TINY_SHARE = 10
@@ -132,8 +132,9 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
         for name_of_arm in arms:
             arm = file.arm[name_of_arm]
             places = _places(file, arm, out, root, tiny=False)
-            steps |= dict.fromkeys(_data_steps(file.data[arm.data], arm, places, tiny=False))
-            trains.append((*_train_words(file, arm, 1, places, tiny=False), "--set", "schedule.epochs=1"))
+            before, augment = _augment_steps(file, arm, 1, out, places, tiny=False)
+            steps |= dict.fromkeys([*_data_steps(file.data[arm.data], arm, places, tiny=False), *before])
+            trains.append((*_train_words(file, arm, 1, places, tiny=False), *augment, "--set", "schedule.epochs=1"))
         timings.append(Timing(name, arms, tuple(steps), (trains[0], trains[1]), out / "results" / f"{name}.json"))
     return timings
 
@@ -179,7 +180,7 @@ def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Pa
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
     arm = file.arm[arm_name]
-    unset = {key for key in ("vectors", "clusters") if not getattr(arm, key)}  # results of before keep their names
+    unset = {key for key in ("vectors", "clusters", "augment") if not getattr(arm, key)}  # results of before keep their names
     data = file.data[arm.data]
     clusters = _clusters_from(data) if arm.clusters else ()
     made_of = (arm.model_dump_json(exclude=unset), _text_from(data), *clusters, _settings(arm.recipe))
@@ -199,12 +200,11 @@ def _clusters_from(data: DataSet) -> tuple[str, ...]:
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
     """The first arm of the file that is trained as this one is, on the same data and with the same settings and resources."""
+    return _first_trained(file, trained_by(file.arm[arm_name]))
 
-    def training(name: str) -> tuple[object, ...]:
-        arm = file.arm[name]
-        return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters
 
-    return next(name for name in file.arm if training(name) == training(arm_name))
+def _first_trained(file: ClaimFile, training: tuple[object, ...]) -> str:
+    return next(name for name, arm in file.arm.items() if trained_by(arm) == training)
 
 
 SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
@@ -217,11 +217,29 @@ def _steps(
     arm = file.arm[arm_name]
     places = _places(file, arm, out, root, tiny)
     name, run = (out / "runs" / each for each in names)
+    before, augment = _augment_steps(file, arm, seed, out, places, tiny)
+    train = Step("train", (*_train_words(file, arm, seed, places, tiny), *augment, "--out", str(run)), run)
+    steps = [*_data_steps(file.data[arm.data], arm, places, tiny), *before, train]
+    return (*steps, _measure(arm.evaluate, places, run, name.with_suffix(".json")))
+
+
+def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -> Step:
+    """A command that measures a model, what it prints in a file."""
+    filled = _filled(command, {**places, "run": run, "out": folder_of(measured)})
+    return Step("evaluate", (*filled, "--json"), measured)
+
+
+def _augment_steps(
+    file: ClaimFile, arm: Arm, seed: int, out: Path, places: dict[str, Path], tiny: bool
+) -> tuple[list[Step], tuple[str, ...]]:
+    """The training of the model that is attacked for ``augment`` and the attack; the option that gives training its examples."""
+    if not arm.augment:
+        return [], ()
+    first = _first_trained(file, trained_by(arm, augmented=False))
+    run = out / "runs" / f"{first}-{'tiny' if tiny else 'small'}-{seed}-{_digest_of(file, first, tiny)}"
     train = Step("train", (*_train_words(file, arm, seed, places, tiny), "--out", str(run)), run)
-    steps = [*_data_steps(file.data[arm.data], arm, places, tiny), train]
-    measured = name.with_suffix(".json")
-    filled = _filled(arm.evaluate, {**places, "run": run, "out": folder_of(measured)})
-    return (*steps, Step("evaluate", (*filled, "--json"), measured))
+    attack = _measure(arm.augment, places, run, run.with_name(f"{run.name}-augment-{_digest(arm.augment)}.json"))
+    return [train, attack], ("--augment", str(folder_of(attack.made) / "examples.jsonl"))
 
 
 def folder_of(measured: Path) -> Path:
@@ -240,7 +258,7 @@ def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dic
 
 
 def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) -> list[Step]:
-    steps = []
+    steps: list[Step] = []
     if data.files:
         words = []
         for name, source in data.files.items():

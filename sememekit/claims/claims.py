@@ -47,11 +47,19 @@ class Arm(Settings):
     """Whether training is given the word clusters of the data."""
     vectors: str = ""
     """Word vectors that training is given, a path below ``{root}``; empty for none."""
+    augment: str = ""
+    """The subcommand that attacks a first model on training examples, with the names of ``evaluate``; training is given the
+    successes. The first model is that of the arm which is trained as this one without them. Empty for none."""
     evaluate: str = "evaluate-ppl {run}"
     """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
     folder that it may write; ``--json`` is added."""
     higher: bool = False
     """Whether the validation metric that the schedule watches is better when it is higher."""
+
+
+def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
+    """All that decides how an arm is trained, or would be without ``augment``; arms that are measured in other ways share it."""
+    return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
 class PaperClaim(Settings):
@@ -140,6 +148,8 @@ def _problems(file: ClaimFile) -> Iterator[str]:
             yield f"[arm.{name}]: graph = true, but [data.{arm.data}] has no key 'graph', the command that builds one; add it"
         elif arm.clusters and not file.data[arm.data].clusters:
             yield f"[arm.{name}]: clusters = true, but [data.{arm.data}] has no key 'clusters', what learns them; add it"
+        elif arm.augment and all(trained_by(other) != trained_by(arm, augmented=False) for other in file.arm.values()):
+            yield f"[arm.{name}]: it has a key 'augment', and no arm is trained as it is without one; add the arm to attack"
     for name, claim in file.claim.items():
         for arm_name in claim.small or ():
             if arm_name not in file.arm:

@@ -146,6 +146,41 @@ def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_pat
         write(tmp_path, FILE + 'after_cut = "onr"\n')
 
 
+def test_an_arm_is_trained_on_the_attacks_on_the_arm_without_them(tmp_path: Path) -> None:
+    further = """
+[arm.hardened]
+data = "text"
+recipe = "ours/ptb-lstm"
+augment = "attack {run} --data {text}/train.txt --out {out}"
+[claim.harder]
+statement = "hardened is better"
+source = "Table 4"
+small = ["one", "hardened"]
+"""
+    write(tmp_path, FILE + further)
+    file, claim = load_claims(tmp_path)["harder"]
+    one, hardened = steps_of(file, claim, Path("out"), Path("/corpora"), seeds=1)
+    assert [step.kind for step in hardened.steps] == ["copy", "prepare", "train", "evaluate", "train", "evaluate"]
+    first, attack, train = hardened.steps[2:5]
+    assert first == one.steps[-2]
+    assert attack.words == (
+        "attack",
+        str(one.run),
+        "--data",
+        hardened.steps[0].words[1],
+        "--out",
+        str(folder_of(attack.made)),
+        "--json",
+    )
+    assert train.words[train.words.index("--augment") + 1] == str(folder_of(attack.made) / "examples.jsonl")
+    assert hardened.run != one.run
+    (timing,) = timings_of(file, claim, Path("out"), Path("/corpora"))
+    assert attack in timing.steps
+    assert ["--augment" in words for words in timing.trains] == [False, True]
+    with pytest.raises(ConfigError, match=r"\[arm.hardened\]: it has a key 'augment', and no arm is trained as it is without"):
+        write(tmp_path, FILE + further.replace("ptb-lstm", "ptb-lstm-cell"))
+
+
 def test_a_claim_on_one_model_is_run_once_and_not_timed(tmp_path: Path) -> None:
     write(tmp_path, FILE.replace('small = ["one", "two"]', 'small = ["two", "two"]\nbaseline_value = "words.f1"'))
     file, claim = load_claims(tmp_path)["better"]
