@@ -232,7 +232,7 @@ def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -
 def _augment_steps(
     file: ClaimFile, arm: Arm, seed: int, out: Path, places: dict[str, Path], tiny: bool
 ) -> tuple[list[Step], tuple[str, ...]]:
-    """The training of the model that is attacked for ``augment`` and the attack; the option that gives training its examples."""
+    """The first model's training, the attack on it, and the option that gives training the examples."""
     if not arm.augment:
         return [], ()
     first = _first_trained(file, trained_by(arm, augmented=False))

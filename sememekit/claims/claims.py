@@ -58,7 +58,8 @@ class Arm(Settings):
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
-    """All that decides how an arm is trained, or would be without ``augment``; arms that are measured in other ways share it."""
+    """What decides how an arm is trained, or would be without ``augment``; it is the same where arms differ in how they are
+    measured."""
     return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
