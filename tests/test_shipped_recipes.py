@@ -59,7 +59,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 108,
+    "ours": 116,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,

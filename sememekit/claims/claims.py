@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -100,6 +100,8 @@ class PaperClaim(Settings):
 class ClaimFile(Settings):
     """One file: a paper, its data sets and arms, and its claims.
 
+    A data set or an arm may name another one of the file as its ``base``, whose keys it has where it has none of its own.
+
     Attributes:
         paper: authors, year and title.
         tiny: ``slot.key=value`` that make any arm of the file a matter of seconds, for ``--tiny``.
@@ -131,6 +133,9 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
             table = tomllib.loads(read_text(path, ConfigError))
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: not TOML: {error}; correct the file, then type: sememekit reproduce list") from None
+        for kind in ("data", "arm"):
+            if isinstance(table.get(kind), dict):
+                table[kind] = {name: _with_base(table[kind], (name,), f"{path}: [{kind}.{{}}]") for name in table[kind]}
         file = read_settings(ClaimFile, table, str(path))
         for problem in _problems(file):
             raise ConfigError(f"{path}: {problem}")
@@ -139,6 +144,20 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
                 raise ConfigError(f"{path}: [claim.{name}] is a name that {places[name]} has, too; rename one of them")
             claims[name], places[name] = (file, claim), path
     return claims
+
+
+def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -> Any:
+    """The entry at the end of the chain of bases, its keys in the place of those of its base, which may have one, too."""
+    entry = entries[chain[-1]]
+    if not isinstance(entry, dict) or "base" not in entry:
+        return entry
+    base, where = entry["base"], place.format(chain[-1])
+    if base not in entries:
+        raise ConfigError(f"{where}: base = {base!r} is not there{nearest(str(base), entries)}; there are {', '.join(entries)}")
+    if base in chain:
+        raise ConfigError(f"{where}: bases go in a circle: {' -> '.join([*chain, base])}; let one of them have no base")
+    below = _with_base(entries, (*chain, base), place)
+    return {**below, **{key: value for key, value in entry.items() if key != "base"}}
 
 
 def _problems(file: ClaimFile) -> Iterator[str]:

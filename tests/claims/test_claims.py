@@ -146,6 +146,39 @@ def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_pat
         write(tmp_path, FILE + 'after_cut = "onr"\n')
 
 
+def test_an_entry_has_the_keys_of_its_base_unless_it_has_its_own(tmp_path: Path) -> None:
+    further = """
+[data.other]
+base = "text"
+about = "the same text with another graph"
+graph = "build-sememe-graph --source other --data {data} --out {graph}"
+[arm.three]
+base = "two"
+data = "other"
+[arm.four]
+base = "three"
+set = []
+[claim.best]
+statement = "four is better"
+source = "Table 2"
+small = ["three", "four"]
+"""
+    file, _ = write(tmp_path, FILE + further)["best"]
+    text, other = file.data["text"], file.data["other"]
+    assert (other.files, other.lines, other.prepare) == (text.files, text.lines, text.prepare)
+    assert (other.about, "--source other" in other.graph) == ("the same text with another graph", True)
+    two, three, four = (file.arm[name] for name in ("two", "three", "four"))
+    assert three == two.model_copy(update={"data": "other"})
+    assert four == three.model_copy(update={"set": ()})
+
+
+def test_a_base_is_an_entry_and_no_circle(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\[arm\.two\]: base = 'on' is not there \(did you mean 'one'\?\)"):
+        write(tmp_path, FILE.replace("graph = true", 'graph = true\nbase = "on"'))
+    with pytest.raises(ConfigError, match=r"bases go in a circle: two -> two"):
+        write(tmp_path, FILE.replace("graph = true", 'graph = true\nbase = "two"'))
+
+
 def test_an_arm_is_trained_on_the_attacks_on_the_arm_without_them(tmp_path: Path) -> None:
     further = """
 [arm.hardened]

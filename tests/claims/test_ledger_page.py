@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.claims import load_claims
+from sememekit.claims import load_claims, result_names, timing_names
 from sememekit.commands._program import app
 from sememekit.commands.reproduce import judged
 from sememekit.errors import DataError
@@ -28,6 +28,15 @@ def test_results_that_are_kept_name_no_place_of_a_machine() -> None:
     for path in (DOCS / "claims").glob("*.json"):
         found = re.findall(r"/(?:home|root|work|tmp|mnt|Users)/[^\"\s]*", path.read_text(encoding="utf-8"))
         assert found == [], path.name
+
+
+def test_results_that_are_kept_belong_to_a_trial_or_a_timing_of_a_claim() -> None:
+    """A changed recipe makes other trials; results of the old one are deleted, or someone takes them for those of the claim."""
+    kept = {path.name for path in (DOCS / "claims").glob("*.json")}
+    tried = [(file, claim) for file, claim in load_claims().values() if claim.small]
+    results = {name for file, claim in tried for name in result_names(file, claim)}
+    timings = {f"{name}.json" for file, claim in tried for name in timing_names(file, claim)}
+    assert kept - results - timings == set()
 
 
 def test_only_what_stands_between_the_marks_is_replaced() -> None:
