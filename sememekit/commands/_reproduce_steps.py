@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
-from sememekit.files import read_object, replace_file, write_bytes
+from sememekit.files import read_object, replace_file, sole_writer, write_bytes
 from sememekit.signals import Stopped
 from sememekit.training import metrics
 
@@ -171,7 +172,37 @@ def _do(
     environment: Mapping[str, str],
     engine: Engine | None,
 ) -> None:
-    """What a step makes, unless it is there."""
+    """What a step makes, unless it is there; where another process makes it, wait for that."""
+    if step.kind != "train" and step.made.exists():
+        return
+    lock = step.made.with_name(step.made.name + ".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    told = False
+    while True:
+        try:
+            with sole_writer(lock, _MadeElsewhereError):
+                _make(step, say, asked_to_stop, environment, engine)
+                return
+        except _MadeElsewhereError as holder:
+            if not told:
+                say(f"waiting for {step.made}: made by {holder}")
+                told = True
+        if asked_to_stop():
+            raise Stopped
+        time.sleep(0.2)
+
+
+class _MadeElsewhereError(Exception):
+    """Who holds the lock of what a step makes."""
+
+
+def _make(
+    step: Step,
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+    environment: Mapping[str, str],
+    engine: Engine | None,
+) -> None:
     if step.kind == "train":
         _train(step, say, asked_to_stop, environment, engine)
     elif not step.made.exists():

@@ -20,6 +20,7 @@ from sememekit.commands import _reproduce_steps as steps
 from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
 from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
+from sememekit.files import sole_writer
 from sememekit.signals import Stopped
 from sememekit.training import EpochReport
 
@@ -198,3 +199,41 @@ def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:
         "other": f"{out}x",
         "next": "sememekit attack --out reproduced/a --data CORPORA/b",
     }
+
+
+def test_what_another_call_makes_is_waited_for_and_not_made_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two calls with one --out may share a text; each used to remove the copy that the other had begun."""
+    begun, go_on = threading.Event(), threading.Event()
+    made: list[Path] = []
+
+    def copy(step: Step) -> None:
+        made.append(step.made)
+        begun.set()
+        assert go_on.wait(20)
+        step.made.mkdir()
+
+    monkeypatch.setattr(steps, "_copy", copy)
+    step = Step("copy", (), tmp_path / "data" / "text")
+    said: list[str] = []
+
+    def second(line: str) -> None:
+        said.append(line)
+        go_on.set()
+
+    def make(say: Callable[[str], None]) -> None:
+        steps._do(step, say, lambda: False, {}, None)
+
+    first = threading.Thread(target=make, args=(lambda line: None,))
+    first.start()
+    assert begun.wait(20)
+    make(second)
+    first.join(20)
+    assert made == [step.made]
+    assert len(said) == 1
+    assert said[0].startswith(f"waiting for {step.made}: made by process {os.getpid()} on ")
+
+
+def test_a_signal_ends_the_wait_for_another_call(tmp_path: Path) -> None:
+    step = Step("copy", (), tmp_path / "text")
+    with sole_writer(tmp_path / "text.lock", RuntimeError), pytest.raises(Stopped):
+        steps._do(step, lambda line: None, lambda: True, {}, None)
