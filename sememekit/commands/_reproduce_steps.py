@@ -120,11 +120,15 @@ def run_trial(
         EngineError: the process of a command was lost; the same command goes on.
         Stopped: a signal stopped a step; what was done so far is kept.
     """
+
+    def run(step: Step, spent: list[float]) -> str:
+        return call(step, asked_to_stop, environment, spent, engine)
+
     for step in trial.steps:
         with held[step.made]:
             if asked_to_stop():
                 raise Stopped
-            _do(step, say, asked_to_stop, environment, engine)
+            _do(step, say, asked_to_stop, run)
     result = _result(trial, _times_beside(trial.run))
     trial.result.parent.mkdir(parents=True, exist_ok=True)
     replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
@@ -142,22 +146,25 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
     Raises:
         DataError, TrainingError, Stopped: as ``run_trial``.
     """
-    environment = dict(os.environ)
+
+    def run(step: Step, spent: list[float]) -> str:
+        return call(step, asked_to_stop, os.environ, spent, None)
+
     for step in timing.steps:
-        _do(step, say, asked_to_stop, environment, None)
+        _do(step, say, asked_to_stop, run)
     timing.result.parent.mkdir(parents=True, exist_ok=True)
     costs: tuple[list[float], list[float]] = ([], [])
     made: dict[str, Any] = {}
     for _ in range(TURNS):
         for words, own in zip(timing.trains, costs, strict=True):
             with tempfile.TemporaryDirectory(dir=timing.result.parents[1], prefix="time-") as folder:
-                run = Path(folder) / "run"
-                step = Step("train", (*words, "--out", str(run)), run)
+                trained = Path(folder) / "run"
+                step = Step("train", (*words, "--out", str(trained)), trained)
                 say(step.shell())
-                call(step, asked_to_stop, environment, [])
-                epoch = next(report for report in metrics.read(run / "metrics.jsonl") if report["kind"] == "EpochReport")
+                run(step, [])
+                epoch = next(one for one in metrics.read(trained / "metrics.jsonl") if one["kind"] == "EpochReport")
                 own.append(epoch["cpu_seconds"] / epoch["step"])
-                made = read_object(run / "versions.json", DataError)
+                made = read_object(trained / "versions.json", DataError)
     times = UpdateTimes(
         arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
     )
@@ -165,13 +172,11 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
     return times
 
 
-def _do(
-    step: Step,
-    say: Callable[[str], None],
-    asked_to_stop: Callable[[], bool],
-    environment: Mapping[str, str],
-    engine: Engine | None,
-) -> None:
+_Run = Callable[[Step, list[float]], str]
+"""Runs the command of a step, and returns what it prints; its CPU seconds are appended to the list."""
+
+
+def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:
     """What a step makes, unless it is there; where another process makes it, wait for that."""
     if step.kind != "train" and step.made.exists():
         return
@@ -181,7 +186,7 @@ def _do(
     while True:
         try:
             with sole_writer(lock, _MadeElsewhereError):
-                _make(step, say, asked_to_stop, environment, engine)
+                _make(step, say, run)
                 return
         except _MadeElsewhereError as holder:
             if not told:
@@ -196,24 +201,18 @@ class _MadeElsewhereError(Exception):
     """Who holds the lock of what a step makes."""
 
 
-def _make(
-    step: Step,
-    say: Callable[[str], None],
-    asked_to_stop: Callable[[], bool],
-    environment: Mapping[str, str],
-    engine: Engine | None,
-) -> None:
+def _make(step: Step, say: Callable[[str], None], run: _Run) -> None:
     if step.kind == "train":
-        _train(step, say, asked_to_stop, environment, engine)
+        _train(step, say, run)
     elif not step.made.exists():
         say(step.shell().splitlines()[-1])
         if step.kind == "copy":
             _copy(step)
         elif step.kind == "evaluate":
             shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
-            replace_file(step.made, call(step, asked_to_stop, environment, [], engine).encode())
+            replace_file(step.made, run(step, []).encode())
         else:
-            call(step, asked_to_stop, environment, [], engine)
+            run(step, [])
 
 
 def _times_beside(run: Path) -> Path:
@@ -221,13 +220,7 @@ def _times_beside(run: Path) -> Path:
     return run.with_suffix(".cpu.json")
 
 
-def _train(
-    step: Step,
-    say: Callable[[str], None],
-    asked_to_stop: Callable[[], bool],
-    environment: Mapping[str, str],
-    engine: Engine | None,
-) -> None:
+def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
     """Train or go on training, unless that is done; the CPU seconds of all calls are added up in a file beside the run."""
     times = _times_beside(step.made)
     before, done = _times_of(times) if times.is_file() else (0.0, False)
@@ -240,7 +233,7 @@ def _train(
     step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
     try:
-        call(step, asked_to_stop, environment, spent, engine)
+        run(step, spent)
         done = True
     finally:
         write_bytes(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")

@@ -201,6 +201,10 @@ def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:
     }
 
 
+def no_command(step: Step, spent: list[float]) -> str:
+    raise AssertionError(f"a copy is no command: {step.words}")
+
+
 def test_what_another_call_makes_is_waited_for_and_not_made_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two calls with one --out may share a text; each used to remove the copy that the other had begun."""
     begun, go_on = threading.Event(), threading.Event()
@@ -221,7 +225,7 @@ def test_what_another_call_makes_is_waited_for_and_not_made_twice(tmp_path: Path
         go_on.set()
 
     def make(say: Callable[[str], None]) -> None:
-        steps._do(step, say, lambda: False, {}, None)
+        steps._do(step, say, lambda: False, no_command)
 
     first = threading.Thread(target=make, args=(lambda line: None,))
     first.start()
@@ -236,4 +240,4 @@ def test_what_another_call_makes_is_waited_for_and_not_made_twice(tmp_path: Path
 def test_a_signal_ends_the_wait_for_another_call(tmp_path: Path) -> None:
     step = Step("copy", (), tmp_path / "text")
     with sole_writer(tmp_path / "text.lock", RuntimeError), pytest.raises(Stopped):
-        steps._do(step, lambda line: None, lambda: True, {}, None)
+        steps._do(step, lambda line: None, lambda: True, no_command)
