@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_ser
 
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
 from sememekit.analysis.signatures import PAIRS, label_signature, perplexity_signature
-from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats
+from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats, reads_graph
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
@@ -129,7 +129,8 @@ def evaluate_ppl(
     columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
-    senses (Table 3), or both; words without annotation have a row of their own. ``batch_size`` None is that of the training, or
+    senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
+    among words of like counts. ``batch_size`` None is that of the training, or
     1 for an ``adaptation``: a cache, dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic
     evaluation keeps statistics of gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``.
 
@@ -161,8 +162,8 @@ def measure_ppl(
             )
         return _sentence_perplexity(loaded, loaded.task, text, progress)
     used_graph, found = graph or loaded.graph, found or WordNats(len(loaded.vocabulary))
-    if by and used_graph is None:
-        raise GraphError(f"--by {by[0]} needs a sememe graph, and {run} has none; give one with --graph FILE")
+    if used_graph is None and (needing := [one for one in by if reads_graph(one)]):
+        raise GraphError(f"--by {needing[0]} needs a sememe graph, and {run} has none; give one with --graph FILE")
     if declares(loaded.task, TextWriter):
         if adaptation is not None or text.batch_size is not None:
             raise ConfigError(
@@ -192,7 +193,7 @@ def measure_ppl(
         found.total,
         perplexity_signature(prepared, split, found.total.count, columns, reader.signature()),
         graph=used_graph,
-        groups=found.groups(used_graph, by),
+        groups=found.groups(by, loaded.vocabulary.counts, used_graph),
         parts=found.parts() if adaptation is None else None,
         adaptation=adapted,
     )
@@ -260,7 +261,7 @@ def _pair_perplexity(
         for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
             found.add(scored)
     signature = perplexity_signature(prepared, split, found.total.count, 1, PAIRS)
-    groups, parts = found.groups(graph, by), found.parts()
+    groups, parts = found.groups(by, loaded.vocabulary.counts, graph), found.parts()
     return _report(loaded, prepared, split, found.total, signature, graph=graph, sized=False, groups=groups, parts=parts)
 
 

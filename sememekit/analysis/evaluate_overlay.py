@@ -84,7 +84,7 @@ def evaluate_overlay(
         texts.append(TextNats(prepared, split))
         reports.append(measure_ppl(loaded, TextReading(split, data, batch_size), progress=progress, found=texts[-1]))
     counts = sememe_counts(before, run.vocabulary.counts)
-    kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(used, one))]
+    kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(one, run.vocabulary, used))]
     return OverlayComparison(
         **dict(comparison(reports, texts, kinds, used, seed)),
         overlay=str(overlay),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sememekit.analysis.evaluate import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
 from sememekit.analysis.signatures import PAIRS, perplexity_signature
 from sememekit.analysis.text_nats import TextNats
-from sememekit.analysis.word_groups import Grouping, word_kinds
+from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds
 from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
@@ -24,6 +24,7 @@ from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, declares, require
 from sememekit.tasks.writing import TextWriter
+from sememekit.text.vocabulary import Vocabulary
 
 Kind = tuple[str, str, npt.NDArray[np.bool_], bool]
 """Grouping, name, (V,) words of this kind, and whether other rows count them, too."""
@@ -116,9 +117,9 @@ def compare_ppl(
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)
     check_all_comparable(runs, text)
-    used = _common_graph(runs, graph) if by else None
+    used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
     reports, texts = score_all(runs, text, by, used, progress)
-    kinds = [kind for one in by if used is not None for kind in kinds_by(used, one)]
+    kinds = [kind for one in by for kind in kinds_by(one, runs[0].vocabulary, used)]
     return comparison(reports, texts, kinds, used, seed)
 
 
@@ -241,9 +242,9 @@ def _relative(nats: Interval) -> Interval:
     return Interval(**values)
 
 
-def kinds_by(graph: SememeGraph, by: Grouping) -> list[Kind]:
-    """The kinds of words of a grouping."""
-    return [(by, name, words, of_which) for name, words, of_which in word_kinds(graph, by)]
+def kinds_by(by: Grouping, vocabulary: Vocabulary, graph: SememeGraph | None) -> list[Kind]:
+    """The kinds of words of a grouping, with its name."""
+    return [(by, name, words, of_which) for name, words, of_which in word_kinds(by, vocabulary.counts, graph)]
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.analysis.sememe_mass import word_sememes
+from sememekit.analysis.word_groups import COUNT_BANDS, band_names
 from sememekit.config import Record
 from sememekit.measure.intervals import Estimate, interval, resampled_ratios
 from sememekit.sememes import SememeGraph
 
 RANDOM: Final = "random"
 FREQUENCY: Final = "frequency"
-BANDS: Final = (10, 100, 1000, 10000)
-"""Bounds of the bands of running words of the training text."""
-
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
@@ -134,8 +131,8 @@ class Found:
 def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
     """Of the first k sememes ``tops`` (P, k) at each position, with the gold ``words`` (P,)."""
     hits = gold.hits(words, tops)
-    band = np.digitize(gold.count_K, BANDS)
-    by_band = [(hits & (band[tops] == number)).sum(axis=1) for number in range(len(BANDS) + 1)]
+    band = np.digitize(gold.count_K, COUNT_BANDS)
+    by_band = [(hits & (band[tops] == number)).sum(axis=1) for number in range(len(COUNT_BANDS) + 1)]
     number = hits.sum(axis=1).astype(np.float64)
     nats = np.where(hits, gold.nats_K[tops], 0.0).sum(axis=1)
     return Found(number, nats, np.stack(by_band, axis=1).astype(np.float64), (number > 0).astype(np.float64))
@@ -154,17 +151,11 @@ def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -
 
 def gold_by_band(gold: Gold, words: Integers) -> Reals:
     """(P, bands) how many gold sememes of each band the words (P,) have."""
-    band = np.digitize(gold.count_K, BANDS)
+    band = np.digitize(gold.count_K, COUNT_BANDS)
     owner, sememe = gold.keys // gold.num_sememes, gold.keys % gold.num_sememes
-    table = np.zeros((len(gold.size_V), len(BANDS) + 1))
+    table = np.zeros((len(gold.size_V), len(COUNT_BANDS) + 1))
     np.add.at(table, (owner, band[sememe]), 1.0)
     return np.asarray(table[words])
-
-
-def band_names() -> tuple[str, ...]:
-    """The bands of counts in words."""
-    middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(BANDS)]
-    return (f"below {BANDS[0]:,}", *middle, f"{BANDS[-1]:,} or more")
 
 
 @dataclass(frozen=True)
@@ -196,8 +187,8 @@ def score_rankings(
         seed: of the bootstrap.
     """
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
-    band_P = np.digitize(word_counts[words], BANDS)
-    of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(BANDS) + 1))]
+    band_P = np.digitize(word_counts[words], COUNT_BANDS)
+    of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]
     table = _Columns(units)
     names = [(name, top) for name in (*ranked, RANDOM) for top in tops]
     for name, top in names:
@@ -208,7 +199,7 @@ def score_rankings(
             table.add((name, top, number, "any"), found.any_P * here, here)
             table.add((name, top, number, "recall"), recall * here, here)
             table.add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
-        for number in range(len(BANDS) + 1):
+        for number in range(len(COUNT_BANDS) + 1):
             table.add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
     table.resample(seed)
 

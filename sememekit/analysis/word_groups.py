@@ -1,22 +1,29 @@
-"""Nats by target word, and the perplexity of kinds of words: Tables 2 and 3 of Gu et al. 2018."""
+"""Nats by target word, and the perplexity of kinds of words: by senses, sememes (Tables 2 and 3, Gu et al. 2018) or count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from itertools import pairwise
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.config import Record
+from sememekit.errors import GraphError
 from sememekit.measure import Tally
 from sememekit.measure.scored import Scored
 from sememekit.sememes import SememeGraph
 
-Grouping = Literal["senses", "sememes"]
+Grouping = Literal["senses", "sememes", "frequency", "sememes-at-frequency"]
 
-SEMEME_BINS = ((1, 2), (2, 4), (4, 7), (7, 14))
+SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
+
+COUNT_BANDS: Final = (10, 100, 1000, 10000)
+"""Bounds of the bands of counts in the training text."""
+
+Mask = npt.NDArray[np.bool_]
 
 
 class GroupPerplexity(Record):
@@ -60,36 +67,74 @@ class WordNats:
         """The perplexity of each term of the loss, or None where it has none."""
         return {name: Tally(nats, self.total.count).perplexity for name, nats in self._parts.items()} or None
 
-    def groups(self, graph: SememeGraph | None, by: Sequence[Grouping]) -> dict[Grouping, tuple[GroupPerplexity, ...]] | None:
-        """The table of each grouping that was asked for, in that order."""
-        if graph is None or not by:
-            return None
-        return {one: tuple(word_groups(graph, one, self.nats, self.counts)) for one in by}
+    def groups(
+        self, by: Sequence[Grouping], trained: npt.NDArray[np.int64], graph: SememeGraph | None
+    ) -> dict[Grouping, tuple[GroupPerplexity, ...]] | None:
+        """The table of each grouping that was asked for, in that order; arguments as ``word_kinds`` has them."""
+        return {one: tuple(self._table(one, trained, graph)) for one in by} or None
+
+    def _table(self, by: Grouping, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[GroupPerplexity]:
+        total = int(self.counts.sum())
+        for name, chosen, of_which in word_kinds(by, trained, graph):
+            tally = Tally(float(self.nats[chosen].sum()), int(self.counts[chosen].sum()))
+            yield GroupPerplexity(
+                name=name,
+                perplexity=tally.perplexity if tally.count else None,
+                nats=tally.nats,
+                tokens=tally.count,
+                share=tally.count / total,
+                of_which=of_which,
+            )
 
 
-def word_groups(
-    graph: SememeGraph, by: Grouping, nats_of: npt.NDArray[np.float64], count_of: npt.NDArray[np.int64]
-) -> Iterator[GroupPerplexity]:
-    """The rows of Table 2 or 3: see ``word_kinds``."""
-    total = int(count_of.sum())
-    for name, chosen, of_which in word_kinds(graph, by):
-        tally = Tally(float(nats_of[chosen].sum()), int(count_of[chosen].sum()))
-        yield GroupPerplexity(
-            name=name,
-            perplexity=tally.perplexity if tally.count else None,
-            nats=tally.nats,
-            tokens=tally.count,
-            share=tally.count / total,
-            of_which=of_which,
-        )
+def band_names() -> tuple[str, ...]:
+    """The bands of counts in words, from the rarest: "below 10", "10 to 99", ..., "10,000 or more"."""
+    middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(COUNT_BANDS)]
+    return (f"below {COUNT_BANDS[0]:,}", *middle, f"{COUNT_BANDS[-1]:,} or more")
 
 
-def word_kinds(graph: SememeGraph, by: Grouping) -> Iterator[tuple[str, npt.NDArray[np.bool_], bool]]:
-    """The kinds of words of Table 2 or 3: annotated words by bin, those without annotation, and which of the bins rules gave.
+def reads_graph(by: Grouping) -> bool:
+    """Whether a sememe graph is needed to sort words like this."""
+    return by != "frequency"
+
+
+def word_kinds(by: Grouping, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[tuple[str, Mask, bool]]:
+    """The kinds of words of a grouping, none of them empty by ``frequency`` and ``sememes-at-frequency``.
+
+    By ``senses`` and ``sememes``: annotated words by bin (Tables 2 and 3), those without annotation, and which of the bins
+    rules gave. By ``frequency``: words whose counts are alike. By ``sememes-at-frequency``: Table 3 within each of these
+    bands, since words with more sememes are rarer, and a model may help them for that.
+
+    Args:
+        by: the grouping.
+        trained: (V,) counts of the words in the training text.
+        graph: the sememes of the words; None is enough where ``reads_graph`` says so.
 
     Yields:
         the name of a kind, (V,) which words are of it, and whether other kinds hold them, too.
+
+    Raises:
+        GraphError: no graph where one is needed.
     """
+    if not reads_graph(by):
+        yield from ((name, words, False) for name, words in _bands(trained))
+        return
+    if graph is None:
+        raise GraphError(f"words cannot be sorted by {by} without a sememe graph; give one with --graph FILE")
+    if by == "sememes-at-frequency":
+        kinds = [(name, words) for name, words, of_which in _annotated(graph, "sememes") if not of_which]
+        for band, like in _bands(trained):
+            yield from ((f"{band}: {name}", words & like, False) for name, words in kinds if (words & like).any())
+        return
+    yield from _annotated(graph, by)
+
+
+def _bands(trained: npt.NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+    band = np.digitize(trained, COUNT_BANDS)
+    yield from ((name, band == number) for number, name in enumerate(band_names()) if (band == number).any())
+
+
+def _annotated(graph: SememeGraph, by: Grouping) -> Iterator[tuple[str, Mask, bool]]:
     annotated, num_senses = graph.annotated, np.diff(graph.sense_offsets)
     if by == "senses":
         yield "one sense", annotated & (num_senses == 1), False

@@ -49,6 +49,8 @@ class Grouping(StrEnum):
 
     senses = "senses"
     sememes = "sememes"
+    frequency = "frequency"
+    sememes_at_frequency = "sememes-at-frequency"
 
 
 SHOWN_POINTS = 10
@@ -65,7 +67,12 @@ def command(
     ] = None,
     split: Split = "test",
     by: Annotated[
-        list[Grouping] | None, option("--by", "Also by the number of senses or of sememes of a word; may be repeated.")
+        list[Grouping] | None,
+        option(
+            "--by",
+            "Also by the number of senses or of sememes of a word, by its count in training, or by sememes among words of like "
+            "counts; may be repeated.",
+        ),
     ] = None,
     overlay: Overlay = None,
     data: EvaluationData = None,

@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import PerplexityReport, evaluate, evaluate_ppl
-from sememekit.analysis.word_groups import Grouping, GroupPerplexity, word_groups
+from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats, word_kinds
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
@@ -99,7 +99,7 @@ def test_the_signature_names_all_that_must_agree(place: Place, sdlm: Path, endin
     assert "|eos:predicted|" in evaluate_ppl(ending, device="cpu").signature
 
 
-@pytest.mark.parametrize("by", ["senses", "sememes"])
+@pytest.mark.parametrize("by", ["senses", "sememes", "frequency", "sememes-at-frequency"])
 def test_groups_share_out_the_whole(sdlm: Path, by: Grouping) -> None:
     report = evaluate_ppl(sdlm, by=[by], device="cpu")
     assert report.groups is not None
@@ -121,12 +121,12 @@ def test_the_two_tables_sort_words_as_the_paper_does() -> None:
     """The words of tests/small.py: 苹果 has three senses of 2, 2 and 1 sememes, 吃 two of 1, 我 one of 2, 无名 is unknown."""
     graph = small_graph()
     words = {word: index for index, word in enumerate(graph.words)}
-    nats, counts = np.zeros(graph.num_words), np.zeros(graph.num_words, dtype=np.int64)
+    found = WordNats(graph.num_words)
     for word, number in (("苹果", 4), ("吃", 3), ("我", 2), ("人", 1), ("无名", 5), ("<unk>", 6), ("。", 7)):
-        counts[words[word]], nats[words[word]] = number, 10.0 * number
+        found.counts[words[word]], found.nats[words[word]] = number, 10.0 * number
 
-    def rows(by: str) -> dict[str, GroupPerplexity]:
-        return {group.name: group for group in word_groups(graph, by, nats, counts)}
+    def rows(by: Grouping) -> dict[str, GroupPerplexity]:
+        return {group.name: group for group in found.groups([by], found.counts, graph)[by]}
 
     senses = rows("senses")
     assert {name: group.tokens for name, group in senses.items()} == {
@@ -155,10 +155,45 @@ def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> Non
     builder = LexiconBuilder(Path("rich"))
     builder.add(Sense("吃", tuple(f"s{number}" for number in range(20))))
     graph = build_graph(place.data.vocabulary, [builder.finish("list:rich", "0" * 64, ())])
-    counts = np.ones(graph.num_words, dtype=np.int64)
-    groups = list(word_groups(graph, "sememes", counts.astype(float), counts))
+    found = WordNats(graph.num_words)
+    found.counts += 1
+    groups = found.groups(["sememes"], found.counts, graph)["sememes"]
     assert [group.tokens for group in groups if group.name == "14 sememes or more"] == [1]
     assert sum(group.tokens for group in groups if not group.of_which) == graph.num_words
+
+
+def test_words_of_like_counts_are_sorted_by_sememes_among_themselves() -> None:
+    """苹果 (5 / 3 sememes a sense), 吃 (1) and 我 (2) are of one band, 人 (1) is rare: 我 has a row of its own."""
+    graph = small_graph()
+    words = {word: index for index, word in enumerate(graph.words)}
+    trained = np.full(graph.num_words, 10_000)
+    for word, count in (("苹果", 100), ("吃", 999), ("我", 500), ("人", 9)):
+        trained[words[word]] = count
+
+    def kinds(by: Grouping) -> dict[str, set[str]]:
+        return {
+            name: {graph.words[index] for index in np.flatnonzero(mask)} for name, mask, _ in word_kinds(by, trained, graph)
+        }
+
+    frequency = kinds("frequency")
+    assert list(frequency) == ["below 10", "100 to 999", "10,000 or more"], "no band that is empty"
+    assert frequency["below 10"] == {"人"}
+    assert frequency["100 to 999"] == {"苹果", "吃", "我"}
+    both = kinds("sememes-at-frequency")
+    assert both["below 10: [1, 2) sememes"] == {"人"}
+    assert both["100 to 999: [1, 2) sememes"] == {"苹果", "吃"}
+    assert both["100 to 999: [2, 4) sememes"] == {"我"}
+    assert "无名" in both["10,000 or more: no annotation"]
+    assert sum(map(len, both.values())) == graph.num_words, "each word once"
+    assert [mask.sum() for _, mask, _ in word_kinds("frequency", trained, None)] == [1, 3, graph.num_words - 4]
+
+
+def test_words_are_sorted_by_count_without_a_graph(softmax: Path) -> None:
+    groups = evaluate_ppl(softmax, by=["frequency"], device="cpu").groups
+    assert groups is not None
+    assert list(groups) == ["frequency"]
+    with pytest.raises(GraphError, match=r"--by sememes-at-frequency needs a sememe graph.*--graph FILE"):
+        evaluate_ppl(softmax, by=["frequency", "sememes-at-frequency"], device="cpu")
 
 
 def test_a_softmax_is_grouped_by_a_graph_that_is_given(place: Place, softmax: Path, sdlm: Path) -> None:
