@@ -93,8 +93,9 @@ def evaluate_explanations(
 
     - ``any``: share of positions with a gold sememe among the k;
     - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
-    - ``information``: a sememe weighs -log(its running words / all running words) of the training text; weight of the gold
-      sememes among the k over that of all gold sememes, summed over positions. A list of what is always frequent gets little;
+    - ``information``: a sememe weighs -log(its running words / all running words), counted as the vocabulary is; weight of the
+      gold sememes among the k over that of all gold sememes, summed over positions. A list of what is always frequent gets
+      little;
     - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
 
     Rankings are those of ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random

@@ -188,12 +188,14 @@ def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
     for last, shorter, copy in np.argwhere(reading.posteriors > 0).tolist():
         begin, end = last - shorter, last + 1
         probability, best = float(reading.posteriors[last, shorter, copy]), (begin, end, copy) in taken
-        if begin == size or (probability < LEAST and not best):
+        if begin == size:
             continue  # the end mark by itself says nothing
         so_far, listed, is_best = found.get((begin, min(end, size), copy), (0.0, False, False))
         listed = listed or bool(reading.listed[last, shorter])
         found[begin, min(end, size), copy] = so_far + probability, listed, is_best or best
     for (begin, end, copy), (probability, listed, best) in sorted(found.items()):
+        if probability < LEAST and not best:
+            continue
         yield LatticeEdge(
             begin=begin,
             end=end,

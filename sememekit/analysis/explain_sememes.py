@@ -29,7 +29,7 @@ class ContextSememe(Record):
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
         lift: m / n; 1 where both are 0, as of a sememe that an overlay took from its last sense.
-        count: running words of the training text whose word has it.
+        count: running words whose word has it, by the counts of the vocabulary.
     """
 
     name: str

@@ -83,7 +83,7 @@ class Gold:
         keys: sorted word * K + sememe of every pair, all senses of a word together.
         num_sememes: K.
         size_V: sememes of each word.
-        count_K: running words of the training text that have each sememe.
+        count_K: running words that have each sememe, by the counts of the vocabulary.
         nats_K: -log of that count as a share of the running words, 0 at least.
         nats_V: of the sememes of each word together.
     """
@@ -207,7 +207,13 @@ def score_rankings(
         rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
         compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
         above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
-        overlap = None if number else top / gold.num_sememes if name == RANDOM else _overlap(ranked[name][:, :top])
+        overlap = (
+            None
+            if number
+            else min(top, gold.num_sememes) / gold.num_sememes
+            if name == RANDOM
+            else _overlap(ranked[name][:, :top])
+        )
         return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
 
     bands = list(enumerate(band_names()))

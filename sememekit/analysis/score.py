@@ -73,7 +73,7 @@ def score(
         return _score_pairs(task, lines, segmenter)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form())
-    return _score_carrying(task, read, end) if carry else _score_apart(task, read, end)
+    return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
 def _read(
@@ -129,9 +129,10 @@ def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -
             yield from _rows(task.vocabulary, line, nats[index])
 
 
-def _score_carrying(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
-    """Lines as one text: each is predicted from the last word of the one before, with the state that it left."""
-    state, before = task.encoder.start(1), end
+def _score_carrying(task: WordPredictor, lines: Iterator[_Line]) -> Iterator[ScoredToken]:
+    """Lines as one text, whose first word nothing predicts: each is predicted from the last word of the one before, with the
+    state that it left."""
+    state, before = task.encoder.start(1), None
     for line in lines:
         stream = [before, *line.ids] if before is not None else line.ids
         (nats,), state = stream_nats(task, [stream], state)

@@ -68,7 +68,7 @@ class MeanMass:
 
 
 def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
-    """(K,) the mean mass over the words of the training text, each seen without its context.
+    """(K,) the mean mass over the words of the counted text, each seen without its context.
 
     sum over words w of f(w) times the sum of p(s | w, g = 0) over the senses s of w that hold k; f(w) is the share of w in the
     counts. Where a model gives words on the mean the probability that they have in its training text, this is the mean mass

@@ -326,7 +326,7 @@ def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
     wall, points, passed = sum(epoch["seconds"] for epoch in epochs), [], 0.0
     for epoch in epochs:
         passed += epoch["seconds"]
-        valid = next(iter(epoch["valid"].values()))
+        valid = epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))]
         points.append(
             Point(
                 epoch=epoch["epoch"],

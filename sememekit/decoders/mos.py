@@ -23,7 +23,7 @@ class MoS(SampledDecoder):
 
     p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Sec. 2.4 of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
-    no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does, too.
+    no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does so in training.
 
     With ``samples`` the K normalisers are estimated from the same drawn words in training. The estimate of the loss is biased:
     with w_k the posterior of component k and C the covariance of the relative errors of the normalisers, by
@@ -38,7 +38,7 @@ class MoS(SampledDecoder):
         """Settings of the mixture of softmaxes."""
 
         log_shift: float = Field(default=0.0, ge=0.0)
-        """Added to a probability before the logarithm, to reproduce logs of the public code (1e-8); no distribution then."""
+        """Added to a probability before the logarithm in training, as in the public code (1e-8); evaluation is exact."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -52,7 +52,7 @@ class MoS(SampledDecoder):
     def log_probs(self, hidden: Tensor) -> Tensor:
         log_weights, contexts = self.mixture(hidden)
         logits = nn.functional.linear(contexts, self.words.weight, self.bias)
-        return self._shifted((logits.log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2))
+        return (logits.log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """Exact in evaluation; in training an estimate while words are drawn."""
@@ -74,4 +74,4 @@ class MoS(SampledDecoder):
         return -self._shifted((log_weights - entropies.view(log_weights.shape)).logsumexp(dim=-1)).view(-1)
 
     def _shifted(self, log_probs: Tensor) -> Tensor:
-        return log_probs if self.log_shift == 0.0 else (log_probs.exp() + self.log_shift).log()
+        return (log_probs.exp() + self.log_shift).log() if self.training and self.log_shift else log_probs

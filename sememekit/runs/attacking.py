@@ -38,6 +38,11 @@ UNCUT_SHARE = 0.2
 """Share of examples with a stretch too long for one word from which an attack stops: it would take sentences for words."""
 
 
+def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
+    """Words as the constraint ``frequent_words`` looks for them, in small letters and without marks, in the given order."""
+    return tuple(dict.fromkeys(word.lower() for word in by_count if word[:1].isalnum()))
+
+
 def prepare_attack(
     plan: AttackPlan,
     named: NamedVictim,
@@ -50,10 +55,7 @@ def prepare_attack(
     if isinstance(named.cut, LatticeCutter):
         named.cut.ahead(field for example in examples for field in example.fields)
     victim, words = named.victim, words_of(chosen, named.cut)
-    if victim.words is not None:
-        frequent = tuple(word for word in victim.words if word[:1].isalnum())
-    else:
-        frequent = tuple(dict.fromkeys(word.lower() for word in words_of(examples, named.cut) if word[:1].isalnum()))
+    frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
     resources = AttackResources(known, frequent, field_names, nats)
     candidates = build_candidates(plan, resources)

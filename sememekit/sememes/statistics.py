@@ -92,7 +92,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
     senses_of_word = np.diff(graph.sense_offsets)
     sense_sizes = np.diff(graph.set_offsets)[graph.sense_set]
     of_annotated = annotated[graph.word_of_sense]
-    bags = [len(entry.sememes()) for entry in graph.entries() if entry.is_annotated]
+    bags = [entry.sememes() for entry in graph.entries() if entry.is_annotated]
     names = [lexicon.name for lexicon in graph.lexicons] + [*Source.RULES, Source.NONE]
     words_by_source = Counter(graph.word_sources)
     tokens_by_source: Counter[str] = Counter()
@@ -120,8 +120,8 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         lexicon_coverage=_ratio(counts[known & words].sum(), counts[words].sum()),
         senses_per_word=_ratio(senses_of_word[annotated].sum(), num_annotated),
         sememes_per_sense=_ratio(sense_sizes[of_annotated].sum(), of_annotated.sum()),
-        sememes_per_word=_ratio(sum(bags), num_annotated),
-        senses_per_sememe=_ratio(graph.senses_per_sememe.sum(), graph.num_sememes),
+        sememes_per_word=_ratio(sum(map(len, bags)), num_annotated),
+        senses_per_sememe=_ratio(sense_sizes[of_annotated].sum(), len(set().union(*bags))),
         words_with_one_sense=int((senses_of_word[annotated] == 1).sum()),
         words_by_source={name: words_by_source[name] for name in dict.fromkeys(names)},
         tokens_by_source={name: tokens_by_source[name] for name in dict.fromkeys(names)},

@@ -34,6 +34,7 @@ class EpochReport:
         epoch, step: from 1; optimiser steps of the whole run.
         train_nats: mean training loss of the epoch in nats a token, with dropout.
         valid: metrics on the validation split.
+        metric: the one of them that the schedule watches; empty in files of earlier versions.
         rate: learning rate of the epoch.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
@@ -57,6 +58,7 @@ class EpochReport:
     averaged: bool = False
     averaging_begins: bool = False
     cpu_seconds: float = 0.0
+    metric: str = ""
 
 
 @dataclass(frozen=True)

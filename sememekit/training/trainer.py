@@ -274,6 +274,7 @@ class Trainer:
             step=progress.step,
             train_nats=train_nats,
             valid=valid,
+            metric=self.task.metric.name,
             rate=report_rate,
             best=verdict.best,
             rate_cut=verdict.rate_cut,

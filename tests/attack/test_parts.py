@@ -26,6 +26,7 @@ from sememekit.attack.constraints import CONSTRAINTS
 from sememekit.attack.space import Space
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.attacking import frequent_words
 from tests.attack.toys import RESOURCES, TABLE
 
 
@@ -140,6 +141,14 @@ def narrowed(text: tuple[str, ...], resources: AttackResources = RESOURCES, **co
 
 def changeable(space: Space) -> list[str]:
     return [space.document.words[number].text for number in space.positions]
+
+
+def test_the_most_frequent_words_of_a_cased_victim_are_never_touched() -> None:
+    frequent = frequent_words((".", "I", "the", "The", "dog"))
+    assert frequent == ("i", "the", "dog")
+    resources = AttackResources(None, frequent, ("text",))
+    kept = changeable(narrowed(("I saw the good dog",), resources, frequent_words={"count": 2}))
+    assert not {"I", "the"} & set(kept)
 
 
 def test_constraints_narrow_the_space() -> None:

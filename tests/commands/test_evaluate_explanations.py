@@ -227,6 +227,16 @@ def test_random_is_the_mean_over_every_draw(top: int) -> None:
         assert found.nats_P[word] == pytest.approx(sum(nats) / len(draws))
 
 
+def test_no_more_sememes_are_in_common_than_there_are() -> None:
+    graph = small_graph()
+    words = np.arange(graph.num_words)
+    every = np.tile(np.arange(graph.num_sememes), (len(words), 1))
+    counts, tops = np.full(graph.num_words, 7), (7, 50)
+    found = score_rankings(Gold.of(graph, counts), words, counts, words, {"all": every}, tops, seed=1)
+    overlaps = {(score.ranking, score.top): score.overlap for score in found.whole}
+    assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / graph.num_sememes, ("random", 50): 1.0}
+
+
 def test_common_draws_are_those_of_single_ratios() -> None:
     generator = np.random.default_rng(5)
     tops, bottoms = generator.random((30, 3)), generator.random((30, 3)) + 1

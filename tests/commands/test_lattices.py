@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
+from sememekit.analysis.explain_lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
@@ -17,8 +18,9 @@ from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
-from sememekit.runs.lattices import LONGEST, LatticeReader, open_reader, segment_lines, segment_raw
+from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
+from sememekit.tasks.lattice.paths import Segment
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 
@@ -212,6 +214,16 @@ def test_every_edge_of_a_half_percent_or_more_is_shown(run: Path, reader: Lattic
         assert all(edge.probability >= 0.005 or edge.best for edge in sentence.edges)
         rare += sum(edges[place].probability < 0.1 and not edges[place].best for place in likely)
     assert rare, "no edge is rare enough to test anything"
+
+
+def test_an_edge_that_is_rare_with_and_without_the_end_mark_counts_both_together() -> None:
+    posteriors = np.zeros((3, 3, 1))
+    posteriors[1, 1], posteriors[2, 2] = 0.004, 0.004  # "ab", and "ab" with the end mark
+    posteriors[0, 0], posteriors[1, 0], posteriors[2, 0] = 0.996, 0.004, 0.996
+    path = (Segment(0, 1, 0),)
+    reading = Reading(("a", "b"), ("a", "b"), (False, False), posteriors, np.ones((3, 3), dtype=np.bool_), path, 1.0)
+    found = {edge.text: edge.probability for edge in _edges(SimpleNamespace(word="".join), reading)}  # type: ignore[arg-type]
+    assert found == pytest.approx({"a": 0.996, "ab": 0.008}), "'b' has 0.004 in all"
 
 
 def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:

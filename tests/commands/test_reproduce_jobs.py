@@ -241,3 +241,9 @@ def test_a_signal_ends_the_wait_for_another_call(tmp_path: Path) -> None:
     step = Step("copy", (), tmp_path / "text")
     with sole_writer(tmp_path / "text.lock", RuntimeError), pytest.raises(Stopped):
         steps._do(step, lambda line: None, lambda: True, no_command)
+
+
+def test_the_curve_is_of_the_metric_that_the_schedule_watches() -> None:
+    epoch = {"epoch": 1, "step": 10, "seconds": 1.0, "rate": 1.0, "valid": {"perplexity": 80.0, "rougeL": 0.18}}
+    assert [point.valid for point in steps._curve([{**epoch, "metric": "rougeL"}], 1.0)] == [0.18]
+    assert [point.valid for point in steps._curve([epoch], 1.0)] == [80.0], "a run of an earlier version names none"
