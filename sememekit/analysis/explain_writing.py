@@ -126,7 +126,7 @@ def explain_writing(
         search=describe_search(search),
         mean=None if reader is None else reader.mean,
         min_count=min_count,
-        no_senses=None if has_senses else f"the output layer {decoder!r} knows of no senses or sememes",
+        no_senses=None if has_senses or not words else f"the output layer {decoder!r} knows of no senses or sememes",
     )
 
 

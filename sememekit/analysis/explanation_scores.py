@@ -207,13 +207,9 @@ def score_rankings(
         rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
         compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
         above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
-        overlap = (
-            None
-            if number
-            else min(top, gold.num_sememes) / gold.num_sememes
-            if name == RANDOM
-            else _overlap(ranked[name][:, :top])
-        )
+        by_chance = min(top, gold.num_sememes) / gold.num_sememes
+        common = by_chance if name == RANDOM else _overlap(ranked[name][:, :top])
+        overlap = None if number else common
         return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
 
     bands = list(enumerate(band_names()))

@@ -59,7 +59,7 @@ class MeanMass:
     """The mean of each sememe's mass, which the mass in one context is compared with.
 
     Attributes:
-        mean_K: (K,) means, above 0.
+        mean_K: (K,) means, 0 of a sememe that no sense has.
         over: what they were taken over, in words.
     """
 
@@ -182,9 +182,10 @@ def word_sememes(graph: SememeGraph) -> tuple[NDArray[np.int64], NDArray[np.int6
 def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:
     """What sememes of a context can be ranked by, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 
-    ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0.
+    ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. The lift of
+    a sememe that no sense has is 1.
     """
-    lift_NK = masses_NK / mean_K
+    lift_NK = (masses_NK / mean_K).masked_fill((masses_NK == 0) & (mean_K == 0), 1.0)
     return {
         "rise": masses_NK - mean_K,
         "mass": masses_NK,

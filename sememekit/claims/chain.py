@@ -157,7 +157,7 @@ def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
 def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
     """(arm, seed, names) of each trial; the names are its own and that of its run, which another arm may have, too."""
     assert claim.small is not None
-    count = 1 if tiny else (seeds or claim.seeds)
+    count = seeds or (1 if tiny else claim.seeds)
     arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
     digests = {name: _digest_of(file, name, tiny) for pair in arms for name in pair}  # once: recipes are read for it
     size = "tiny" if tiny else "small"

@@ -176,5 +176,7 @@ def _problems(file: ClaimFile) -> Iterator[str]:
                 yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
         if claim.after_cut and claim.after_cut not in file.arm:
             yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is no arm{nearest(claim.after_cut, file.arm)}"
+        elif claim.after_cut and claim.small and trained_by(file.arm[claim.after_cut]) == trained_by(file.arm[claim.small[1]]):
+            yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is trained as {claim.small[1]!r} is; leave it out"
         if claim.small is None and not claim.why_not:
             yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two arms, or why there are none"

@@ -17,10 +17,12 @@ from sememekit.measure.sides import best_within, equal_budget
 Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
-    "holds": "the 95 % interval over seeds lies on the paper's side, and the effect is at least half of the published one",
+    "holds": "the 95 % interval over seeds lies on the paper's side, and the effect is at least half of the published one, "
+    "where one was printed; of a claim of equality: the interval lies within the margin of the claim",
     "holds in direction": "the interval lies on the paper's side; the effect is less than half of the published one",
-    "not seen": "the interval includes no effect, or there is one seed a side and so no interval",
-    "contradicted": "the interval lies on the other side",
+    "not seen": "the interval includes no effect (of a claim of equality: it reaches beyond the margin), or there is one seed "
+    "a side and so no interval",
+    "contradicted": "the interval lies on the other side (of a claim of equality: beyond the margin, above or below)",
     "not run": "not both models were trained, or there is no protocol of this size",
 }
 """What each verdict means. Effects are logarithms of the ratio of the two means of a metric over seeds."""
@@ -101,12 +103,15 @@ def judge(
             f"them, and type: sememekit reproduce run {name}"
         )
     values = [[run.value(claim.baseline_value or claim.value) for run in baseline], [run.value(claim.value) for run in other]]
+    if any(value <= 0 for side in values for value in side):
+        found = " and ".join(", ".join(f"{value:g}" for value in side) for side in values)
+        return result.model_copy(update={"why": f"{claim.metric} is {found}: of values that are not above 0 there is no ratio"})
     effect = _log_ratio(*values)
     costs = _costs(claim, times)
     timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
     means = tuple(sum(side) / len(side) for side in values)
-    runs = {run.trial: run for run in (*baseline, *other)}
-    cpu = sum(run.curve[-1].cpu_seconds for run in runs.values() if run.curve)
+    curves = {(run.seed, run.curve) for run in (*baseline, *other)}  # arms that are measured in two ways share a training
+    cpu = sum(curve[-1].cpu_seconds for _, curve in curves if curve)
     return result.model_copy(
         update={
             "verdict": _verdict(effect, claim),
@@ -124,8 +129,8 @@ def judge(
 
 
 def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
-    """The difference of the mean logarithms; values are positive by nature (perplexities, rates, scores)."""
-    first, second = ([math.log(max(value, 1e-12)) for value in side] for side in (baseline, other))
+    """The difference of the mean logarithms of values above 0."""
+    first, second = ([math.log(value) for value in side] for side in (baseline, other))
     return seed_difference(first, second)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.files import replace_file
+from sememekit.files import replace_file, sole_writer
 from sememekit.reports.quickstart import QuickstartReport
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
@@ -20,6 +21,7 @@ LATTICE: Final = "lattice"
 """The recipes of ``quickstart/``, and the folders of the runs."""
 
 _TRAINED: Final = (*MODELS, LATTICE)
+_LOCK: Final = ".lock"
 _OURS: Final = ("text", "data", "data.graph", "characters", *_TRAINED, SETTINGS, REPORT, PAGE)
 
 
@@ -45,12 +47,30 @@ class QuickstartSettings(Settings):
     segmenter: str = ""
 
 
-def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool) -> None:
-    """Make sure that ``out`` is ours to write, and leave the settings there. Raises ConfigError: see ``quickstart``."""
-    path = out / SETTINGS
-    torn = out / f".{SETTINGS}.writing"  # of one that was killed in its first moment
-    if out.exists() and (not out.is_dir() or (any(entry != torn for entry in out.iterdir()) and not path.is_file())):
+def check(out: Path) -> None:
+    """Make sure that ``out`` is ours to write. Raises ConfigError: it holds something else."""
+    first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
+    if out.exists() and (
+        not out.is_dir() or (any(entry.name not in first for entry in out.iterdir()) and not (out / SETTINGS).is_file())
+    ):
         raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
+
+
+def alone(out: Path) -> AbstractContextManager[None]:
+    """Hold the folder: a second quickstart in it would remove what the first one writes. Raises ConfigError: it is held."""
+
+    def busy(holder: str) -> ConfigError:
+        return ConfigError(
+            f"{out} is being written by another quickstart ({holder}); wait until it has ended, or choose another --out"
+        )
+
+    out.mkdir(parents=True, exist_ok=True)
+    return sole_writer(out / _LOCK, busy)
+
+
+def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool) -> None:
+    """Leave the settings in a folder that is ours and held. Raises ConfigError: it was begun with others."""
+    path = out / SETTINGS
     if fresh and path.is_file():
         _remove(out)
     if path.is_file():
@@ -65,7 +85,6 @@ def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool)
             raise ConfigError(
                 f"{out} was begun with other settings than {given}; choose another --out, or start over: {command} --fresh"
             )
-    out.mkdir(parents=True, exist_ok=True)
     replace_file(path, settings.model_dump_json(indent=1).encode() + b"\n")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from sememekit.commands._side_by_side import Trained
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError
 from sememekit.progress import Progress
 from sememekit.reports.quickstart import LatticeFound, ModelRow
 from sememekit.sememes import SememeGraph
@@ -106,8 +105,8 @@ def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: S
 
 def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
     """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
-    if not own:
-        return CONTEXTS
+    if not own:  # another month may have none of their words
+        return tuple(context for context in CONTEXTS if any(word in data.vocabulary for word in context.split()))
     tokens = data.tokens("test")
     words = data.vocabulary.decode(tokens)
     end = words[-1]
@@ -125,17 +124,20 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
     """The explanations of the sememe model, and what the softmax model expects in the same contexts."""
     explanations, guesses = [], []
     for context in contexts:
-        with suppress(DataError):  # of a very small text, or another month: no word of the context is known
-            explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
-            guesses.append(explain(out / "softmax", context, top=5, device=device))
+        explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
+        guesses.append(explain(out / "softmax", context, top=5, device=device))
     return explanations, guesses
 
 
-def explanation_scores(out: Path, device: str, progress: Progress) -> ExplanationScores | None:
-    """How true the explanations of the sememe model are, on a sample of the test text; None where no word has sememes."""
-    with suppress(DataError):
-        return evaluate_explanations(out / "sdlm", tops=(5,), contexts=4000, device=device, progress=progress)
-    return None
+def explanation_scores(
+    out: Path, data: PreparedData, graph: SememeGraph, device: str, progress: Progress
+) -> ExplanationScores | None:
+    """How true the explanations of the sememe model are, on a sample of the test text; None where a lexicon has none of its
+    words."""
+    entries = list(graph.entries())
+    if not any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
+        return None
+    return evaluate_explanations(out / "sdlm", tops=(5,), contexts=4000, device=device, progress=progress)
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:

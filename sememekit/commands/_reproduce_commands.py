@@ -39,13 +39,14 @@ def call(
     spent: list[float],
     engine: Engine | None = None,
 ) -> str:
-    """What a subcommand of this sememekit prints on stdout; its CPU seconds are appended to ``spent``."""
+    """What a subcommand of this sememekit prints on stdout, also where it was done before a signal reached it; its CPU seconds
+    are appended to ``spent``. Raises Stopped: a signal ended it."""
     if engine is None:
         ended = run_command(step.words, environment, asked_to_stop)
     else:
         ended = _on_engine(engine, step, environment, asked_to_stop)
     spent.append(ended.cpu_seconds)
-    if ended.code == STOPPED or ended.told:
+    if ended.code == STOPPED or (ended.told and ended.code != 0):
         raise Stopped
     if ended.code != 0:
         raise TrainingError(

@@ -10,10 +10,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,12 @@ from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._reproduce_commands import call
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
-from sememekit.files import read_object, replace_file, sole_writer, write_bytes
+from sememekit.files import read_object, replace_file, sole_writer
 from sememekit.signals import Stopped
 from sememekit.training import metrics
+
+_Run = Callable[[Step, list[float]], str]
+"""Runs the command of a step, and returns what it prints; its CPU seconds are appended to the list."""
 
 
 def run_trials(
@@ -52,7 +56,6 @@ def run_trials(
     pending = [trial for trial in trials if not trial.result.is_file()]
     busy, failed = set[Path](), list[BaseException]()
     turn = threading.Condition()
-    held: dict[Path, threading.Lock] = defaultdict(threading.Lock)
     environment = {"OMP_NUM_THREADS": "1", **os.environ} if jobs > 1 else dict(os.environ)
 
     def stopping() -> bool:
@@ -77,7 +80,7 @@ def run_trials(
         while (trial := take()) is not None:
             try:
                 say_alone(trial, "")
-                run_trial(trial, partial(say_alone, trial), stopping, held, environment, engine)
+                run_trial(trial, partial(say_alone, trial), stopping, environment, engine)
             except BaseException as error:
                 failed.append(error)
             with turn:
@@ -100,17 +103,15 @@ def run_trial(
     trial: Trial,
     say: Callable[[str], None],
     asked_to_stop: Callable[[], bool],
-    held: Mapping[Path, threading.Lock],
     environment: Mapping[str, str],
     engine: Engine | None = None,
-) -> RunResult:
+) -> None:
     """Every step of a trial that is not done, then its result as a file.
 
     Args:
         trial: what to run.
         say: told each command before it begins.
         asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
-        held: a lock for what each step makes, as other trials may make the same.
         environment: of the commands.
         engine: as ``run_trials`` has it.
 
@@ -125,18 +126,19 @@ def run_trial(
         return call(step, asked_to_stop, environment, spent, engine)
 
     for step in trial.steps:
-        with held[step.made]:
-            if asked_to_stop():
-                raise Stopped
-            _do(step, say, asked_to_stop, run)
-    result = _result(trial, _times_beside(trial.run))
-    trial.result.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
-    return result
+        if asked_to_stop():
+            raise Stopped
+        _do(step, say, asked_to_stop, run)
+    with _alone(trial.steps[-1].made, say, asked_to_stop):
+        result = _result(trial, _times_beside(trial.run))
+        trial.result.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
 
 
-def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> UpdateTimes:
+def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
     """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
+
+    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures.
 
     Args:
         timing: what to time.
@@ -152,6 +154,12 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
 
     for step in timing.steps:
         _do(step, say, asked_to_stop, run)
+    with _alone(timing.result.parents[1] / "timing", say, asked_to_stop):
+        if not timing.result.is_file():
+            _time(timing, say, run)
+
+
+def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
     timing.result.parent.mkdir(parents=True, exist_ok=True)
     costs: tuple[list[float], list[float]] = ([], [])
     made: dict[str, Any] = {}
@@ -169,32 +177,33 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
         arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
     )
     replace_file(timing.result, times.model_dump_json(indent=1).encode() + b"\n")
-    return times
-
-
-_Run = Callable[[Step, list[float]], str]
-"""Runs the command of a step, and returns what it prints; its CPU seconds are appended to the list."""
 
 
 def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:
     """What a step makes, unless it is there; where another process makes it, wait for that."""
     if step.kind != "train" and step.made.exists():
         return
-    lock = step.made.with_name(step.made.name + ".lock")
+    with _alone(step.made, say, asked_to_stop):
+        _make(step, say, run)
+
+
+@contextmanager
+def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> Iterator[None]:
+    """Hold the lock of what is made, as soon as no other process or thread does. Raises Stopped: a signal came first."""
+    lock = made.with_name(made.name + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    told = False
-    while True:
-        try:
-            with sole_writer(lock, _MadeElsewhereError):
-                _make(step, say, run)
-                return
-        except _MadeElsewhereError as holder:
-            if not told:
-                say(f"waiting for {step.made}: made by {holder}")
-                told = True
-        if asked_to_stop():
-            raise Stopped
-        time.sleep(0.2)
+    with ExitStack() as held:
+        for turn in count():
+            try:
+                held.enter_context(sole_writer(lock, _MadeElsewhereError))
+                break
+            except _MadeElsewhereError as holder:
+                if turn == 0:
+                    say(f"waiting for {made}: made by {holder}")
+            if asked_to_stop():
+                raise Stopped
+            time.sleep(0.2)
+        yield
 
 
 class _MadeElsewhereError(Exception):
@@ -236,7 +245,7 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
         run(step, spent)
         done = True
     finally:
-        write_bytes(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
+        replace_file(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
 
 
 def _times_of(path: Path) -> tuple[float, bool]:
@@ -251,9 +260,9 @@ def _times_of(path: Path) -> tuple[float, bool]:
     )
 
 
-def _taken(text: Iterable[bytes], count: int) -> Iterable[bytes]:
-    """The first lines of a text, the last for a negative ``count``, all for 0."""
-    return deque(text, maxlen=-count) if count < 0 else islice(text, count or None)
+def _taken(text: Iterable[bytes], lines: int) -> Iterable[bytes]:
+    """The first lines of a text, the last for a negative number, all for 0."""
+    return deque(text, maxlen=-lines) if lines < 0 else islice(text, lines or None)
 
 
 def _copy(step: Step) -> None:

@@ -77,10 +77,8 @@ def train_seeds(
     engine_of(engine)  # a wrong name is told before there is a folder
     names = {f"seed-{seed}": seed for seed in seeds}
     begun = [name for name in names if (out / name / "plan.json").is_file()]
-    if begun and not resume:
-        raise CheckpointError(
-            f"{out / begun[0]} exists already; continue with --resume, choose another --out, or delete {out} first"
-        )
+    if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):
+        raise CheckpointError(f"{there[0]} exists already; continue with --resume, choose another --out, or delete {out} first")
     kept = out / SEEDS
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
@@ -141,7 +139,7 @@ def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: t
     values = [run.best_valid for run in runs if run.best_valid is not None]
     return SeedsReport(
         out=str(out),
-        metric=runs[0].metric if runs else "",
+        metric=next((run.metric for run in runs if run.metric), ""),
         mean=statistics.fmean(values) if values else None,
         sd=statistics.stdev(values) if len(values) > 1 else None,
         seeds=seeds,

@@ -41,7 +41,15 @@ class Trained:
     cpu_seconds: float
 
 
-Message = Report | Position | str | Trained | SememekitError
+@dataclass(frozen=True)
+class Failed:
+    """A training that ended in an error, with the CPU seconds that it took, as ``Trained`` counts them."""
+
+    error: SememekitError
+    cpu_seconds: float
+
+
+Message = Report | Position | str | Trained | Failed
 """What a training sends home: its reports, where it is, remarks, and at its end what it came to."""
 
 
@@ -95,7 +103,7 @@ class Trainings:
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
         """Train, or go on training where the run has begun."""
         arguments = (name, table, run, self._queue, trusted_code())
-        worker = self._context.Process(target=_train_one, args=arguments, daemon=True)
+        worker = self._context.Process(target=train_one, args=arguments, daemon=True)
         with held_signals():
             worker.start()
             self._workers[name] = worker
@@ -112,7 +120,7 @@ class Trainings:
             name, message = self._queue.get(timeout=0.2)
         except Empty:
             return None
-        if isinstance(message, Trained | SememekitError):
+        if isinstance(message, Trained | Failed):
             self._ended.add(name)
         return name, message
 
@@ -186,8 +194,8 @@ def train_all(
                     done[name] = message
                     if not message.report.stopped:
                         progress(f"train {name}", 1, 1)
-                case SememekitError():
-                    raise in_words(name, message)
+                case Failed(error=error):
+                    raise in_words(name, error)
                 case Position():
                     show_position(progress, name, message)
                 case str():
@@ -209,10 +217,6 @@ def _at_once() -> int:
     """How many models are trained at a time: one a core that this process may use, and two where there is one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(2, cores)
-
-
-def _train_one(name: str, table: Mapping[str, Any], run: Path, queue: Any, trust: Collection[str] | None) -> None:
-    train_one(name, table, run, queue, trust)
 
 
 def train_one(
@@ -257,15 +261,7 @@ def train_one(
             report = train(table, run, resume=begun, on_report=send, on_remark=send, on_step=tell, should_stop=stopping)
             queue.put((name, Trained(report, time.process_time() - since)))
         except SememekitError as error:
-            queue.put((name, error))
-
-
-def in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
-    """The error with the options of quickstart, which resumes by itself and starts again with ``--fresh``."""
-    told = str(error).replace("--resume --set ", f"{command} --set ")
-    for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
-        told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
-    return type(error)(told)
+            queue.put((name, Failed(error, time.process_time() - since)))
 
 
 def _death(run: Path, code: int | None, command: str) -> TrainingError:
@@ -278,5 +274,5 @@ def _death(run: Path, code: int | None, command: str) -> TrainingError:
 def _stopped_before_it_began(run: Path) -> Trained:
     """For a process that a signal met while it was still loading, or before it was begun."""
     figures = {"best_valid": None, "epochs": 0, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
-    told = {"run": str(run), "metric": "perplexity", "finished": "", "stopped": True, **figures}
+    told = {"run": str(run), "metric": "", "finished": "", "stopped": True, **figures}
     return Trained(TrainReport.model_validate(told), 0.0)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sememekit.commands._side_by_side import Message, Trained, show_position
+from sememekit.commands._side_by_side import Failed, Message, Trained, show_position
 from sememekit.commands._sweep_space import Space, overrides_of
 from sememekit.commands._training_progress import Position
 from sememekit.commands._trainings_elsewhere import open_trainings
 from sememekit.config import apply_overrides
-from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
+from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import read_object
 from sememekit.progress import Progress
 from sememekit.runs.train_report import TrialReport
-from sememekit.training import EpochReport, RunFolder
+from sememekit.training import EpochReport, metrics
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
@@ -151,13 +150,13 @@ class Study:
                     return True
             case Trained():
                 self._end(name, message)
-            case TrainingError() | ConfigError():
-                self._count_time(trial, self._spent.pop(name, 0.0))
-                trial.set_user_attr("why", str(message))
+            case Failed(error=TrainingError() | ConfigError() as error, cpu_seconds=seconds):
+                self._count_time(trial, max(seconds, self._spent.pop(name, 0.0)))
+                trial.set_user_attr("why", str(error))
                 self._tell(trial, self.optuna.trial.TrialState.FAIL)
                 del self.running[name]
-            case SememekitError():
-                raise type(message)(f"{self.out / name}: {message}")
+            case Failed(error=error):
+                raise type(error)(f"{self.out / name}: {error}")
         return False
 
     def _end(self, name: str, trained: Trained) -> None:
@@ -182,18 +181,21 @@ class Study:
         """Tell Optuna of an epoch, once: an epoch may be read from the run's file before its message arrives."""
         assert self.metric is not None
         value = float(epoch["valid"][self.metric.name])
-        if int(epoch["epoch"]) not in self._stored(trial).intermediate_values:
-            trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
         trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)
         trial.set_user_attr("metric", self.metric.name)
+        if int(epoch["epoch"]) not in self._stored(trial).intermediate_values:
+            trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
 
     def _catch_up(self, trial: Trial) -> None:
-        """Epochs that the run has and a killed sweep did not hear of."""
-        known = self._stored(trial).intermediate_values
-        with suppress(SememekitError):
-            for record in RunFolder.open(self.out / run_name(trial.number)).metrics():
-                if record["kind"] == "EpochReport" and record["epoch"] not in known:
-                    self._report(trial, record)
+        """Epochs that the run has and a killed sweep did not hear of, with their CPU time."""
+        stored = self._stored(trial)
+        lines = metrics.read(self.out / run_name(trial.number) / "metrics.jsonl")
+        epochs = [record for record in lines if record["kind"] == EpochReport.__name__]
+        for record in epochs:
+            if record["epoch"] not in stored.intermediate_values:
+                self._report(trial, record)
+        told = sum(record.get("cpu_seconds", 0.0) for record in epochs)
+        trial.set_user_attr("cpu_seconds", max(stored.user_attrs.get("cpu_seconds", 0.0), told))
 
     def _count_time(self, trial: Trial, cpu_seconds: float) -> None:
         before = self._stored(trial).user_attrs.get("cpu_seconds", 0.0)

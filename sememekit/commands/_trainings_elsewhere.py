@@ -19,10 +19,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from sememekit.commands._side_by_side import PATIENCE, Message, Trained, Trainings, train_one
+from sememekit.commands._side_by_side import PATIENCE, Failed, Message, Trained, Trainings, train_one
 from sememekit.engines.base import Engine
 from sememekit.engines.opening import open_engine
-from sememekit.errors import EngineError, SememekitError
+from sememekit.errors import EngineError
 
 JOBS: Final = ".jobs"
 _STOP: Final = "stop"
@@ -87,7 +87,7 @@ class TrainingsElsewhere:
             time.sleep(_LOOK_EVERY)
             return None
         name, message = self._waiting.pop(0)
-        if isinstance(message, Trained | SememekitError):
+        if isinstance(message, Trained | Failed):
             self._ended.add(name)
         return name, message
 

@@ -27,6 +27,7 @@ _SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs
 
 
 def command(
+    context: typer.Context,
     first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
     others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="What is compared with it, of the same kind.")],
     by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
@@ -61,9 +62,10 @@ def command(
                 "files of texts are compared two at a time, with --by gigaword, duc, lcsts-characters, lcsts-words or bleu; "
                 f"given {1 + len(others)} and {'no --by' if by is None else f'--by {by}'}"
             )
-        if csv or latex or figure:
-            given = "--csv" if csv else "--latex" if latex else "--figure"
-            fail_usage(f"{given} is for runs, and {first} is a file of texts; leave it out")
+        for name in ("csv", "latex", "figure", "split", "data", "batch_size", "which", "device", "dtype"):
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                fail_usage(f"--{name.replace('_', '-')} is for runs, and {first} is a file of texts; leave it out")
         _print_texts(Path(first), Path(others[0]), by, seed, json)
         return
     if by is not None:

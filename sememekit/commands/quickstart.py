@@ -15,7 +15,7 @@ from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, 
 from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
 from sememekit.commands._results import check_outputs, write_charts
 from sememekit.config import apply_overrides, load_recipe
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, SememekitError
 from sememekit.files import replace_file
 from sememekit.progress import Progress, silent
 
@@ -193,19 +193,36 @@ def _quickstart(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    from sememekit.analysis.evaluate import evaluate_ppl
     from sememekit.commands import _quickstart_folder as folder
-    from sememekit.commands import _quickstart_steps as steps
-    from sememekit.commands import _quickstart_text as texts
-    from sememekit.commands._side_by_side import in_words_of_quickstart, train_all
-    from sememekit.reports.quickstart import QuickstartReport, report_page
     from sememekit.runs.plan import read_plan
-    from sememekit.signals import Stopped
 
     tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
     for name, table in tables.items():
         read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
-    folder.begin(out, settings, again, fresh=fresh)
+    folder.check(out)
+    with folder.alone(out):
+        folder.begin(out, settings, again, fresh=fresh)
+        return _go_on(out, settings, again, device, tables, progress, asked_to_stop)
+
+
+def _go_on(
+    out: Path,
+    settings: QuickstartSettings,
+    again: str,
+    device: str,
+    tables: dict[str, dict[str, Any]],
+    progress: Progress,
+    asked_to_stop: StopRequest,
+) -> QuickstartReport:
+    """What is not done yet, in a folder that is begun and held."""
+    from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.commands import _quickstart_folder as folder
+    from sememekit.commands import _quickstart_steps as steps
+    from sememekit.commands import _quickstart_text as texts
+    from sememekit.commands._side_by_side import train_all
+    from sememekit.reports.quickstart import QuickstartReport, report_page
+    from sememekit.signals import Stopped
+
     done = folder.finished(out)
     if done is not None:
         if not (out / folder.PAGE).is_file():
@@ -239,7 +256,7 @@ def _quickstart(
             progress,
             lambda name, report: None,
             asked_to_stop,
-            in_words=lambda name, error: in_words_of_quickstart(error, again),
+            in_words=lambda name, error: _in_words_of_quickstart(error, again),
         )
     if any(one.report.stopped for one in trained.values()):
         raise Stopped
@@ -251,7 +268,7 @@ def _quickstart(
             rows.append(steps.model_row(name, one, measured, steps.epochs_of(out / name)))
     contexts = steps.contexts_of(data, own=own)
     explanations, guesses = steps.explained(out, contexts, device)
-    scores = steps.explanation_scores(out, device, _renamed(progress, "explanations"))
+    scores = steps.explanation_scores(out, data, graph, device, _renamed(progress, "explanations"))
     lattice = None
     if folder.LATTICE in trained:
         found = trained[folder.LATTICE]
@@ -301,3 +318,11 @@ def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[s
     train = ["sememekit", "train", "--recipe", "quickstart/sdlm", "--data", str(out / "data")]
     train += ["--graph", str(out / "data.graph"), "--out", str(out / "mine"), "--set", "decoder.num_bases=5"]
     return (*explain, f"sememekit evaluate-ppl {sdlm} --by senses", *segment, shlex.join(train))
+
+
+def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
+    """The error with the options of quickstart, which resumes by itself and starts again with ``--fresh``."""
+    told = str(error).replace("--resume --set ", f"{command} --set ")
+    for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
+        told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")
+    return type(error)(told)

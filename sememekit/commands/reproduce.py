@@ -33,7 +33,10 @@ Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; it is gone on with.")]
 Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.")]
 Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
-Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1)]
+_MOST_SEEDS = 20
+"""Results are looked for up to this seed."""
+
+Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1, max=_MOST_SEEDS)]
 
 command = typer.Typer(
     help="Try the claims of the five papers, and say which hold.",
@@ -218,10 +221,6 @@ def _of_no_claim(folder: Path) -> list[str]:
             there -= {path.name for tiny in (False, True) for path in _result_files(file, claim, folder, tiny)}
             there -= {path.name for path in _time_files(file, claim, folder)}
     return sorted(name.removesuffix(".json") for name in there)
-
-
-_MOST_SEEDS = 20
-"""Results are looked for up to this seed."""
 
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:

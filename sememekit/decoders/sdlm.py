@@ -88,7 +88,7 @@ class SDLM(NormalisedScores):
         @classmethod
         def _expand_preset(cls, table: Any) -> Any:
             preset = table.get("preset", cls.model_fields["preset"].default) if isinstance(table, dict) else None
-            return {**PRESETS[preset], **table} if preset in PRESETS else table
+            return {**PRESETS[preset], **table} if isinstance(preset, str) and preset in PRESETS else table
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:

@@ -63,7 +63,7 @@ class SelfOrganized(ClusterLearner):
         num_clusters: int | None = Field(default=None, ge=1)
         """C; None for sqrt(V) rounded up, or for what the file has."""
         gamma: float = Field(default=1.5, gt=1.0)
-        """A cluster is closed once it has gamma sqrt(V) words."""
+        """A cluster is closed once it has gamma max(sqrt(V), V / C) words."""
         frequency_budget: float = Field(default=0.1, gt=0.0)
         """f_b: a cluster is closed once its words are this share of the text."""
         update_every: int = Field(default=1000, ge=0)

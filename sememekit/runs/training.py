@@ -180,7 +180,7 @@ def open_training(
         if ranks.leads:
             if resume:
                 _renew(folder, plan, data)
-            warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step), done)
+            warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step, done), done)
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)

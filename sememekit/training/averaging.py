@@ -65,7 +65,7 @@ class Average:
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:
-            raise RuntimeError("the state of an average is taken inside 'applied'")
+            raise RuntimeError("the state of an average is taken inside 'averaged_weights'")
         return {"count": self.count, "training": self._kept}
 
     def restore(self, state: dict[str, int | list[Tensor]]) -> None:

@@ -289,9 +289,14 @@ class RunFolder:
         report."""
         return metrics_file.read(self.path / "metrics.jsonl")
 
-    def forget_metrics_after(self, step: int) -> list[dict[str, Any]]:
-        """Drop lines of steps that a resumed run will take again; returns the others."""
-        kept = [record for record in self.metrics() if record["step"] <= step]
+    def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
+        """Drop lines of steps, and of ends of epochs, that a run resumed at ``step`` after so many epochs will take again;
+        returns the others. A checkpoint of the last step of an epoch may be of before its end or of after it."""
+        kept = [
+            record
+            for record in self.metrics()
+            if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
+        ]
         metrics_file.write(self.path / "metrics.jsonl", kept)
         return kept
 

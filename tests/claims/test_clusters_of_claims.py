@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
-from threading import Lock
 
 import pytest
 
@@ -117,7 +115,7 @@ def test_a_stopped_model_of_the_titles_is_gone_on_with(tmp_path: Path, monkeypat
     monkeypatch.setattr(_reproduce_steps, "call", call)
     for _ in range(3):
         with pytest.raises(Stopped):
-            run_trial(trial, lambda line: None, lambda: False, defaultdict(Lock), {})
+            run_trial(trial, lambda line: None, lambda: False, {})
     first, second, third, fourth = called
     assert (first, second) == (steps[0].words, (*steps[0].words, "--resume"))
     assert third == fourth == steps[1].words, "a training that is done is not begun again"

@@ -70,6 +70,24 @@ def test_equal_is_a_margin_around_no_difference(other: tuple[float, ...], verdic
     assert judge("x", claim(better="equal", margin=0.01), three("a", 100.0, 100.1, 99.9), three("b", *other)).verdict == verdict
 
 
+@pytest.mark.parametrize("lowest", [0.0, -0.1])
+def test_values_that_have_no_ratio_are_told_and_not_judged(lowest: float) -> None:
+    """A success rate can be 0; its logarithm once stood for a difference of 100 %."""
+    found = judge("x", claim(metric="success rate"), three("a", 0.5, 0.5, 0.5), three("b", 0.5, 0.5, lowest))
+    assert (found.verdict, found.effect) == ("not run", None)
+    assert (
+        found.why == f"success rate is 0.5, 0.5, 0.5 and 0.5, 0.5, {lowest:g}: of values that are not above 0 there is no ratio"
+    )
+    assert rows([found])[0][7] == found.why
+
+
+def test_a_training_that_two_arms_share_is_counted_once() -> None:
+    """Measured in two ways under two names."""
+    one = three("a", 100.0, 101.0)
+    other = [run.model_copy(update={"arm": "b", "trial": f"b-{run.seed}"}) for run in one]
+    assert judge("x", claim(), one, other).cpu_minutes == pytest.approx(2.0)
+
+
 def test_one_seed_a_side_shows_nothing() -> None:
     found = judge("x", claim(), three("a", 100.0), three("b", 50.0))
     assert found.verdict == "not seen"

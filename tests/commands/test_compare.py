@@ -56,6 +56,18 @@ def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
     assert report.differences[0].difference.value == pytest.approx(4 / 5 - 2 / 4)
 
 
+@pytest.mark.parametrize(
+    "typed", ["--split=valid", "--data=x", "--batch-size=2", "--which=last", "--device=cpu", "--csv=x.csv"]
+)
+def test_options_of_runs_are_refused_with_texts(tmp_path: Path, typed: str) -> None:
+    first = write(tmp_path / "1", ["a"] * 5)
+    done = CliRunner().invoke(app, ["compare", str(first), str(first), "--by", "gigaword", typed])
+    assert done.exit_code == 2
+    assert f"{typed.partition('=')[0]} is for runs, and {first} is a file of texts; leave it out" in " ".join(
+        done.stderr.split()
+    )
+
+
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     first = write(tmp_path / "1", ["a"] * 5)
     with pytest.raises(ConfigError, match="--by 'meteor': allowed are gigaword, duc"):

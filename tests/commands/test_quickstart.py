@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._quickstart_folder import MODELS, QuickstartSettings, begin, command_of
+from sememekit.commands._quickstart_folder import MODELS, QuickstartSettings, alone, begin, command_of
 from sememekit.commands._quickstart_steps import CONTEXTS
-from sememekit.commands._side_by_side import Trained, _stopped_before_it_began, in_words_of_quickstart
-from sememekit.commands.quickstart import quickstart
+from sememekit.commands._side_by_side import Trained, _stopped_before_it_began
+from sememekit.commands.quickstart import _in_words_of_quickstart, quickstart
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
@@ -195,7 +195,7 @@ def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> Non
     command = command_of(Path("tour"), settings, 0.34)
     assert command == "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
     told = "stuck; change the rate (--set optimizer.learning_rate=5, or 80), or wait longer (--resume --set run.stall_epochs=8)"
-    error = in_words_of_quickstart(TrainingError(told), command)
+    error = _in_words_of_quickstart(TrainingError(told), command)
     assert isinstance(error, TrainingError)
     assert "(--fresh --set optimizer.learning_rate=5, or 80)" in str(error)
     assert f"({command} --set run.stall_epochs=8)" in str(error)
@@ -219,6 +219,14 @@ def test_a_call_that_was_refused_before_it_trained_binds_no_later_one(tmp_path: 
         with pytest.raises(DataError, match=rf"{name}: 1 of its 1 lines"):
             quickstart(tmp_path / "out", text=tmp_path / name)
         assert (tmp_path / "out" / "text" / "lines.txt").read_text(encoding="utf-8") == f"{name}\n"
+
+
+def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:
+    """The second would remove what the first one writes."""
+    (tmp_path / "one.txt").write_text("one\n", encoding="utf-8")
+    with alone(tmp_path / "out"), pytest.raises(ConfigError, match=r"is being written by another quickstart \(process"):
+        quickstart(tmp_path / "out", text=tmp_path / "one.txt")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
 
 
 def test_a_signal_before_training_ends_with_the_command_that_goes_on(

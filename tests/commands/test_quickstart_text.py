@@ -216,7 +216,7 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
             return Worker(target=target, args=args, daemon=daemon)
 
     monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
-    monkeypatch.setattr("sememekit.commands._side_by_side._train_one", train_one)
+    monkeypatch.setattr("sememekit.commands._side_by_side.train_one", train_one)
     monkeypatch.setattr("sememekit.commands._side_by_side._at_once", lambda: 2)
     stages: list[str] = []
 

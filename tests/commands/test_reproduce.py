@@ -11,9 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from pathlib import Path
-from threading import Lock
 
 import pytest
 from typer.testing import CliRunner
@@ -265,4 +263,4 @@ def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Pa
 
     monkeypatch.setattr(_reproduce_steps, "call", call)
     with pytest.raises(Stopped):
-        run_trial(trial, lambda line: None, lambda: False, defaultdict(Lock), {})
+        run_trial(trial, lambda line: None, lambda: False, {})

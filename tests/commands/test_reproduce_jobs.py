@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from sememekit.claims.chain import Step, Trial
+from sememekit.claims.chain import Step, Timing, Trial
+from sememekit.commands import _reproduce_commands
 from sememekit.commands import _reproduce_steps as steps
-from sememekit.commands._reproduce_commands import call
+from sememekit.commands._reproduce_commands import Ended, call
 from sememekit.engines.base import Engine
 from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
 from sememekit.files import sole_writer
@@ -116,6 +117,54 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
     assert call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
     beside.join()
     assert 0 < 2 * quiet[0] < busy[0]
+
+
+def test_what_was_done_before_a_signal_reached_it_is_kept(tmp_path: Path) -> None:
+    """A signal that comes in the last moment of an attack of hours must not lose it."""
+    step = Step("evaluate", ("--version",), tmp_path / "x")
+
+    def done(*given: object) -> Ended:
+        return Ended(0, True, "all of it", "", 1.0)
+
+    def stopped(*given: object) -> Ended:
+        return Ended(-15, True, "half", "", 1.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_reproduce_commands, "run_command", done)
+        assert call(step, lambda: True, {}, []) == "all of it"
+        patch.setattr(_reproduce_commands, "run_command", stopped)
+        with pytest.raises(Stopped):
+            call(step, lambda: True, {}, [])
+
+
+def test_updates_are_timed_by_one_call_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would disturb each other, and write one file."""
+    at_once, most = 0, 0
+
+    def time_it(timing: Timing, say: object, run: object) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        time.sleep(0.3)
+        at_once -= 1
+        timing.result.parent.mkdir(parents=True, exist_ok=True)
+        timing.result.touch()
+        timed.append(timing.name)
+
+    timed: list[str] = []
+    monkeypatch.setattr(steps, "_time", time_it)
+    timing = Timing("t", ("a", "b"), (), ((), ()), tmp_path / "results" / "t.json")
+    other = Timing("u", ("a", "c"), (), ((), ()), tmp_path / "results" / "u.json")
+    calls = [
+        threading.Thread(target=steps.run_timing, args=(one, lambda line: None, lambda: False))
+        for one in (timing, timing, other)
+    ]
+    for one in calls:
+        one.start()
+    for one in calls:
+        one.join(20)
+    assert most == 1
+    assert sorted(timed) == ["t", "u"], "what another call has timed is not timed again"
 
 
 def test_a_command_that_fails_is_told_with_its_last_line(tmp_path: Path) -> None:

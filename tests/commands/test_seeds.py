@@ -62,6 +62,8 @@ def test_what_is_there_is_not_trained_over_and_other_settings_are_refused(
     kept = (out / "seeds.json").read_bytes()
     with pytest.raises(CheckpointError, match=r"seed-1 exists already; continue with --resume"):
         train_seeds(place.table(), out, (1, 2))
+    with pytest.raises(CheckpointError, match=r"seed-1 exists already; continue with --resume"):
+        train_seeds(place.table(encoder__hidden_size=99), out, (3,))
     with pytest.raises(ConfigError, match=r"seed-1: --resume: .* has encoder\.hidden_size=6, given 99"):
         train_seeds({"encoder": {"hidden_size": 99}}, out, (1,), jobs=1, resume=True)
     assert (out / "seeds.json").read_bytes() == kept

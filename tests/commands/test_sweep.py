@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from sememekit.commands import _sweep_study
 from sememekit.commands._program import app
 from sememekit.commands._sweep_space import Space, overrides_of, read_spaces
+from sememekit.commands._sweep_study import Study
 from sememekit.commands.sweep import sweep
 from sememekit.commands.train import train
 from sememekit.config import load_recipe
@@ -20,6 +21,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import sole_writer
 from sememekit.runs.train_report import SweepReport
+from sememekit.tasks.base import PrimaryMetric
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
 from tests.small_run import Place
@@ -183,12 +185,30 @@ def test_the_cpu_budget_begins_no_further_trial(place: Place, tmp_path: Path) ->
 
 def test_a_training_that_diverges_is_a_trial_that_failed(place: Place, tmp_path: Path) -> None:
     report = swept(place, tmp_path / "sweep", "optimizer.learning_rate=4.0,1e30", trials=5)
-    states = {trial.settings["optimizer.learning_rate"]: trial.state for trial in report.trials}
-    assert states.get(1e30) in ("failed", None)
     failed = [trial for trial in report.trials if trial.state == "failed"]
     assert failed, "four draws of two values, after the plan as it is"
     assert all(trial.valid is None and "start again with a lower rate" in trial.why for trial in failed)
+    assert all(trial.cpu_seconds > 0 for trial in failed), "or a budget of CPU time is never spent"
     assert report.trials[0].state == "done"
+
+
+def test_a_sweep_that_was_killed_counts_the_epochs_it_did_not_hear_of(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    out.mkdir()
+    table = place.table(schedule__epochs=2)
+    (space,) = read_spaces(["encoder.hidden_size=4,6"])
+    budget = {"trials": None, "cpu_seconds": 5.0, "pruning": False}
+    killed = Study(out, table, [space], seed=1, **budget)
+    trial = killed._ask()
+    train(table, out / "trial-0001")
+    told = sum(
+        record["cpu_seconds"] for record in RunFolder.open(out / "trial-0001").metrics() if record["kind"] == "EpochReport"
+    )
+    later = Study(out, table, [space], seed=1, **budget)
+    later.metric = PrimaryMetric("perplexity", lower_is_better=True)
+    later._catch_up(trial)
+    assert later.spent() == pytest.approx(told)
+    assert later.report_of(later.study.trials[0]).epochs == 2
 
 
 def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_an_average_is_the_mean_of_all_steps_and_leaves_the_weights_alone() -> N
     assert all(torch.equal(tensor, seen[-1][name]) for name, tensor in model.state_dict().items())
     assert model["out"].weight is model["words"].weight
     assert state["count"] == 5
-    with pytest.raises(RuntimeError, match="inside 'applied'"):
+    with pytest.raises(RuntimeError, match="inside 'averaged_weights'"):
         average.state()
     average.restart()
     with average.averaged_weights():

@@ -225,9 +225,16 @@ def test_metrics_lose_at_most_the_line_that_was_being_written(folder: RunFolder)
     with (folder.path / "metrics.jsonl").open("a") as stream:
         stream.write('{"kind": "c", "st')
     assert [record["kind"] for record in folder.metrics()] == ["a", "b"]
-    folder.forget_metrics_after(1)
+    folder.forget_metrics_after(1, 0)
     folder.append_metrics({"kind": "d", "step": 2})
     assert [record["kind"] for record in folder.metrics()] == ["a", "d"]
+    epoch = {"kind": "EpochReport", "epoch": 1, "step": 2, "train_nats": 1.0, "valid": {"perplexity": 2.0}, "rate": 1.0}
+    ends = {"best": True, "rate_cut": False, "finished": "", "seconds": 1.0, "tokens_per_second": 1.0}
+    folder.append_metrics({**epoch, **ends})
+    folder.forget_metrics_after(2, 1)
+    assert [record["kind"] for record in folder.metrics()] == ["a", "d", "EpochReport"]
+    folder.forget_metrics_after(2, 0)
+    assert [record["kind"] for record in folder.metrics()] == ["a", "d"], "its end is taken again"
     (folder.path / "metrics.jsonl").write_bytes(b"\xff\xfe\n")
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl"):
         folder.metrics()
