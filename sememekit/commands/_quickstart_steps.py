@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from sememekit.progress import Progress
 from sememekit.reports.quickstart import LatticeFound, ModelRow
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import UNKNOWN
-from sememekit.training import EpochReport
+from sememekit.training import EpochReport, metrics
 
 CONTEXTS: Final = (
     "去年 美国 贸易 逆差 初步 估计 为 <N>",
@@ -77,9 +76,8 @@ def schedule_for(table: dict[str, Any], tokens: int, overrides: Sequence[str]) -
 
 def epochs_of(run: Path) -> list[EpochReport]:
     """The finished epochs of a run, those of earlier calls included."""
-    lines = (json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    epochs = [line for line in lines if line.pop("kind") == "EpochReport"]
-    return [EpochReport(**epoch) for epoch in epochs]
+    lines = metrics.epochs(run / "metrics.jsonl")
+    return [EpochReport(**{key: value for key, value in line.items() if key != "kind"}) for line in lines]
 
 
 def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:

@@ -170,7 +170,7 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
                 step = Step("train", (*words, "--out", str(trained)), trained)
                 say(step.shell())
                 run(step, [])
-                epoch = next(one for one in metrics.read(trained / "metrics.jsonl") if one["kind"] == "EpochReport")
+                (epoch,) = metrics.epochs(trained / "metrics.jsonl")
                 own.append(epoch["cpu_seconds"] / epoch["step"])
                 made = read_object(trained / "versions.json", DataError)
     times = UpdateTimes(
@@ -287,7 +287,7 @@ def _copy(step: Step) -> None:
 def _result(trial: Trial, times: Path) -> RunResult:
     measured = read_object(trial.steps[-1].made, DataError)
     spent, _ = _times_of(times)
-    epochs = [report for report in metrics.read(trial.run / "metrics.jsonl") if report["kind"] == "EpochReport"]
+    epochs = metrics.epochs(trial.run / "metrics.jsonl")
     if not epochs:
         raise TrainingError(
             f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"

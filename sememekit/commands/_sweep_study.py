@@ -189,8 +189,7 @@ class Study:
     def _catch_up(self, trial: Trial) -> None:
         """Epochs that the run has and a killed sweep did not hear of, with their CPU time."""
         stored = self._stored(trial)
-        lines = metrics.read(self.out / run_name(trial.number) / "metrics.jsonl")
-        epochs = [record for record in lines if record["kind"] == EpochReport.__name__]
+        epochs = metrics.epochs(self.out / run_name(trial.number) / "metrics.jsonl")
         for record in epochs:
             if record["epoch"] not in stored.intermediate_values:
                 self._report(trial, record)

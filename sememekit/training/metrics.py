@@ -49,6 +49,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     return records
 
 
+def epochs(path: Path) -> list[dict[str, Any]]:
+    """The records of finished epochs alone. Raises CheckpointError: as ``read``."""
+    return [record for record in read(path) if record["kind"] == EpochReport.__name__]
+
+
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Replace all records."""
     replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
