@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.precision import product_dtype
 
 BLOCK: Final = 16
@@ -161,7 +161,7 @@ class _GroupByGroup(torch.autograd.Function):
         return torch.empty_like(sorted_nats_N1).index_copy_(0, order_N, sorted_nats_N1.neg_())[:, 0]
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The likelihood of words in clusters (grouped_cross_entropy)", BY_LOG_PROB)
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
         sorted_rows_NE, items_VE, order_N, grad_sorted_NE = ctx.saved_tensors
         pick, sorted_grad_N1 = ctx.pick, grad_N[order_N, None]

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
@@ -145,7 +146,7 @@ class _LogMarginal(torch.autograd.Function):
         return forward_scores(scores, lengths)[1].to(scores.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The log-likelihood of a lattice")
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         scores, lengths = ctx.saved_tensors
         return edge_posteriors(scores, lengths) * grad[:, None, None, None], None
