@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.errors import ConfigError
+from sememekit.nn.ids import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -120,15 +121,24 @@ class OutputLayer(nn.Module):
 
         Args:
             hidden: (..., H) contexts.
-            target: (...) ids of words, or ``ignore_index``.
+            target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
+
+        Raises:
+            TypeError: targets that are no whole numbers.
+            ValueError: shapes that do not fit; targets that are neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the
+                device refuses those with an assertion, and a compiled graph does not look at them.
         """
-        nats = self.nll(hidden, target)
+        target = self._checked(hidden, target)
+        nats = self._unreduced(hidden, target)
         counted = (target != self.ignore_index).sum().clamp(min=1)
         return Output(-nats, nats.sum() / counted)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""
-        self._check(hidden, target)
+        return self._unreduced(hidden, self._checked(hidden, target))
+
+    def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """``nll`` of targets that are checked."""
         keep = target != self.ignore_index
         words = target.where(keep, 0)
         if self.ordered:
@@ -181,14 +191,23 @@ class OutputLayer(nn.Module):
         """Batch first to time first and back, for masks of dropout that stay the same over time."""
         return x.transpose(0, 1) if self.batch_first and x.ndim >= 2 else x
 
-    def _check(self, hidden: Tensor, target: Tensor | None = None) -> None:
+    def _check(self, hidden: Tensor) -> None:
         if hidden.shape[-1] != self.in_features:
             raise ValueError(f"{type(self).__name__}: contexts must be (..., {self.in_features}), given {tuple(hidden.shape)}")
-        if target is not None and target.shape != hidden.shape[:-1]:
+
+    def _checked(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """Targets as int64, each a word or ignored."""
+        self._check(hidden)
+        name = type(self).__name__
+        target = whole_numbers(target, f"{name}: targets")
+        if target.shape != hidden.shape[:-1]:
             raise ValueError(
-                f"{type(self).__name__}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
+                f"{name}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
                 f"{tuple(target.shape)}"
             )
+        hint = f"; to leave a target out, give ignore_index={self.ignore_index}, or build the layer with another ignore_index"
+        check_range(target, 0, self.num_words - 1, f"{name}: targets", spared=self.ignore_index, hint=hint)
+        return target
 
     def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
         if embedding is None:

@@ -63,10 +63,10 @@ class SelfOrganizedSoftmax(OutputLayer):
         """(V,) the cluster of each word."""
         return self.layer.clusters()
 
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+    def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
         if not torch.compiler.is_compiling():
             self._follow_clusters()
-        return super().nll(hidden, target)
+        return super()._unreduced(hidden, target)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
         if not torch.compiler.is_compiling():
