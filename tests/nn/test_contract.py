@@ -116,6 +116,18 @@ def test_autocast(case: Case) -> None:
     assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in module.parameters())
 
 
+@each_layer
+@pytest.mark.parametrize("training", [True, False])
+def test_probabilities_under_autocast_are_single(case: Case, training: bool) -> None:
+    """Training is with drawn words where a layer draws any."""
+    layer, hidden = case.build().train(training), contexts(5, 3)
+    assert isinstance(layer, OutputLayer)
+    with torch.autocast("cpu", torch.bfloat16):
+        nats, log_probs, top = layer.nll(hidden, targets(5, 3)), layer.log_prob(hidden), layer.topk(hidden, 3)[0]
+    assert nats.dtype == log_probs.dtype == top.dtype == torch.float32
+    torch.testing.assert_close(log_probs.exp().sum(dim=-1), torch.ones(5, 3), rtol=0, atol=1e-5)
+
+
 @each
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-5), (torch.bfloat16, 0.05)], ids=["double", "bfloat16"])
 def test_weights_of_another_dtype(case: Case, dtype: torch.dtype, tolerance: float) -> None:
