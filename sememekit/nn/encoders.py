@@ -105,7 +105,8 @@ class _Recurrent(nn.Module):
             state: as it was returned for the text before; zeros unless given.
             sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
                 (T, B, M) numbers of sememes in that order, padded with -1.
-            lengths: (B,) real steps of each row; outputs beyond are 0, and the state is that of the last real step.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is that of the last
+                real step.
 
         Returns:
             outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D = 2) the
@@ -120,6 +121,7 @@ class _Recurrent(nn.Module):
             words = whole_numbers(words, f"{type(self).__name__}: words")
             if self._looks_up:
                 check_range(words, 0, self.num_words - 1, f"{type(self).__name__}: words")
+        _check_inputs(self, x, lengths)
         if self.batch_first:
             x = x.transpose(0, 1)
             words, sememes = (None if part is None else part.transpose(0, 1) for part in (words, sememes))
@@ -127,7 +129,7 @@ class _Recurrent(nn.Module):
         if words is None:
             words = x.new_zeros(x.shape[:2], dtype=torch.int64)
         start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state)
-        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu())
+        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu().long())
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
 
     def extra_repr(self) -> str:
@@ -262,7 +264,7 @@ class AWDLSTM(nn.Module):
         super().__init__()
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
-        self.batch_first = batch_first
+        self.input_size, self.batch_first = input_size, batch_first
         read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__)
         self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
 
@@ -274,18 +276,42 @@ class AWDLSTM(nn.Module):
         Args:
             x: (T, B, E), or (B, T, E) with ``batch_first``.
             state: as it was returned for the text before; zeros unless given.
-            lengths: (B,) real steps of each row.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
         Returns:
             outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them.
+
+        Raises:
+            TypeError: lengths that are no whole numbers.
+            ValueError: shapes that do not fit, or lengths out of their range.
         """
+        _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
         start = self.encoder.start(inputs.shape[1]) if state is None else tuple(part[0] for layer in state for part in layer)
         tokens = inputs.new_zeros(inputs.shape[:2], dtype=torch.int64)
-        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu())
+        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu().long())
         after = [part.unsqueeze(0) for part in encoded.state]
         hidden = encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden
         return hidden, list(zip(after[::2], after[1::2], strict=True))
+
+
+def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:
+    """Refuse inputs without a step or of another width, and lengths that are not of these rows."""
+    name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
+    size = encoder.input_size
+    if x.ndim != 3 or x.shape[-1] != size:
+        raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")
+    steps, batch = (x.shape[1], x.shape[0]) if encoder.batch_first else (x.shape[0], x.shape[1])
+    if not steps:
+        raise ValueError(f"{name}: inputs {order} need one step or more, given {tuple(x.shape)}; leave out texts without words")
+    if lengths is None:
+        return
+    numbers = whole_numbers(lengths, f"{name}: lengths")
+    if numbers.shape != (batch,):
+        raise ValueError(
+            f"{name}: lengths must be ({batch},) for inputs {order} of {tuple(x.shape)}, given {tuple(numbers.shape)}"
+        )
+    check_range(numbers.cpu(), 1, steps, f"{name}: lengths")
 
 
 def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:

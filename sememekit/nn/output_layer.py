@@ -162,7 +162,8 @@ class OutputLayer(nn.Module):
         self._check(hidden)
         values, words = self.layer.topk_words(hidden.reshape(-1, self.in_features), count)
         words = self.rank_of_word.argsort()[words] if self.ordered else words
-        return values.reshape(*hidden.shape[:-1], -1), words.reshape(*hidden.shape[:-1], -1)
+        shape = (*hidden.shape[:-1], values.shape[-1])
+        return values.reshape(shape), words.reshape(shape)
 
     def after_step(self) -> dict[str, float] | None:
         """Call it after each step of the optimiser; it does something in ``SelfOrganizedSoftmax`` alone, and returns figures of

@@ -30,11 +30,13 @@ class _SememeLayer(OutputLayer):
 
     def sense_log_prob(self, hidden: Tensor) -> Tensor:
         """(..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
-        return self._of_senses(hidden).log_senses_NS.reshape(*hidden.shape[:-1], -1)
+        found = self._of_senses(hidden).log_senses_NS
+        return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
     def sememe_gates(self, hidden: Tensor) -> Tensor:
         """(..., K) the probability of each sememe being expressed, in the order of ``sememes``."""
-        return self._of_senses(hidden).gates_NK.reshape(*hidden.shape[:-1], -1)
+        found = self._of_senses(hidden).gates_NK
+        return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
     def _of_senses(self, hidden: Tensor) -> SenseProbabilities:
         self._check(hidden)
