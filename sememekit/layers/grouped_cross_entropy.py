@@ -55,7 +55,7 @@ class Groups(nn.Module):
         for name in ("members", "place_of", "offsets"):
             self.register_buffer(name, torch.empty(0, dtype=torch.int64), persistent=False)
         self.set(self.group_of)
-        self.register_load_state_dict_post_hook(lambda module, keys: module.set(module.group_of))
+        self.register_load_state_dict_post_hook(_set_again)
 
     def set(self, group_of: Tensor) -> None:
         """Divide the items anew, among as many groups as before. Reads the sizes back from the device."""
@@ -85,6 +85,12 @@ class Groups(nn.Module):
         group = self.group_of[target]
         order = group.argsort(stable=True)
         return order, (self.place_of[target] - self.offsets[group])[order]
+
+
+def _set_again(groups: nn.Module, keys: Any) -> None:
+    """After a state dict was read; no lambda, which could not be pickled."""
+    assert isinstance(groups, Groups)
+    groups.set(groups.group_of)
 
 
 def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:

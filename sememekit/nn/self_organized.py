@@ -6,7 +6,7 @@ import warnings
 from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 from torch.optim import Optimizer
 
 from sememekit.decoders.base import Decoder
@@ -56,7 +56,7 @@ class SelfOrganizedSoftmax(OutputLayer):
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0
         self._version = self.layer.groups.group_of._version
-        self.register_load_state_dict_post_hook(lambda module, keys: module._read_steps())
+        self.register_load_state_dict_post_hook(_read_steps_again)
 
     @property
     def clusters(self) -> Tensor:
@@ -157,3 +157,9 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _read_steps(self) -> None:
         self._steps = int(self.num_steps)
         self._version = self.layer.groups.group_of._version
+
+
+def _read_steps_again(layer: nn.Module, keys: Any) -> None:
+    """After a state dict was read; no lambda, which could not be pickled."""
+    assert isinstance(layer, SelfOrganizedSoftmax)
+    layer._read_steps()

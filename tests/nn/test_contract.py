@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -95,6 +98,18 @@ def test_a_state_dict_makes_the_same_module(case: Case) -> None:
         assert case.value(other(*arguments)) != case.value(module(*arguments))
     other.load_state_dict({name: tensor.clone() for name, tensor in module.state_dict().items()})
     torch.testing.assert_close(case.value(other(*arguments)), case.value(module(*arguments)), rtol=0, atol=0)
+
+
+@each
+def test_a_module_is_stored_whole(case: Case) -> None:
+    module = case.build().eval()
+    stored = io.BytesIO()
+    torch.save(module, stored)
+    stored.seek(0)
+    arguments = case.call()
+    for other in (pickle.loads(pickle.dumps(module)), copy.deepcopy(module), torch.load(stored, weights_only=False)):
+        torch.testing.assert_close(case.value(other(*arguments)), case.value(module(*arguments)), rtol=0, atol=0)
+        other.load_state_dict(module.state_dict())  # calls the hooks
 
 
 def test_a_state_dict_knows_the_order_of_other_counts() -> None:
