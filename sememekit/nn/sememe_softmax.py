@@ -11,6 +11,7 @@ from torch import Tensor
 from sememekit.decoders.base import Decoder, SenseProbabilities
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
+from sememekit.errors import ConfigError
 from sememekit.nn.output_layer import OutputLayer
 from sememekit.nn.senses import Nested, Senses
 from sememekit.sememes import SememeGraph
@@ -24,7 +25,16 @@ class _SememeLayer(OutputLayer):
     def __init__(self, in_features: int, senses: Senses | SememeGraph | Nested, counts: Any = None, **options: Any) -> None:
         """As ``OutputLayer``, but that ``counts`` come behind ``senses`` and may be left out: ``samples`` and ``bias_start``
         ask for them. A compiled graph draws no ``samples``: its loss is exact.
+
+        Raises:
+            ConfigError: as ``OutputLayer``, or no senses.
         """
+        if senses is None or isinstance(senses, str):
+            raise ConfigError(
+                f"{type(self).__name__}: senses must be lists for each of V words, Senses or a SememeGraph, given {senses!r}; "
+                "look the words of a tokenizer up with Senses.of_words(tokens, 'open'), or nest lists as "
+                "[[['human', 'thing'], ['tool']], [['human']], []]"
+            )
         super().__init__(in_features, counts, senses, **options)
         self._warm_up()
 

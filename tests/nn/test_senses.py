@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sememekit.errors import ConfigError
-from sememekit.nn import LatticeLoss, SelfOrganizedSoftmax, SememeSoftmax, Senses
+from sememekit.nn import LatticeLoss, MixtureOfSememeSoftmaxes, SelfOrganizedSoftmax, SememeSoftmax, Senses
 from tests.nn.cases import COUNTS, SENSES, WIDTH, contexts, targets
 from tests.small import small_graph, small_lexicon, small_vocabulary
 
@@ -57,6 +57,25 @@ def test_wrong_senses_are_told() -> None:
     ):
         with pytest.raises(ConfigError, match=told):
             Senses(given)  # type: ignore[arg-type]
+    nested = r"nest lists as \[\[\['human', 'thing'\], \['tool'\]\]"
+    for given, told in (
+        ([["human", "thing"], ["human"]], "sense 0 of word 0 must be a list of sememes, given 'human'"),
+        ([[["human"]], "thing"], "word 1 must be a list of senses, given 'thing'"),
+        ([[["human"]], [["thing"], 3]], "sense 1 of word 1 must be a list of sememes, given 3"),
+        ([1, 2], "word 0 must be a list of senses, given 1"),
+        ([[[1]], None], "word 1 must be a list of senses, given None"),
+        ([{"human": ["thing"]}], "word 0 must be a list of senses, given {'human'"),
+        ({"human": [["thing"]]}, "senses must be a list of words, given {'human'"),
+        ("open", "senses must be a list of words, given 'open'"),
+        (None, "senses must be a list of words, given None"),
+    ):
+        with pytest.raises(ConfigError, match=f"Senses: {told}.*{nested}"):
+            Senses(given)  # type: ignore[arg-type]
+    for kind in (SememeSoftmax, MixtureOfSememeSoftmaxes):
+        for wrong in ("open", None):
+            with pytest.raises(ConfigError, match=rf"{kind.__name__}: senses must be lists .*, given {wrong!r}; .*of_words"):
+                kind(WIDTH, wrong)
+    assert Senses([np.array([[0, 1]]), torch.tensor([[2]]), ()]).num_senses == 3
     with pytest.raises(ConfigError, match="2 words and senses of 1"):
         Senses([[[1]]], words=["a", "b"])
     with pytest.raises(ConfigError, match="sememe_offsets must rise from 0 to 2"):
