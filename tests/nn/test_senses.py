@@ -102,6 +102,38 @@ def test_the_loss_of_a_lattice_is_that_of_all_paths() -> None:
         LatticeLoss("total")  # type: ignore[arg-type]
 
 
+def test_lattices_that_do_not_fit_are_told() -> None:
+    loss, scores, lengths = LatticeLoss(), torch.zeros(2, 3, 2, 1), torch.tensor([3, 1])
+    calls = (loss, loss.posteriors, loss.best_path, loss.sample)
+    for call in calls:
+        with pytest.raises(ValueError, match=r"scores must be \(B, T, L, E\), given \(2, 3, 2\)"):
+            call(scores[..., 0], lengths)
+        with pytest.raises(ValueError, match=r"lengths must be \(2,\) for scores \(2, 3, 2, 1\), given \(3,\)"):
+            call(scores, torch.tensor([3, 1, 1]))
+        for wrong in (-1, 4):
+            with pytest.raises(ValueError, match=rf"lengths must be 0 to 3, given {wrong} at \[1\]"):
+                call(scores, torch.tensor([3, wrong]))
+        with pytest.raises(TypeError, match=r"lengths must be whole numbers, given torch.float32"):
+            call(scores, lengths.float())
+        with pytest.raises(TypeError, match="lengths must be a tensor of whole numbers, given list"):
+            call(scores, [3, 1])
+        with pytest.raises(TypeError, match=r"tensor of floats \(B, T, L, E\), given torch.int64"):
+            call(scores.long(), lengths)
+    torch.testing.assert_close(loss(scores, lengths.to(torch.uint8)), loss(scores, lengths))
+
+
+def test_a_text_without_a_path_has_no_edges() -> None:
+    scores = torch.zeros(2, 3, 2, 1)
+    scores[1, 1:] = -torch.inf  # nothing ends at the second node or the third
+    loss, lengths = LatticeLoss("none"), torch.tensor([3, 3])
+    value, taken = loss.best_path(scores, lengths)
+    assert value.tolist() == [0.0, -torch.inf]
+    for edges in (taken, loss.sample(scores, lengths)):
+        assert edges[0].any()
+        assert not edges[1].any()
+    assert loss(scores, lengths)[1] == torch.inf
+
+
 def clusters_layer(**settings: object) -> SelfOrganizedSoftmax:
     return SelfOrganizedSoftmax(WIDTH, COUNTS, **{"update_every": 2, "gamma": 3.0, "frequency_budget": 0.5, **settings})
 
