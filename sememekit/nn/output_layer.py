@@ -215,6 +215,11 @@ class OutputLayer(nn.Module):
             return
         if "tied" not in self.decoder_class.Settings.model_fields:
             raise ConfigError(f"{name} has vectors of its own and shares none; leave embedding= out")
+        if not isinstance(embedding, nn.Embedding):
+            raise ConfigError(
+                f"{name}: embedding must be the torch.nn.Embedding to share, the module and not its weight, given "
+                f"{type(embedding).__name__}"
+            )
         rows, width = embedding.weight.shape
         if rows != num_words or (width != in_features and not self.any_size):
             wanted = f"({num_words}, any width)" if self.any_size else f"({num_words}, {in_features})"

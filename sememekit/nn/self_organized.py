@@ -26,13 +26,16 @@ class SelfOrganizedSoftmax(OutputLayer):
     of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
     ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
 
-    What a step is only the training loop knows: a loss may be taken several times a step (accumulation, recomputed
-    activations). So the clusters change in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never
-    inside ``forward``; a layer that is trained for long without gives a warning. Step count, statistics and clusters are
-    buffers of the state dict. With ``torch.distributed`` all processes must call it: statistics are averaged before words move,
-    so that clusters are the same everywhere; ``DistributedDataParallel`` need not send buffers at each step then
-    (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
+    What a step is only the training loop knows: a loss may be taken several times a step (accumulation). So the clusters change
+    in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never inside ``forward``; a layer that is
+    trained for long without gives a warning. Step count, statistics and clusters are buffers of the state dict. With
+    ``torch.distributed`` all processes must call it: statistics are averaged before words move, so that clusters are the same
+    everywhere; ``DistributedDataParallel`` need not send buffers at each step then (``forward_sync_buffers=False``, before
+    torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
 
+    Leave its loss out of ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``: an occurrence counts twice in it,
+    when the loss is taken and when it is recomputed, for nothing says which is which; with ``use_reentrant=True`` it counts
+    once.
     Compiled, a graph looks at all words, and a batch with ignored targets leaves the statistics of word 0 alone.
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,

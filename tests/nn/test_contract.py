@@ -227,6 +227,8 @@ def test_wrong_arguments_are_told() -> None:
         FullSoftmax(WIDTH, COUNTS, tied=True)
     with pytest.raises(ConfigError, match=r"must be \(7, 6\), given \(7, 9\)"):
         FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, 9))
+    with pytest.raises(ConfigError, match="the module and not its weight, given Parameter"):
+        FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, WIDTH).weight)
     with pytest.raises(ConfigError, match=r"must be \(7, any width\), given \(8, 6\)"):
         MixtureOfSoftmaxes(WIDTH, COUNTS, embedding=nn.Embedding(8, WIDTH))
     for parts, told in (({"senses": SENSES}, "FullSoftmax reads no senses"), ({"clusters": [0, 1] * 3 + [0]}, "no clusters")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from sememekit.errors import ConfigError
 from sememekit.nn import LatticeLoss, MixtureOfSememeSoftmaxes, SelfOrganizedSoftmax, SememeSoftmax, Senses
@@ -200,6 +201,19 @@ def test_a_buffer_that_is_written_to_is_followed() -> None:
     fresh.layer.groups.set(given)
     hidden, target = contexts(4), targets(4)
     torch.testing.assert_close(layer.eval().nll(hidden, target), fresh.eval().nll(hidden, target))
+
+
+@pytest.mark.parametrize(("reentrant", "times"), [(False, 2), (True, 1)])
+def test_recomputed_losses_count_as_the_docstring_says(reentrant: bool, times: int) -> None:
+    torch.manual_seed(0)
+    layer, other = clusters_layer(), clusters_layer()
+    other.load_state_dict(layer.state_dict())
+    hidden = contexts(6).requires_grad_(True)
+    for _ in range(times):
+        layer(hidden, targets(6)).loss.backward()
+    checkpoint(lambda x: other(x, targets(6)).loss, hidden, use_reentrant=reentrant).backward()
+    torch.testing.assert_close(other.layer.scores, layer.layer.scores)
+    assert float(other.layer.losses[2]) == 6 * times
 
 
 def test_statistics_leave_ignored_targets_out() -> None:
