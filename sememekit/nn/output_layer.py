@@ -40,7 +40,8 @@ class OutputLayer(nn.Module):
     take contexts (..., H) with targets (...). Ids of words are those of any tokenizer, in any order.
 
     A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
-    refused. A state dict holds what the weights belong to as well, such as an order of words that counts decided.
+    refused. A state dict holds the order of words that counts decided, and a fingerprint of senses, classes or a tree: a layer
+    with others refuses it. It does not hold these themselves, so keep what the layer was built from beside it.
 
     Attributes:
         in_features, num_words: H and V.
@@ -115,6 +116,7 @@ class OutputLayer(nn.Module):
         groups = as_clusters(clusters, len(counted), name)
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
         self.layer.begin_training(counted[order])
+        self._built(graph)
 
     def forward(self, hidden: Tensor, target: Tensor) -> Output:
         """Log-probabilities of the targets, and the mean loss.
@@ -176,6 +178,9 @@ class OutputLayer(nn.Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, num_words={self.num_words}"
+
+    def _built(self, graph: SememeGraph | None) -> None:
+        """Called at the end of the constructor, with the senses that were given."""
 
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         """Nats of words that are all real; of those that ``keep`` leaves out any number."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.decoders.base import Decoder, SenseProbabilities
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
 from sememekit.errors import ConfigError
-from sememekit.nn.output_layer import OutputLayer
 from sememekit.nn.senses import Nested, Senses
+from sememekit.nn.structure import StructuredLayer
 from sememekit.sememes import SememeGraph
 
 
-class _SememeLayer(OutputLayer):
+class _SememeLayer(StructuredLayer):
     """An output layer whose words are sums of senses, and senses products of sememes."""
 
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ()
@@ -37,6 +39,11 @@ class _SememeLayer(OutputLayer):
             )
         super().__init__(in_features, counts, senses, **options)
         self._warm_up()
+
+    def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
+        assert graph is not None
+        structure = np.frombuffer(graph.structure_fingerprint.encode(), dtype=np.uint8)
+        return graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, structure
 
     def sense_log_prob(self, hidden: Tensor) -> Tensor:
         """(..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
