@@ -64,6 +64,27 @@ def test_the_page_passes_the_suite_as_written(copy: Path) -> None:
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/decoders", "-k", "temperature or every_decoder")
 
 
+@pytest.mark.timeout(900)
+def test_the_commands_of_the_page_write_what_the_tests_hold(copy: Path) -> None:
+    """Both files lack the layer before, and have it and nothing else new afterwards."""
+    held = ("tests/test_golden.py", "tests/config/test_defaults.py")
+    check = "written_down or temperature or defaults_and_limits"
+    modules = re.findall(r"^\.venv/bin/python -m (\S+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert modules == ["tests.golden", "tests.config.test_defaults"]
+    files = [copy / "tests" / "golden.json", copy / "tests" / "config" / "defaults.txt"]
+    for test in held:
+        with pytest.raises(AssertionError, match="1 failed"):
+            run(copy, "pytest", "-q", "-p", "no:cacheprovider", test, "-k", "written_down or defaults_and_limits")
+    before = [set(file.read_text(encoding="utf-8").splitlines()) for file in files]
+    for module in modules:
+        run(copy, module)
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", *held, "-k", check)
+    for file, lines in zip(files, before, strict=True):
+        added = set(file.read_text(encoding="utf-8").splitlines()) - lines
+        assert added
+        assert all("temperature" in line for line in added), added
+
+
 def test_a_decoder_without_a_case_is_noticed(copy: Path) -> None:
     """What the page's last step is for."""
     path = copy / "tests" / "decoders" / "test_contract.py"

@@ -15,7 +15,7 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp
+from sememekit.layers import Groups, at_least_single, grouped_cross_entropy, grouped_topk, segment_logsumexp
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -70,16 +70,20 @@ class ClassHSM(Decoder):
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of
-        logits = functional.linear(hidden, self.words.weight, self.bias).movedim(-1, 0)
+        logits = at_least_single(functional.linear(hidden, self.words.weight, self.bias)).movedim(-1, 0)
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
-        return within.movedim(0, -1) + self.classes(hidden).log_softmax(dim=-1).index_select(-1, group_of)
+        return within.movedim(0, -1) + self._among(hidden).index_select(-1, group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":
             return super().topk_words(hidden, count)
-        among = self.classes(hidden).log_softmax(dim=-1)
+        among = self._among(hidden)
         among = among.masked_fill(self.groups.sizes == 0, -torch.inf)
         return grouped_topk(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
+
+    def _among(self, hidden: Tensor) -> Tensor:
+        """(..., C) log-probabilities of the classes."""
+        return at_least_single(self.classes(hidden)).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)

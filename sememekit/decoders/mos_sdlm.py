@@ -59,8 +59,8 @@ class MoSSDLM(Decoder):
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""
         log_weights, contexts = self.mixture(hidden)
-        size = contexts.shape[-1]
-        return log_weights, contexts.reshape(*hidden.shape[:1], -1, size) if hidden.ndim == 3 else contexts.reshape(-1, size)
+        lead = (len(hidden), hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
+        return log_weights, contexts.reshape(*lead, contexts.shape[-1])
 
     @classmethod
     def by_frequency(cls, settings: Settings) -> bool:
@@ -104,6 +104,8 @@ class MoSSDLM(Decoder):
         """Those of the components, weighted by the prior of each."""
         log_weights_NC, contexts = self._contexts(hidden)
         each = self.senses.sense_probabilities(contexts)
-        log_senses_NCS = each.log_senses_NS.reshape(*log_weights_NC.shape, -1) + log_weights_NC.unsqueeze(-1)
-        gates_NCK = each.gates_NK.reshape(*log_weights_NC.shape, -1)
+        log_senses_NCS, gates_NCK = (
+            part.reshape(*log_weights_NC.shape, part.shape[-1]) for part in (each.log_senses_NS, each.gates_NK)
+        )
+        log_senses_NCS = log_senses_NCS + log_weights_NC.unsqueeze(-1)
         return SenseProbabilities(log_senses_NCS.logsumexp(dim=1), (log_weights_NC.exp().unsqueeze(-1) * gates_NCK).sum(dim=1))

@@ -108,7 +108,7 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     -log of exp s(t) / (exp s(t) + sum over the other words v of exp(s(v) + correction(v))). The sum is an unbiased estimate of
     the normaliser; a draw that hits the target of a context is left out there, since the target is counted exactly.
     """
-    place = draw.target[:, None]
+    scores, place = at_least_single(scores), draw.target[:, None]
     own = scores.gather(1, place)
     corrected = (scores + draw.correction.to(scores.dtype)).scatter(1, place, own)
     return corrected.logsumexp(dim=1) - own[:, 0]
@@ -182,7 +182,7 @@ class NormalisedScores(SampledDecoder):
     def log_probs(self, hidden: Tensor) -> Tensor:
         if self.shard is not None:
             raise RuntimeError("this process has the vectors of some words alone; open the run in one process for all of them")
-        return self.scores(hidden).log_softmax(dim=-1)
+        return at_least_single(self.scores(hidden)).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """Exact in evaluation; in training an estimate while words are drawn.

@@ -17,7 +17,7 @@ from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
+from sememekit.layers import Groups, at_least_single, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
 
@@ -133,7 +133,7 @@ class SelfOrganized(ClusterLearner):
     def log_probs(self, hidden: Tensor) -> Tensor:
         for_clusters, for_words = self._contexts(hidden)
         group_of = self.groups.group_of
-        logits = functional.linear(for_words, self.words.weight, self.bias).movedim(-1, 0)
+        logits = at_least_single(functional.linear(for_words, self.words.weight, self.bias)).movedim(-1, 0)
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
         clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from sememekit.decoders.sense_blocks import SenseBlock
 from sememekit.decoders.sense_structure import SenseStructure
-from sememekit.layers import add_product, product_dtype
+from sememekit.layers import add_product, differentiable_once, product_dtype
 
 KEPT_FROM = 96
 """Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
@@ -163,6 +163,7 @@ class _SenseSums(torch.autograd.Function):
         return normaliser_N, score_N
 
     @staticmethod
+    @differentiable_once("The likelihood of words by their senses")
     def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
         structure: SenseStructure = ctx.structure
         contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept = ctx.saved_tensors

@@ -28,7 +28,7 @@ class Pi:
 
     def to_positions(self, values: Tensor) -> Tensor:
         """Values computed from the rows, (N, X), at every position: (..., X)."""
-        return values.index_select(0, self.where.flatten()).view(*self.where.shape, -1)
+        return values.index_select(0, self.where.flatten()).view(*self.where.shape, values.shape[-1])
 
 
 class SememeSum(nn.Module):

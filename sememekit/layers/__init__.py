@@ -1,6 +1,7 @@
 """Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
+from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import WordVectors, uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
@@ -27,6 +28,7 @@ from sememekit.layers.shards import WordShard, note_rows, rows_of_ranks, whole_s
 from sememekit.layers.weight_drop import WeightDropped
 
 __all__ = [
+    "BY_LOG_PROB",
     "ChosenLogits",
     "GateMap",
     "Groups",
@@ -38,6 +40,7 @@ __all__ = [
     "at_least_single",
     "backward_scores",
     "best_path",
+    "differentiable_once",
     "edge_posteriors",
     "ending_edges",
     "forward_scores",

@@ -7,7 +7,8 @@ from typing import Any, final
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 KEPT_BYTES = 1 << 30
 """Memory for probabilities that the backward pass uses again; those of further contexts are computed a second time."""
@@ -143,7 +144,7 @@ class _Pick(torch.autograd.Function):
         return logits.gather(1, targets), normaliser
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("ChosenLogits")
     def backward(ctx: Any, grad_picked: Tensor, grad_normaliser: Tensor) -> tuple[Tensor | None, ...]:
         rows, targets, normaliser = ctx.saved_tensors
         shared: _Shared = ctx.shared
@@ -169,7 +170,7 @@ class _Words(torch.autograd.Function):
         return words.new_zeros(())
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("ChosenLogits")
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad_words, grad_bias = ctx.shared.gradients()
         return grad_words, (grad_bias if ctx.biased else None), None

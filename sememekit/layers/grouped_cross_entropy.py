@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.precision import product_dtype
 
 BLOCK: Final = 16
@@ -55,7 +55,7 @@ class Groups(nn.Module):
         for name in ("members", "place_of", "offsets"):
             self.register_buffer(name, torch.empty(0, dtype=torch.int64), persistent=False)
         self.set(self.group_of)
-        self.register_load_state_dict_post_hook(lambda module, keys: module.set(module.group_of))
+        self.register_load_state_dict_post_hook(_set_again)
 
     def set(self, group_of: Tensor) -> None:
         """Divide the items anew, among as many groups as before. Reads the sizes back from the device."""
@@ -85,6 +85,12 @@ class Groups(nn.Module):
         group = self.group_of[target]
         order = group.argsort(stable=True)
         return order, (self.place_of[target] - self.offsets[group])[order]
+
+
+def _set_again(groups: nn.Module, keys: Any) -> None:
+    """After a state dict was read; no lambda, which could not be pickled."""
+    assert isinstance(groups, Groups)
+    groups.set(groups.group_of)
 
 
 def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
@@ -161,7 +167,7 @@ class _GroupByGroup(torch.autograd.Function):
         return torch.empty_like(sorted_nats_N1).index_copy_(0, order_N, sorted_nats_N1.neg_())[:, 0]
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The likelihood of words in clusters (grouped_cross_entropy)", BY_LOG_PROB)
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
         sorted_rows_NE, items_VE, order_N, grad_sorted_NE = ctx.saved_tensors
         pick, sorted_grad_N1 = ctx.pick, grad_N[order_N, None]

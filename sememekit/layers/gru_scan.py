@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def gru_scan(
@@ -92,7 +93,7 @@ class _GRUScan(torch.autograd.Function):
         return hidden_TBH[1:]
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The scan of a GRU")
     def backward(ctx: Any, grad_hidden_TBH: Tensor) -> tuple[Tensor | None, ...]:
         to_gates_GH, to_candidate_HR, gates_TBG, passed_TBR, candidate_TBH, hidden_TBH, second, output = ctx.saved_tensors
         steps, _, size = candidate_TBH.shape

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
@@ -65,23 +66,24 @@ def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
 
 def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """The path with the largest product of its edges (Viterbi); of equal ones the one with the shorter last edge. Returns (B,)
-    its log-score in float64, and (B, T, L, E) booleans of the edges that it takes.
+    its log-score in float64, and (B, T, L, E) booleans of the edges that it takes: -inf and none for a sentence without a path.
     """
     best = _recur(scores.double().amax(-1), torch.amax)
     arrivals = _begins(best, scores.shape[2]).unsqueeze(-1) + scores.double()
-    return _at(best, lengths), _trace(arrivals, lengths)
+    value = _at(best, lengths)
+    return value, _trace(arrivals, lengths) & _has_path(value)
 
 
 def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """(B, T, L, E) booleans of the edges of a path drawn from the posterior over paths, one a sentence.
+    """(B, T, L, E) booleans of the edges of a path drawn from the posterior over paths, one a sentence; none without a path.
 
     Drawn from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as a Gumbel-max.
     """
-    alpha, _ = forward_scores(scores, lengths)
+    alpha, total = forward_scores(scores, lengths)
     arrivals = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double()
     noise = torch.empty(arrivals.shape, dtype=torch.float64, device=scores.device)
     noise.exponential_(generator=generator)
-    return _trace(arrivals - noise.log(), lengths)
+    return _trace(arrivals - noise.log(), lengths) & _has_path(total)
 
 
 def ending_edges(leaving: Tensor) -> Tensor:
@@ -123,6 +125,11 @@ def _at(values: Tensor, lengths: Tensor) -> Tensor:
     return values.gather(1, lengths.to(values.device)[:, None])[:, 0]
 
 
+def _has_path(total: Tensor) -> Tensor:
+    """(B, 1, 1, 1) whether the score (B,) of a sentence is that of a path."""
+    return (total > -torch.inf)[:, None, None, None]
+
+
 def _trace(arrivals: Tensor, lengths: Tensor) -> Tensor:
     """Walk from the end of each sentence to its start over the largest of ``arrivals`` (B, T, L, E) at each node."""
     batch, tokens, longest, parallel = arrivals.shape
@@ -145,7 +152,7 @@ class _LogMarginal(torch.autograd.Function):
         return forward_scores(scores, lengths)[1].to(scores.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The log-likelihood of a lattice")
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         scores, lengths = ctx.saved_tensors
         return edge_posteriors(scores, lengths) * grad[:, None, None, None], None

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.precision import add_product, product_dtype
 
 KEPT_BYTES = 448 << 20
@@ -72,6 +73,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return nats_N
 
     @staticmethod
+    @differentiable_once("The likelihood of a softmax in blocks (linear_cross_entropy)", BY_LOG_PROB)
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
         rows_NE, words_VE, target_N, log_normaliser_N, *rest = ctx.saved_tensors
         bias_V = rest.pop(0) if ctx.with_bias else None

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,7 +41,7 @@ class _Cell(torch.autograd.Function):
         return o * squashed_H, new_cell_H
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("lstm_cell")
     def backward(ctx: Any, grad_hidden_H: Tensor, grad_cell_H: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gates_G, cell_H, squashed_H = ctx.saved_tensors
         size = cell_H.shape[-1]

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def lstm_scan(
@@ -99,7 +100,7 @@ class _LSTMScan(torch.autograd.Function):
         return hidden_TBH[1:], cell_TBH[1:]
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The scan of an LSTM")
     def backward(ctx: Any, grad_hidden_TBH: Tensor | None, grad_cell_TBH: Tensor | None) -> tuple[Tensor | None, ...]:
         recurrent_GH, gates_TBG, hidden_TBH, cell_TBH, squashed_TBH, output, mask = ctx.saved_tensors
         steps, batch, width = gates_TBG.shape

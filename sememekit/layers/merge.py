@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from sememekit.layers.differentiable_once import differentiable_once
 
 
 def weighted_sum(weights: Tensor, *states: Tensor) -> Tensor:
@@ -40,7 +41,7 @@ class _WeightedSum(torch.autograd.Function):
         return total
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("weighted_sum")
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weights, *states = ctx.saved_tensors
         grad_weights = torch.stack([(state * grad).sum(-1) for state in states]) if ctx.needs_input_grad[0] else None
@@ -57,7 +58,7 @@ class _RowsOf(torch.autograd.Function):
         return tuple(matrix[index] for index in indices)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("rows_of")
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         total = grads[0].new_zeros(ctx.shape)
         for index, grad in zip(ctx.saved_tensors, grads, strict=True):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from sememekit.layers.differentiable_once import differentiable_once
 from sememekit.layers.lstm_scan import gate_slopes, lstm_step
 
 
@@ -142,7 +142,7 @@ class _MogrifierScan(torch.autograd.Function):
         return hidden_TBH[1:], cell_TBH[1:]
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("The scan of a Mogrifier LSTM")
     def backward(ctx: Any, grad_hidden_TBH: Tensor | None, grad_cell_TBH: Tensor | None) -> tuple[Tensor | None, ...]:
         x_TBE, matrix_GJ, mask, seen_TBH, cell_TBH, squashed_TBH, gates_TBG, joined_TBJ, *rest = ctx.saved_tensors
         steps, batch, size_in = x_TBE.shape

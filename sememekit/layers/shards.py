@@ -16,6 +16,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from sememekit.layers.differentiable_once import differentiable_once
 from sememekit.ranks import Ranks
 
 
@@ -143,6 +144,7 @@ class _LookUp(torch.autograd.Function):
         return found_TBE if columns is None else found_TBE[:, columns.own].clone()
 
     @staticmethod
+    @differentiable_once("WordShard.look_up")
     def backward(ctx: Any, grad_TbE: Tensor) -> tuple[Any, ...]:
         (place_TB,) = ctx.saved_tensors
         grad_TBE = ctx.columns.joined(grad_TbE) if ctx.columns is not None else grad_TbE
@@ -164,6 +166,7 @@ class _Join(torch.autograd.Function):
         return columns.joined(part)
 
     @staticmethod
+    @differentiable_once("Columns.join")
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         grad = grad.clone(memory_format=torch.contiguous_format)
         ctx.columns.ranks.add_up_([grad])
@@ -185,6 +188,7 @@ class _NLL(torch.autograd.Function):
         return log_total_N - sums_2N[1]
 
     @staticmethod
+    @differentiable_once("WordShard.nll")
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Any, ...]:
         share_N, own_N = ctx.saved_tensors
         grad_N = grad_N.clone(memory_format=torch.contiguous_format)

@@ -19,6 +19,7 @@ from sememekit.encoders.mogrifier import Mogrifier
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
+from sememekit.nn.ids import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -69,6 +70,7 @@ class _Recurrent(nn.Module):
             raise ConfigError(f"{name} reads in one direction; leave bidirectional out")
         if "output_size" in settings:
             raise ConfigError(f"{name}: all layers have hidden_size, so that states are one tensor; leave output_size out")
+        senses = None if senses is None else as_senses(senses)
         found = _senses_of(senses, num_sememes)
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         given.setdefault("injection", self.usual_injection if found is not None else "none")
@@ -79,6 +81,7 @@ class _Recurrent(nn.Module):
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
         self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
         self._looks_up = senses is not None
+        self.num_words = 0 if senses is None else senses.num_words
         self.sememes = () if found is None else found.sememes
         if self.sememes[-1:] == (UNKNOWN,):
             self.sememes = self.sememes[:-1]
@@ -98,16 +101,27 @@ class _Recurrent(nn.Module):
 
         Args:
             x: (T, B, E) input vectors, or (B, T, E) with ``batch_first``.
-            words: (T, B) ids of words whose sememes are looked up.
+            words: (T, B) ids of words whose sememes are looked up, whole numbers of any dtype.
             state: as it was returned for the text before; zeros unless given.
             sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
                 (T, B, M) numbers of sememes in that order, padded with -1.
-            lengths: (B,) real steps of each row; outputs beyond are 0, and the state is that of the last real step.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is that of the last
+                real step.
 
         Returns:
             outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D = 2) the
             layers that read forwards come first.
+
+        Raises:
+            TypeError: words or lengths that are no whole numbers.
+            ValueError: shapes that do not fit, or numbers out of their range: on a CPU. On a GPU the device refuses words and
+                sememes with an assertion, and a compiled graph does not look at them.
         """
+        if words is not None:
+            words = whole_numbers(words, f"{type(self).__name__}: words")
+            if self._looks_up:
+                check_range(words, 0, self.num_words - 1, f"{type(self).__name__}: words")
+        _check_inputs(self, x, lengths)
         if self.batch_first:
             x = x.transpose(0, 1)
             words, sememes = (None if part is None else part.transpose(0, 1) for part in (words, sememes))
@@ -115,7 +129,7 @@ class _Recurrent(nn.Module):
         if words is None:
             words = x.new_zeros(x.shape[:2], dtype=torch.int64)
         start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state)
-        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu())
+        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu().long())
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
 
     def extra_repr(self) -> str:
@@ -152,6 +166,9 @@ class _Recurrent(nn.Module):
                     f"{type(self).__name__}: weights of {sememes.shape[-1]} sememes where there are {len(self.sememes)}"
                 )
             return reader.of_weights(nn.functional.pad(sememes, (0, num_sememes - sememes.shape[-1])))
+        sememes = sememes.long()
+        what = f"{type(self).__name__}: numbers of sememes"
+        check_range(sememes, 0, len(self.sememes) - 1, what, spared=-1, hint="; -1 is padding")
         return reader.of_lists(sememes.where(sememes >= 0, num_sememes))
 
     def _packed(self, state: State) -> Tensor | LSTMState:
@@ -247,7 +264,7 @@ class AWDLSTM(nn.Module):
         super().__init__()
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
-        self.batch_first = batch_first
+        self.input_size, self.batch_first = input_size, batch_first
         read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__)
         self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
 
@@ -259,21 +276,45 @@ class AWDLSTM(nn.Module):
         Args:
             x: (T, B, E), or (B, T, E) with ``batch_first``.
             state: as it was returned for the text before; zeros unless given.
-            lengths: (B,) real steps of each row.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
         Returns:
             outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them.
+
+        Raises:
+            TypeError: lengths that are no whole numbers.
+            ValueError: shapes that do not fit, or lengths out of their range.
         """
+        _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
         start = self.encoder.start(inputs.shape[1]) if state is None else tuple(part[0] for layer in state for part in layer)
         tokens = inputs.new_zeros(inputs.shape[:2], dtype=torch.int64)
-        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu())
+        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu().long())
         after = [part.unsqueeze(0) for part in encoded.state]
         hidden = encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden
         return hidden, list(zip(after[::2], after[1::2], strict=True))
 
 
-def _senses_of(senses: Senses | SememeGraph | Nested | None, num_sememes: int | None) -> Senses | None:
+def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:
+    """Refuse inputs without a step or of another width, and lengths that are not of these rows."""
+    name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
+    size = encoder.input_size
+    if x.ndim != 3 or x.shape[-1] != size:
+        raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")
+    steps, batch = (x.shape[1], x.shape[0]) if encoder.batch_first else (x.shape[0], x.shape[1])
+    if not steps:
+        raise ValueError(f"{name}: inputs {order} need one step or more, given {tuple(x.shape)}; leave out texts without words")
+    if lengths is None:
+        return
+    numbers = whole_numbers(lengths, f"{name}: lengths")
+    if numbers.shape != (batch,):
+        raise ValueError(
+            f"{name}: lengths must be ({batch},) for inputs {order} of {tuple(x.shape)}, given {tuple(numbers.shape)}"
+        )
+    check_range(numbers.cpu(), 1, steps, f"{name}: lengths")
+
+
+def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:
     """The words and sememes that an encoder is built from: all numbers up to the largest, whether a word has them or not."""
     if senses is None:
         if num_sememes is None:
@@ -281,8 +322,7 @@ def _senses_of(senses: Senses | SememeGraph | Nested | None, num_sememes: int | 
         if num_sememes < 1:
             raise ConfigError(f"num_sememes must be 1 at least, given {num_sememes}")
         return Senses([[[number]] for number in range(num_sememes)])
-    found = as_senses(senses)
-    numbers = [sememe for sememe in found.sememes if not isinstance(sememe, str)]
+    numbers = [sememe for sememe in senses.sememes if not isinstance(sememe, str)]
     if num_sememes is None and not numbers:
-        return found
-    return found.with_sememes(max(numbers) + 1 if num_sememes is None else num_sememes)
+        return senses
+    return senses.with_sememes(max(numbers) + 1 if num_sememes is None else num_sememes)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.layers import best_path, edge_posteriors, log_marginal, sample_path
+from sememekit.nn.ids import check_range, whole_numbers
 
 
 @final
@@ -34,7 +35,13 @@ class LatticeLoss(nn.Module):
         self.reduction = reduction
 
     def forward(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """The loss in nats; infinite where a text has no path."""
+        """The loss in nats; infinite where a text has no path.
+
+        Raises:
+            TypeError: scores that are no floats, or lengths that are no whole numbers.
+            ValueError: shapes that do not fit, or lengths outside of 0 to T, on a CPU (a GPU refuses those with an assertion).
+        """
+        lengths = _checked(scores, lengths)
         nats = -log_marginal(scores, lengths)
         if self.reduction == "none":
             return nats
@@ -43,17 +50,35 @@ class LatticeLoss(nn.Module):
     @torch.no_grad()
     def posteriors(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """(B, T, L, E) the probability that the path of a text goes over each edge, given the text."""
-        return edge_posteriors(scores, lengths)
+        return edge_posteriors(scores, _checked(scores, lengths))
 
     @torch.no_grad()
     def best_path(self, scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) log-score of the most probable path, in float64, and (B, T, L, E) booleans of its edges."""
-        return best_path(scores, lengths)
+        """(B,) log-score of the most probable path, in float64, and (B, T, L, E) booleans of its edges; -inf and no edges for a
+        text without a path."""
+        return best_path(scores, _checked(scores, lengths))
 
     @torch.no_grad()
     def sample(self, scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """(B, T, L, E) booleans of a path drawn from the posterior over paths."""
-        return sample_path(scores, lengths, generator)
+        """(B, T, L, E) booleans of a path drawn from the posterior over paths; no edges for a text without a path."""
+        return sample_path(scores, _checked(scores, lengths), generator)
 
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"
+
+
+def _checked(scores: Tensor, lengths: Tensor) -> Tensor:
+    """Lengths as int64, once they fit the scores."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point():
+        given = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise TypeError(f"LatticeLoss: scores must be a tensor of floats (B, T, L, E), given {given}")
+    if scores.ndim != 4:
+        raise ValueError(f"LatticeLoss: scores must be (B, T, L, E), given {tuple(scores.shape)}")
+    batch, tokens = scores.shape[:2]
+    lengths = whole_numbers(lengths, "LatticeLoss: lengths")
+    if lengths.shape != (batch,):
+        raise ValueError(
+            f"LatticeLoss: lengths must be ({batch},) for scores {tuple(scores.shape)}, given {tuple(lengths.shape)}"
+        )
+    check_range(lengths, 0, tokens, "LatticeLoss: lengths")
+    return lengths

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.errors import ConfigError
+from sememekit.nn.ids import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -39,7 +40,8 @@ class OutputLayer(nn.Module):
     take contexts (..., H) with targets (...). Ids of words are those of any tokenizer, in any order.
 
     A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
-    refused. A state dict holds what the weights belong to as well, such as an order of words that counts decided.
+    refused. A state dict holds the order of words that counts decided, and a fingerprint of senses, classes or a tree: a layer
+    with others refuses it. It does not hold these themselves, so keep what the layer was built from beside it.
 
     Attributes:
         in_features, num_words: H and V.
@@ -114,21 +116,31 @@ class OutputLayer(nn.Module):
         groups = as_clusters(clusters, len(counted), name)
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
         self.layer.begin_training(counted[order])
+        self._built(graph)
 
     def forward(self, hidden: Tensor, target: Tensor) -> Output:
         """Log-probabilities of the targets, and the mean loss.
 
         Args:
             hidden: (..., H) contexts.
-            target: (...) ids of words, or ``ignore_index``.
+            target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
+
+        Raises:
+            TypeError: targets that are no whole numbers.
+            ValueError: shapes that do not fit; targets that are neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the
+                device refuses those with an assertion, and a compiled graph does not look at them.
         """
-        nats = self.nll(hidden, target)
+        target = self._checked(hidden, target)
+        nats = self._unreduced(hidden, target)
         counted = (target != self.ignore_index).sum().clamp(min=1)
         return Output(-nats, nats.sum() / counted)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""
-        self._check(hidden, target)
+        return self._unreduced(hidden, self._checked(hidden, target))
+
+    def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """``nll`` of targets that are checked."""
         keep = target != self.ignore_index
         words = target.where(keep, 0)
         if self.ordered:
@@ -152,7 +164,8 @@ class OutputLayer(nn.Module):
         self._check(hidden)
         values, words = self.layer.topk_words(hidden.reshape(-1, self.in_features), count)
         words = self.rank_of_word.argsort()[words] if self.ordered else words
-        return values.reshape(*hidden.shape[:-1], -1), words.reshape(*hidden.shape[:-1], -1)
+        shape = (*hidden.shape[:-1], values.shape[-1])
+        return values.reshape(shape), words.reshape(shape)
 
     def after_step(self) -> dict[str, float] | None:
         """Call it after each step of the optimiser; it does something in ``SelfOrganizedSoftmax`` alone, and returns figures of
@@ -165,6 +178,9 @@ class OutputLayer(nn.Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, num_words={self.num_words}"
+
+    def _built(self, graph: SememeGraph | None) -> None:
+        """Called at the end of the constructor, with the senses that were given."""
 
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         """Nats of words that are all real; of those that ``keep`` leaves out any number."""
@@ -181,20 +197,34 @@ class OutputLayer(nn.Module):
         """Batch first to time first and back, for masks of dropout that stay the same over time."""
         return x.transpose(0, 1) if self.batch_first and x.ndim >= 2 else x
 
-    def _check(self, hidden: Tensor, target: Tensor | None = None) -> None:
+    def _check(self, hidden: Tensor) -> None:
         if hidden.shape[-1] != self.in_features:
             raise ValueError(f"{type(self).__name__}: contexts must be (..., {self.in_features}), given {tuple(hidden.shape)}")
-        if target is not None and target.shape != hidden.shape[:-1]:
+
+    def _checked(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """Targets as int64, each a word or ignored."""
+        self._check(hidden)
+        name = type(self).__name__
+        target = whole_numbers(target, f"{name}: targets")
+        if target.shape != hidden.shape[:-1]:
             raise ValueError(
-                f"{type(self).__name__}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
+                f"{name}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
                 f"{tuple(target.shape)}"
             )
+        hint = f"; to leave a target out, give ignore_index={self.ignore_index}, or build the layer with another ignore_index"
+        check_range(target, 0, self.num_words - 1, f"{name}: targets", spared=self.ignore_index, hint=hint)
+        return target
 
     def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
         if embedding is None:
             return
         if "tied" not in self.decoder_class.Settings.model_fields:
             raise ConfigError(f"{name} has vectors of its own and shares none; leave embedding= out")
+        if not isinstance(embedding, nn.Embedding):
+            raise ConfigError(
+                f"{name}: embedding must be the torch.nn.Embedding to share, the module and not its weight, given "
+                f"{type(embedding).__name__}"
+            )
         rows, width = embedding.weight.shape
         if rows != num_words or (width != in_features and not self.any_size):
             wanted = f"({num_words}, any width)" if self.any_size else f"({num_words}, {in_features})"

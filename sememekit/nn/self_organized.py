@@ -6,7 +6,7 @@ import warnings
 from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 from torch.optim import Optimizer
 
 from sememekit.decoders.base import Decoder
@@ -26,13 +26,16 @@ class SelfOrganizedSoftmax(OutputLayer):
     of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
     ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
 
-    What a step is only the training loop knows: a loss may be taken several times a step (accumulation, recomputed
-    activations). So the clusters change in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never
-    inside ``forward``; a layer that is trained for long without gives a warning. Step count, statistics and clusters are
-    buffers of the state dict. With ``torch.distributed`` all processes must call it: statistics are averaged before words move,
-    so that clusters are the same everywhere; ``DistributedDataParallel`` need not send buffers at each step then
-    (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
+    What a step is only the training loop knows: a loss may be taken several times a step (accumulation). So the clusters change
+    in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never inside ``forward``; a layer that is
+    trained for long without gives a warning. Step count, statistics and clusters are buffers of the state dict. With
+    ``torch.distributed`` all processes must call it: statistics are averaged before words move, so that clusters are the same
+    everywhere; ``DistributedDataParallel`` need not send buffers at each step then (``forward_sync_buffers=False``, before
+    torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
 
+    Leave its loss out of ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``: an occurrence counts twice in it,
+    when the loss is taken and when it is recomputed, for nothing says which is which; with ``use_reentrant=True`` it counts
+    once.
     Compiled, a graph looks at all words, and a batch with ignored targets leaves the statistics of word 0 alone.
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,
@@ -56,17 +59,17 @@ class SelfOrganizedSoftmax(OutputLayer):
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0
         self._version = self.layer.groups.group_of._version
-        self.register_load_state_dict_post_hook(lambda module, keys: module._read_steps())
+        self.register_load_state_dict_post_hook(_read_steps_again)
 
     @property
     def clusters(self) -> Tensor:
         """(V,) the cluster of each word."""
         return self.layer.clusters()
 
-    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+    def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
         if not torch.compiler.is_compiling():
             self._follow_clusters()
-        return super().nll(hidden, target)
+        return super()._unreduced(hidden, target)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
         if not torch.compiler.is_compiling():
@@ -157,3 +160,9 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _read_steps(self) -> None:
         self._steps = int(self.num_steps)
         self._version = self.layer.groups.group_of._version
+
+
+def _read_steps_again(layer: nn.Module, keys: Any) -> None:
+    """After a state dict was read; no lambda, which could not be pickled."""
+    assert isinstance(layer, SelfOrganizedSoftmax)
+    layer._read_steps()

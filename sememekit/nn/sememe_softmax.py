@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.decoders.base import Decoder, SenseProbabilities
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
-from sememekit.nn.output_layer import OutputLayer
+from sememekit.errors import ConfigError
 from sememekit.nn.senses import Nested, Senses
+from sememekit.nn.structure import StructuredLayer
 from sememekit.sememes import SememeGraph
 
 
-class _SememeLayer(OutputLayer):
+class _SememeLayer(StructuredLayer):
     """An output layer whose words are sums of senses, and senses products of sememes."""
 
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ()
@@ -24,17 +27,33 @@ class _SememeLayer(OutputLayer):
     def __init__(self, in_features: int, senses: Senses | SememeGraph | Nested, counts: Any = None, **options: Any) -> None:
         """As ``OutputLayer``, but that ``counts`` come behind ``senses`` and may be left out: ``samples`` and ``bias_start``
         ask for them. A compiled graph draws no ``samples``: its loss is exact.
+
+        Raises:
+            ConfigError: as ``OutputLayer``, or no senses.
         """
+        if senses is None or isinstance(senses, str):
+            raise ConfigError(
+                f"{type(self).__name__}: senses must be lists for each of V words, Senses or a SememeGraph, given {senses!r}; "
+                "look the words of a tokenizer up with Senses.of_words(tokens, 'open'), or nest lists as "
+                "[[['human', 'thing'], ['tool']], [['human']], []]"
+            )
         super().__init__(in_features, counts, senses, **options)
         self._warm_up()
 
+    def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
+        assert graph is not None
+        structure = np.frombuffer(graph.structure_fingerprint.encode(), dtype=np.uint8)
+        return graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, structure
+
     def sense_log_prob(self, hidden: Tensor) -> Tensor:
         """(..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
-        return self._of_senses(hidden).log_senses_NS.reshape(*hidden.shape[:-1], -1)
+        found = self._of_senses(hidden).log_senses_NS
+        return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
     def sememe_gates(self, hidden: Tensor) -> Tensor:
         """(..., K) the probability of each sememe being expressed, in the order of ``sememes``."""
-        return self._of_senses(hidden).gates_NK.reshape(*hidden.shape[:-1], -1)
+        found = self._of_senses(hidden).gates_NK
+        return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
     def _of_senses(self, hidden: Tensor) -> SenseProbabilities:
         self._check(hidden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, final
@@ -69,16 +69,24 @@ class Senses:
             words: V names, for messages and explanations; numbers unless given.
 
         Raises:
-            ConfigError: no words, sememes that are neither all names nor all numbers of 0 or more, or as many names as words.
+            ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or more, or
+                not as many names as words.
         """
         if isinstance(senses, SememeGraph):
             self.graph, self.sememes = senses, (*senses.sememes,)
             return
-        if not len(senses):
+        senses = _listed(senses, "senses", "a list of words")
+        if not senses:
             raise ConfigError("Senses: no words; give a list of senses for each word of the tokenizer, [] for one without")
         if words is not None and len(words) != len(senses):
             raise ConfigError(f"Senses: {len(words)} words and senses of {len(senses)}; give one name for each")
-        read = [[[_checked(sememe) for sememe in sense] for sense in word] for word in senses]
+        read = [
+            [
+                [_checked(sememe) for sememe in _listed(sense, f"sense {place} of word {number}", "a list of sememes")]
+                for place, sense in enumerate(_listed(word, f"word {number}", "a list of senses"))
+            ]
+            for number, word in enumerate(senses)
+        ]
         given = {sememe for word in read for sense in word for sememe in sense}
         if len({isinstance(sememe, str) for sememe in given}) > 1:
             raise ConfigError("Senses: some sememes are names and some are numbers; give all as one or as the other")
@@ -206,6 +214,23 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
             f"{name}: clusters must be ({num_words},) whole numbers of 0 or more, given {found.shape} {found.dtype}"
         )
     return found.astype(np.int64)
+
+
+def _listed(given: Any, what: str, wanted: str) -> list[Any]:
+    """What a list, an array or a tensor holds; a string is none.
+
+    Raises:
+        ConfigError: anything else, which is most often one level of lists too few.
+    """
+    if not isinstance(given, str | bytes | Mapping):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    raise ConfigError(
+        f"Senses: {what} must be {wanted}, given {given!r}; nest lists as [[['human', 'thing'], ['tool']], [['human']], []]: "
+        "for each word its senses, for each sense its sememes; Senses.of_words looks words up in a lexicon"
+    )
 
 
 def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from collections.abc import Iterable
+from typing import Any, ClassVar, final
 
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.decoders.adaptive import Adaptive
@@ -17,6 +19,8 @@ from sememekit.decoders.softmax import Softmax
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
 from sememekit.nn.output_layer import OutputLayer
+from sememekit.nn.structure import StructuredLayer
+from sememekit.sememes import SememeGraph
 
 
 @final
@@ -96,7 +100,7 @@ class DifferentiatedSoftmax(OutputLayer):
 
 
 @final
-class ClassSoftmax(OutputLayer):
+class ClassSoftmax(StructuredLayer):
     """First the class of the word, then the word within it (Goodman 2001).
 
     >>> layer = ClassSoftmax(16, counts, num_classes=2)
@@ -113,12 +117,15 @@ class ClassSoftmax(OutputLayer):
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ("classes", "sememes")
     by_clusters: ClassVar[tuple[str, str] | None] = ("classes", "file")
 
+    def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
+        return (self.layer.groups.group_of.numpy(),)
+
     def _static(self, hidden: Tensor) -> bool:
         return hidden.is_cuda and not self.layer.groups.lopsided
 
 
 @final
-class TreeSoftmax(OutputLayer):
+class TreeSoftmax(StructuredLayer):
     """A word is a path of left and right turns through a binary tree (Morin and Bengio 2005).
 
     >>> layer = TreeSoftmax(16, counts)
@@ -131,7 +138,11 @@ class TreeSoftmax(OutputLayer):
     """
 
     decoder_class: ClassVar[type[Decoder]] = TreeHSM
+    layer: TreeHSM
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ("tree", "sememes")
+
+    def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
+        return self.layer.parent.numpy(), self.layer.sign.numpy()
 
     def _static(self, hidden: Tensor) -> bool:
         return False

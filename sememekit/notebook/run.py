@@ -233,6 +233,10 @@ class Generated(str):
         written.report = report
         return written
 
+    def __reduce__(self) -> tuple[type[Generated], tuple[str, Any]]:
+        """For pickle and copies."""
+        return type(self), (str(self), self.report)
+
 
 def load_run(path: Path | str, **options: Any) -> Run:
     """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``."""

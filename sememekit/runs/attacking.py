@@ -143,13 +143,15 @@ class OpenAttack:
         return report, results
 
 
-def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult]) -> None:
-    """Raise DataError when the victim failed on every example that it was asked about: that is no result."""
+def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True) -> None:
+    """Raise DataError when the victim failed on every example that it was asked about: that is no result.
+
+    Whether the folder of the attack is ``kept``, so that the message may name it.
+    """
     asked = [result for result in results if result.queries or result.outcome == "error"]
     if asked and all(result.outcome == "error" for result in asked):
-        raise DataError(
-            f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}; see {report.folder}"
-        )
+        see = f"; see {report.folder}" if kept else ""
+        raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
 
 
 def _reason(result: ExampleResult) -> str:

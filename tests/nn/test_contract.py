@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -13,15 +16,17 @@ import torch
 from torch import nn
 
 import sememekit.nn
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.nn import (
     AdaptiveSoftmax,
     ClassSoftmax,
     FullSoftmax,
+    MixtureOfSememeSoftmaxes,
     MixtureOfSoftmaxes,
     OutputLayer,
     SampledSoftmax,
     SememeSoftmax,
+    Senses,
     TreeSoftmax,
 )
 from tests.nn.cases import ALL, COUNTS, ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
@@ -97,6 +102,54 @@ def test_a_state_dict_makes_the_same_module(case: Case) -> None:
     torch.testing.assert_close(case.value(other(*arguments)), case.value(module(*arguments)), rtol=0, atol=0)
 
 
+@each
+def test_a_module_is_stored_whole(case: Case) -> None:
+    module = case.build().eval()
+    stored = io.BytesIO()
+    torch.save(module, stored)
+    stored.seek(0)
+    arguments = case.call()
+    for other in (pickle.loads(pickle.dumps(module)), copy.deepcopy(module), torch.load(stored, weights_only=False)):
+        torch.testing.assert_close(case.value(other(*arguments)), case.value(module(*arguments)), rtol=0, atol=0)
+        other.load_state_dict(module.state_dict())  # calls the hooks
+
+
+OTHER_SENSES = [[[0, 1], [3]], [[1]], [], [[2], [3, 0]], [[2, 3]], [[5]], [[1, 2, 3]]]
+"""Sememes 2 and 3 of the first words changed places: all shapes are those of SENSES."""
+OF_OTHERS: list[tuple[OutputLayer, OutputLayer, OutputLayer]] = [
+    (kind(WIDTH, *given), kind(WIDTH, *given), kind(WIDTH, *other))
+    for kind, given, other in (
+        (SememeSoftmax, [SENSES], [OTHER_SENSES]),
+        (SememeSoftmax, [SENSES], [[[[f"{sememe}" for sememe in sense] for sense in word] for word in SENSES]]),
+        (MixtureOfSememeSoftmaxes, [SENSES], [OTHER_SENSES]),
+        (ClassSoftmax, [COUNTS], [COUNTS[::-1]]),
+        (ClassSoftmax, [COUNTS, SENSES], [COUNTS, SENSES[::-1]]),
+        (TreeSoftmax, [COUNTS], [COUNTS[::-1]]),
+        (TreeSoftmax, [COUNTS], [COUNTS, SENSES]),
+    )
+]
+
+
+@pytest.mark.parametrize(("layer", "alike", "other"), OF_OTHERS, ids=lambda layer: type(layer).__name__)
+def test_a_state_dict_knows_whose_it_is(layer: OutputLayer, alike: OutputLayer, other: OutputLayer) -> None:
+    state = layer.state_dict()
+    assert {name for name, tensor in state.items() if tensor.shape != alike.state_dict()[name].shape} == set()
+    alike.load_state_dict({name: tensor.double() for name, tensor in state.items()})  # as after taking means
+    kept = {name: tensor.clone() for name, tensor in other.state_dict().items()}
+    for module, prefix in ((other, ""), (nn.ModuleDict({"output": other}), "output.")):
+        with pytest.raises(CheckpointError, match=rf"{type(layer).__name__}: the state dict belongs to a layer with other"):
+            module.load_state_dict({f"{prefix}{name}": tensor for name, tensor in state.items()})
+    torch.testing.assert_close(dict(other.state_dict()), kept, rtol=0, atol=0)
+    former = {name: tensor for name, tensor in state.items() if name != "_extra_state"}
+    assert len(former) == len(state) - 1
+    other.load_state_dict(former)  # of a version without fingerprints
+
+
+def test_names_of_words_are_in_no_fingerprint() -> None:
+    named = SememeSoftmax(WIDTH, Senses(SENSES, words=list("abcdefg")))
+    named.load_state_dict(SememeSoftmax(WIDTH, SENSES).state_dict())
+
+
 def test_a_state_dict_knows_the_order_of_other_counts() -> None:
     layer = AdaptiveSoftmax(WIDTH, COUNTS, cutoffs=(2, 4), shrink=2.0)
     other = AdaptiveSoftmax(WIDTH, WORDS, cutoffs=(2, 4), shrink=2.0)
@@ -114,6 +167,18 @@ def test_autocast(case: Case) -> None:
     assert lowered.dtype == torch.float32
     assert abs(float(lowered.detach()) - float(exact.detach())) < 0.05 * max(1.0, abs(float(exact.detach())))
     assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in module.parameters())
+
+
+@each_layer
+@pytest.mark.parametrize("training", [True, False])
+def test_probabilities_under_autocast_are_single(case: Case, training: bool) -> None:
+    """Training is with drawn words where a layer draws any."""
+    layer, hidden = case.build().train(training), contexts(5, 3)
+    assert isinstance(layer, OutputLayer)
+    with torch.autocast("cpu", torch.bfloat16):
+        nats, log_probs, top = layer.nll(hidden, targets(5, 3)), layer.log_prob(hidden), layer.topk(hidden, 3)[0]
+    assert nats.dtype == log_probs.dtype == top.dtype == torch.float32
+    torch.testing.assert_close(log_probs.exp().sum(dim=-1), torch.ones(5, 3), rtol=0, atol=1e-5)
 
 
 @each
@@ -200,6 +265,8 @@ def test_wrong_arguments_are_told() -> None:
         FullSoftmax(WIDTH, COUNTS, tied=True)
     with pytest.raises(ConfigError, match=r"must be \(7, 6\), given \(7, 9\)"):
         FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, 9))
+    with pytest.raises(ConfigError, match="the module and not its weight, given Parameter"):
+        FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, WIDTH).weight)
     with pytest.raises(ConfigError, match=r"must be \(7, any width\), given \(8, 6\)"):
         MixtureOfSoftmaxes(WIDTH, COUNTS, embedding=nn.Embedding(8, WIDTH))
     for parts, told in (({"senses": SENSES}, "FullSoftmax reads no senses"), ({"clusters": [0, 1] * 3 + [0]}, "no clusters")):

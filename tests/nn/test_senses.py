@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from sememekit.errors import ConfigError
-from sememekit.nn import LatticeLoss, SelfOrganizedSoftmax, SememeSoftmax, Senses
+from sememekit.nn import LatticeLoss, MixtureOfSememeSoftmaxes, SelfOrganizedSoftmax, SememeSoftmax, Senses
 from tests.nn.cases import COUNTS, SENSES, WIDTH, contexts, targets
 from tests.small import small_graph, small_lexicon, small_vocabulary
 
@@ -57,6 +58,25 @@ def test_wrong_senses_are_told() -> None:
     ):
         with pytest.raises(ConfigError, match=told):
             Senses(given)  # type: ignore[arg-type]
+    nested = r"nest lists as \[\[\['human', 'thing'\], \['tool'\]\]"
+    for given, told in (
+        ([["human", "thing"], ["human"]], "sense 0 of word 0 must be a list of sememes, given 'human'"),
+        ([[["human"]], "thing"], "word 1 must be a list of senses, given 'thing'"),
+        ([[["human"]], [["thing"], 3]], "sense 1 of word 1 must be a list of sememes, given 3"),
+        ([1, 2], "word 0 must be a list of senses, given 1"),
+        ([[[1]], None], "word 1 must be a list of senses, given None"),
+        ([{"human": ["thing"]}], "word 0 must be a list of senses, given {'human'"),
+        ({"human": [["thing"]]}, "senses must be a list of words, given {'human'"),
+        ("open", "senses must be a list of words, given 'open'"),
+        (None, "senses must be a list of words, given None"),
+    ):
+        with pytest.raises(ConfigError, match=f"Senses: {told}.*{nested}"):
+            Senses(given)  # type: ignore[arg-type]
+    for kind in (SememeSoftmax, MixtureOfSememeSoftmaxes):
+        for wrong in ("open", None):
+            with pytest.raises(ConfigError, match=rf"{kind.__name__}: senses must be lists .*, given {wrong!r}; .*of_words"):
+                kind(WIDTH, wrong)
+    assert Senses([np.array([[0, 1]]), torch.tensor([[2]]), ()]).num_senses == 3
     with pytest.raises(ConfigError, match="2 words and senses of 1"):
         Senses([[[1]]], words=["a", "b"])
     with pytest.raises(ConfigError, match="sememe_offsets must rise from 0 to 2"):
@@ -81,6 +101,38 @@ def test_the_loss_of_a_lattice_is_that_of_all_paths() -> None:
     assert drawn.shape == scores.shape
     with pytest.raises(ValueError, match="reduction"):
         LatticeLoss("total")  # type: ignore[arg-type]
+
+
+def test_lattices_that_do_not_fit_are_told() -> None:
+    loss, scores, lengths = LatticeLoss(), torch.zeros(2, 3, 2, 1), torch.tensor([3, 1])
+    calls = (loss, loss.posteriors, loss.best_path, loss.sample)
+    for call in calls:
+        with pytest.raises(ValueError, match=r"scores must be \(B, T, L, E\), given \(2, 3, 2\)"):
+            call(scores[..., 0], lengths)
+        with pytest.raises(ValueError, match=r"lengths must be \(2,\) for scores \(2, 3, 2, 1\), given \(3,\)"):
+            call(scores, torch.tensor([3, 1, 1]))
+        for wrong in (-1, 4):
+            with pytest.raises(ValueError, match=rf"lengths must be 0 to 3, given {wrong} at \[1\]"):
+                call(scores, torch.tensor([3, wrong]))
+        with pytest.raises(TypeError, match=r"lengths must be whole numbers, given torch.float32"):
+            call(scores, lengths.float())
+        with pytest.raises(TypeError, match="lengths must be a tensor of whole numbers, given list"):
+            call(scores, [3, 1])
+        with pytest.raises(TypeError, match=r"tensor of floats \(B, T, L, E\), given torch.int64"):
+            call(scores.long(), lengths)
+    torch.testing.assert_close(loss(scores, lengths.to(torch.uint8)), loss(scores, lengths))
+
+
+def test_a_text_without_a_path_has_no_edges() -> None:
+    scores = torch.zeros(2, 3, 2, 1)
+    scores[1, 1:] = -torch.inf  # nothing ends at the second node or the third
+    loss, lengths = LatticeLoss("none"), torch.tensor([3, 3])
+    value, taken = loss.best_path(scores, lengths)
+    assert value.tolist() == [0.0, -torch.inf]
+    for edges in (taken, loss.sample(scores, lengths)):
+        assert edges[0].any()
+        assert not edges[1].any()
+    assert loss(scores, lengths)[1] == torch.inf
 
 
 def clusters_layer(**settings: object) -> SelfOrganizedSoftmax:
@@ -149,6 +201,19 @@ def test_a_buffer_that_is_written_to_is_followed() -> None:
     fresh.layer.groups.set(given)
     hidden, target = contexts(4), targets(4)
     torch.testing.assert_close(layer.eval().nll(hidden, target), fresh.eval().nll(hidden, target))
+
+
+@pytest.mark.parametrize(("reentrant", "times"), [(False, 2), (True, 1)])
+def test_recomputed_losses_count_as_the_docstring_says(reentrant: bool, times: int) -> None:
+    torch.manual_seed(0)
+    layer, other = clusters_layer(), clusters_layer()
+    other.load_state_dict(layer.state_dict())
+    hidden = contexts(6).requires_grad_(True)
+    for _ in range(times):
+        layer(hidden, targets(6)).loss.backward()
+    checkpoint(lambda x: other(x, targets(6)).loss, hidden, use_reentrant=reentrant).backward()
+    torch.testing.assert_close(other.layer.scores, layer.layer.scores)
+    assert float(other.layer.losses[2]) == 6 * times
 
 
 def test_statistics_leave_ignored_targets_out() -> None:

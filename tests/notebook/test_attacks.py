@@ -85,7 +85,7 @@ def test_results_show_themselves(table: dict[str, Any]) -> None:
     assert "note: constraints standard: stop_words, " in told
 
 
-def test_wrong_calls_are_told(table: dict[str, Any]) -> None:
+def test_wrong_calls_are_told(table: dict[str, Any], tmp_path: Path) -> None:
     given: dict[str, Any] = {"candidates": "table", "settings": table}
     with pytest.raises(ConfigError, match=r"in the order of its columns, as in names=\[...\]"):
         attack(predict, WORDS, GOLD, **given)
@@ -97,8 +97,13 @@ def test_wrong_calls_are_told(table: dict[str, Any]) -> None:
         attack(3, WORDS, GOLD, names=LABELS, **given)
     with pytest.raises(DataError, match="taken for one word"):
         attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, **given)
-    with pytest.raises(DataError, match="an error on every example"):
-        attack(lambda texts: np.zeros((len(texts), 2)), WORDS, GOLD, names=LABELS, **given)
+    failing = lambda texts: np.zeros((len(texts), 2))  # noqa: E731
+    with pytest.raises(DataError, match="an error on every example") as told:
+        attack(failing, WORDS, GOLD, names=LABELS, **given)
+    assert "; see" not in str(told.value)  # nothing is kept
+    with pytest.raises(DataError, match=rf"an error on every example: .*; see {tmp_path / 'kept'}$"):
+        attack(failing, WORDS, GOLD, names=LABELS, out=tmp_path / "kept", **given)
+    assert (tmp_path / "kept" / "report.json").is_file()
 
 
 def test_the_function_and_the_package_of_one_name() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,8 @@ def test_an_explanation_shows_itself(run: Run, tmp_path: Path, folders: Path) ->
 def test_a_text_is_generated_as_by_the_command(run: Run, folders: Path) -> None:
     found, expected = run.generate("我", num_tokens=5, seed=3), generate(folders / "sdlm", "我", num_tokens=5, seed=3)
     assert (str(found), found.report) == (expected.text, expected)
+    for other in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert (str(other), type(other), other.report) == (expected.text, type(found), expected)
 
 
 def test_a_classifier(folders: Path) -> None:
