@@ -64,6 +64,7 @@ def test_the_page_passes_the_suite_as_written(copy: Path) -> None:
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/decoders", "-k", "temperature or every_decoder")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_commands_of_the_page_write_what_the_tests_hold(copy: Path) -> None:
     """Both files lack the layer before, and have it and nothing else new afterwards."""
