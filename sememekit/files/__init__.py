@@ -4,6 +4,7 @@ from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
 from sememekit.files.reading import decode, opening, read_bytes, read_object, read_text
+from sememekit.files.typed import typed
 from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_to_disk, to_json, write_bytes, write_folder
 
 
@@ -35,6 +36,7 @@ __all__ = [
     "sole_writer",
     "sync_to_disk",
     "to_json",
+    "typed",
     "write_bytes",
     "write_folder",
     "write_output",
