@@ -43,7 +43,7 @@ from sememekit.prepare.shards import ShardJob, run_shards, shard_key
 from sememekit.progress import Progress, silent
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
-from sememekit.text.reading import FaultCounter, Span, cut_spans
+from sememekit.text.reading import FaultCounter, Span, cut_spans, refuse_other_encoding
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
@@ -121,6 +121,8 @@ class Pipeline:
 
     def _run(self, engine: Engine, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
         unpacked = read_sources(engine, self._corpus, sources, self._work, self._faults, self._progress)
+        for source, found in zip(sources, unpacked, strict=True):
+            refuse_other_encoding(found.path, str(source.path), self._faults)
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(engine, parts, segmenter)
