@@ -11,6 +11,7 @@ from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError
 from sememekit.figures import percent
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
@@ -75,7 +76,8 @@ def command(
         shown, rest = " ".join(named), len(without) - len(named)
         more = f", and {rest:,} more (--unannotated names all)" if rest else ""
         remark(f"words without annotation: {shown}{more}", quiet)
-    hint(f"next: sememekit train --decoder sdlm --data {data} --graph {out} --out runs/sdlm", quiet)
+    train = typed("sememekit", "train", "--decoder", "sdlm", "--data", data, "--graph", out, "--out", "runs/sdlm")
+    hint(f"next: {train}", quiet)
 
 
 def build_sememe_graph(
