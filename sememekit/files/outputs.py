@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError
+from sememekit.files.typed import typed
 from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 
@@ -49,10 +50,12 @@ OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: 
 
 
 def check_output(path: Path | str, kind: Kind) -> None:
-    """Refuse an output that would replace anything but an empty file or an earlier file of its kind. Raises ConfigError."""
+    """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
+    or cannot be written. Raises ConfigError."""
     path = Path(path)
     if not path.name:
         raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
+    _check_folder(path)
     if not path.exists():
         return
     if not path.is_file():
@@ -64,6 +67,16 @@ def check_output(path: Path | str, kind: Kind) -> None:
         raise ConfigError(
             f"{path} is there already and is not {kind.name}, so it is not replaced; give another name, or delete it first"
         )
+
+
+def _check_folder(path: Path) -> None:
+    folder = path.parent
+    if not folder.exists():
+        raise ConfigError(f"cannot write to {path}: the folder {folder} does not exist; type: {typed('mkdir', '-p', folder)}")
+    if not folder.is_dir():
+        raise ConfigError(f"cannot write to {path}: {folder} is no folder; give another name")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"cannot write to {path}: the folder {folder} cannot be written by you; give a name in another one")
 
 
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:

@@ -102,7 +102,12 @@ class Pipeline:
         a path for its model. Raises DataError for sources or an output folder that cannot be used."""
         _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
-        self._work.mkdir(parents=True, exist_ok=True)
+        try:
+            self._work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"--out {self._out}: cannot write in {self._out.parent} ({error.strerror or error}); give a folder elsewhere"
+            ) from None
         with sole_writer(self._work / "lock", self._is_busy):
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()

@@ -220,6 +220,12 @@ def test_a_bad_line_ends_the_run_with_its_place(workers: int, tmp_path: Path) ->
     assert sum(split.sentences for split in report.signature.splits.values()) == 799
 
 
+def test_a_place_that_cannot_be_written_is_told_as_it_was_typed(tmp_path: Path) -> None:
+    text, out = write_text(tmp_path / "text.txt", 20), tmp_path / "text.txt" / "out"
+    with pytest.raises(DataError, match=rf"^--out {out}: cannot write in {text} \(.*\); give a folder elsewhere$"):
+        preprocess("plain", text, out)
+
+
 def test_a_text_of_another_encoding_is_not_replaced(tmp_path: Path) -> None:
     text = "".join(f"第{number}天 ， 老师 在 学校 里 教 中文 。\n" for number in range(30))
     (tmp_path / "text.txt").write_bytes(text.encode("gb18030"))
