@@ -27,7 +27,7 @@ from sememekit.commands._options import (
     variant_option,
 )
 from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
-from sememekit.commands._tables import typed_table
+from sememekit.commands._tables import refuse_foreign_options, typed_table
 from sememekit.commands._training import train
 from sememekit.commands._training_progress import epoch_line, training_progress
 from sememekit.decoders import DECODERS
@@ -134,6 +134,7 @@ def command(
 
         below = table_of_run(start_from)
     table = typed_table(locals(), PLACES, VARIANTS, below)
+    refuse_foreign_options(locals(), PLACES, table)
     if print_plan:
         from sememekit.runs.plan import read_plan
 
