@@ -22,6 +22,7 @@ from sememekit.files import (
     PAGE,
     TEXTS,
     Kind,
+    check_output,
     has_sha256,
     hashes,
     remove_leftovers,
@@ -67,6 +68,19 @@ def test_folders_devices_and_no_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give the name of a file"):
         write_output("", b"x", PAGE)
     assert not Path("/dev/null").is_file()
+
+
+def test_a_folder_that_is_missing_or_closed_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = tmp_path / "no dir"
+    with pytest.raises(ConfigError, match=f"the folder {missing} does not exist; type: mkdir -p '{missing}'$"):
+        check_output(missing / "a.html", PAGE)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="file is no folder; give another name"):
+        check_output(tmp_path / "file" / "a.html", PAGE)
+    check_output(tmp_path / "a.html", PAGE)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ConfigError, match=f"the folder {tmp_path} cannot be written"):
+        check_output(tmp_path / "a.html", PAGE)
 
 
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

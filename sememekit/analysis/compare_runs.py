@@ -15,6 +15,7 @@ from sememekit.analysis.evaluate import TextReading
 from sememekit.analysis.evaluate_several import check_all_comparable, score_all
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.files import typed
 from sememekit.measure.attack_rates import Interval, interval
 from sememekit.measure.intervals import RESAMPLES, Estimate, resampled_ratios
 from sememekit.measure.intervals import interval as with_draws
@@ -256,8 +257,8 @@ def _curves(folders: Sequence[RunFolder]) -> tuple[list[list[tuple[float, float,
     for folder, own in zip(folders, epochs, strict=True):
         if not own:
             raise CheckpointError(
-                f"{folder.path} has no finished epoch in its metrics.jsonl; let 'sememekit train --out {folder.path} --resume' "
-                "finish one"
+                f"{folder.path} has no finished epoch in its metrics.jsonl; finish one: "
+                + typed("sememekit", "train", "--out", folder.path, "--resume")
             )
     has_cpu = all(record.get("cpu_seconds") for own in epochs for record in own)
     seconds = "cpu_seconds" if has_cpu else "seconds"

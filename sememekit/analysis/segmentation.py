@@ -15,7 +15,7 @@ from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.reading import FaultCounter, read_stream
+from sememekit.text.reading import FaultCounter, read_named
 
 MODEL: Final = "model"
 Marks = Literal["found", "given"]
@@ -125,7 +125,7 @@ def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
     """The lines of a segmented text that have words; DataError where it cannot be read or has none."""
     try:
         with path.open("rb") as file:
-            pieces = read_stream(file, lambda offset: str(path), FaultCounter(errors))
+            pieces = read_named(file, str(path), FaultCounter(errors))
             sentences = [words for words in (piece.text.split() for piece in pieces) if words]
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; give a text with words between blanks") from None

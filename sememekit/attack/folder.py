@@ -12,7 +12,6 @@ A line that a killed process left incomplete is dropped on --resume; its example
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, Final, final
 from sememekit.attack import ExampleResult
 from sememekit.attack.plan import flags_of
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import replace_file, to_json
+from sememekit.files import replace_file, to_json, typed
 
 FORMAT: Final = 3
 _READABLE: Final = (1, 2, FORMAT)
@@ -63,7 +62,8 @@ class AttackFolder:
             identity = json.loads((path / "attack.json").read_bytes())
         except OSError:
             what = "does not exist" if not path.exists() else "has no attack.json"
-            raise CheckpointError(f"{path} {what}; 'sememekit attack VICTIM --data FILE --out {path}' makes one") from None
+            make = typed("sememekit", "attack", "VICTIM", "--data", "FILE", "--out", path)
+            raise CheckpointError(f"{path} {what}; make one with: {make}") from None
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
         if not isinstance(identity, dict) or identity.get("format") not in _READABLE:
@@ -88,14 +88,14 @@ class AttackFolder:
             words += ["--labels", ",".join(map(str, victim["labels"]))]
         if isinstance(model, str) and model:
             words += ["--lm", model]
-        return shlex.join(["sememekit", "attack", *words, *flags_of(self.identity["plan"])])
+        return typed("sememekit", "attack", *words, *flags_of(self.identity["plan"]))
 
     @property
     def resume_command(self) -> str:
         """The command that resumes it: code is named again, or trusted."""
         code = code_names(self.identity)
-        victim = f"{code.pop('victim')} " if "victim" in code else ""
-        return f"sememekit attack {victim}--out {self.path} --resume{' --trust-code' if code else ''}"
+        victim = [str(code.pop("victim"))] if "victim" in code else []
+        return typed("sememekit", "attack", *victim, "--out", self.path, "--resume", *(["--trust-code"] if code else []))
 
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
         """Raise CheckpointError where attack.json names code that the command line does not name.

@@ -27,9 +27,9 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
 
 def lines_of(path: Path | None, errors: str) -> Iterator[str]:
     """Lines of a file, or of stdin, without their ends."""
-    from sememekit.text.reading import FaultCounter, read_stream
+    from sememekit.text.reading import FaultCounter, read_named
 
     name = "stdin" if path is None else str(path)
     with input_stream(path) as file:
-        for piece in read_stream(file, lambda offset: name, FaultCounter(errors)):
+        for piece in read_named(file, name, FaultCounter(errors)):
             yield piece.text

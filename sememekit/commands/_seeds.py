@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._render import print_table
 from sememekit.errors import CheckpointError, SememekitError
+from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def train_seeds(
         trained = train_all(
             out,
             tables,
-            f"sememekit train --seeds {','.join(map(str, seeds))} --out {out} --resume{of_engine(engine)}",
+            typed("sememekit", "train", "--seeds", ",".join(map(str, seeds)), "--out", out, "--resume") + of_engine(engine),
             progress,
             on_report,
             asked_to_stop,

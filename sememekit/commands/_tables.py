@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sememekit.errors import ConfigError
+
 HUGGING_FACE = "hf"
 """The encoder whose name may be followed by the folder of its model: ``--encoder hf:PATH``."""
 
@@ -55,3 +57,18 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
     if isinstance(value, list):
         return {**table, key: [str(item) for item in value]}
     return {**table, key: str(value) if isinstance(value, Path) else value}
+
+
+def refuse_foreign_options(options: Mapping[str, Any], places: Mapping[str, tuple[str, ...]], table: Mapping[str, Any]) -> None:
+    """Raise ConfigError for an option whose value the chosen variant has no key for; arguments as of :func:`typed_table`."""
+    from sememekit.runs.plan import VARIANTS, variant
+
+    for option, (slot, key) in places.items():
+        if options.get(option) is None or slot not in VARIANTS:
+            continue
+        known, _, usual = VARIANTS[slot]
+        name = str(table.get(slot, {}).get("name", usual))
+        if key in variant(slot, name).Settings.model_fields:
+            continue
+        takers = [other for other in known if key in variant(slot, other).Settings.model_fields]
+        raise ConfigError(f"--{option} is for --{slot} {' or '.join(takers)}, and this is {slot} {name!r}; leave it out")

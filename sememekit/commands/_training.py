@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.commands._training_progress import Position
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.ranks import Ranks
@@ -121,7 +122,7 @@ def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
     try:
         yield
     except RankError as error:
-        again = f"torchrun --nproc_per_node={ranks.size} -m sememekit train --out {out} --resume"
+        again = typed("torchrun", f"--nproc_per_node={ranks.size}", "-m", "sememekit", "train", "--out", out, "--resume")
         if (out / "checkpoints").exists():
             raise RankError(f"{error}; go on from the last checkpoint with: {again} (or another number)") from error
         raise RankError(f"{error}, before training began; see what it says, and start the same command again") from error

@@ -16,6 +16,7 @@ from sememekit.commands._options import WhichName, option, variant_option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.errors import ConfigError
+from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def command(
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
         raise typer.Exit(STOPPED)
     _draw(figure, {"success rate": out}, quiet)
-    hint(f"next: open {out}/report.html, or compare with: sememekit attack --compare {out} OTHER", quiet)
+    hint(f"next: open {out}/report.html, or compare with: {typed('sememekit', 'attack', '--compare', out, 'OTHER')}", quiet)
 
 
 def _table(options: Mapping[str, Any]) -> dict[str, Any]:

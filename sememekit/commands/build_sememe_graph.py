@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, remark
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
@@ -75,7 +77,8 @@ def command(
         shown, rest = " ".join(named), len(without) - len(named)
         more = f", and {rest:,} more (--unannotated names all)" if rest else ""
         remark(f"words without annotation: {shown}{more}", quiet)
-    hint(f"next: sememekit train --decoder sdlm --data {data} --graph {out} --out runs/sdlm", quiet)
+    train = typed("sememekit", "train", "--decoder", "sdlm", "--data", data, "--graph", out, "--out", "runs/sdlm")
+    hint(f"next: {train}", quiet)
 
 
 def build_sememe_graph(
@@ -98,8 +101,8 @@ def build_sememe_graph(
         GraphError: the graph cannot be built or written.
     """
     from sememekit.data.prepared import PreparedData
-    from sememekit.files import GRAPH, check_output
-    from sememekit.sememes import build_graph, graph_statistics, open_lemmas, open_lexicons
+    from sememekit.files import GRAPH, RunWarning, check_output
+    from sememekit.sememes import SememeGraph, build_graph, graph_statistics, open_lemmas, open_lexicons
     from sememekit.sememes.statistics import GraphReport, LexiconUse
 
     if not sources:
@@ -110,6 +113,14 @@ def build_sememe_graph(
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
+    if out.exists() and out.stat().st_size:
+        try:
+            before = SememeGraph.load(out).lexicons
+            was = " and ".join(one.name for one in before) or "no lexicon"
+        except GraphError:
+            before, was = None, "another version, or torn"
+        if before != graph.lexicons:
+            warnings.warn(f"{out} is replaced; it was a graph of {was}", RunWarning, stacklevel=2)
     graph.save(out)
     statistics = graph_statistics(graph, vocabulary.counts)
     uses = tuple(

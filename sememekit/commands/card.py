@@ -7,6 +7,7 @@ from typing import Annotated
 
 from sememekit.commands._options import Quiet, Run, option
 from sememekit.commands._render import hint, say
+from sememekit.files import typed
 
 EXAMPLES = ("sememekit card runs/sdlm --out README.md",)
 
@@ -26,4 +27,4 @@ def command(
         say(card.rstrip("\n"))
         return
     write_output(out, card.encode(), CARD)
-    hint(f"next: name a licence in {out}, and pass the run on with: sememekit push {run} FOLDER", quiet)
+    hint(f"next: name a licence in {out}, and pass the run on with: {typed('sememekit', 'push', run, 'FOLDER')}", quiet)

@@ -16,6 +16,7 @@ from sememekit.commands._render import hint, print_fields, print_json, print_tab
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.figures import percent
+from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -78,14 +79,12 @@ def command(
             "make room, raise decoder.gamma or decoder.frequency_budget",
             quiet,
         )
+    again = typed("sememekit", "train", "--out", result.written, "--resume")
     if result.stopped:
-        remark(f"stopped by a signal; go on with: sememekit train --out {result.written} --resume", quiet=False)
+        remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
     if not epochs:
-        hint(
-            f"next: sememekit train --out {result.written} --resume --set schedule.epochs=N, to train on",
-            quiet,
-        )
+        hint(f"next: {again} --set schedule.epochs=N, to train on", quiet)
 
 
 def _print_update(run: Path, result: ClusterUpdateReport) -> None:

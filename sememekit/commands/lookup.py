@@ -12,6 +12,7 @@ from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import DataError
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -155,7 +156,8 @@ def _dump(path: Path, sources: Sequence[str], side: SideName, json: bool, quiet:
     say(f"{report.file}: {report.words:,} words, {report.senses:,} senses")
     if report.renamed:
         remark(f"blanks in the names of {report.renamed:,} sememes are written as _", quiet)
-    hint(f"next: sememekit build-sememe-graph --source table:{path} --data DATA --out GRAPH", quiet)
+    graph = typed("sememekit", "build-sememe-graph", "--source", f"table:{path}", "--data", "DATA", "--out", "GRAPH")
+    hint(f"next: {graph}", quiet)
 
 
 def _diff(sources: Sequence[str], other: str, side: SideName, top: int, json: bool) -> None:
@@ -195,7 +197,7 @@ def _change(
     say(f"{report.word}#{report.sense}: {' '.join(report.before)} -> {' '.join(report.after)}")
     say(f"{report.overlay}: {report.changes} change{'s' if report.changes > 1 else ''}")
     run = graph if graph is not None and graph.is_dir() else "RUN"
-    hint(f"next: sememekit evaluate-ppl {run} --overlay {overlay}", quiet)
+    hint(f"next: {typed('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}", quiet)
 
 
 def _check_open_lexicon(json: bool) -> None:

@@ -14,6 +14,7 @@ from sememekit.commands._completion import complete_path, names_of
 from sememekit.commands._options import given, option, read_options
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
 from sememekit.figures import percent
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
@@ -128,7 +129,14 @@ def command(
     remark_faults(signature.faults.model_dump(), quiet)
     if signature.lexicon_coverage is not None:
         remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
-    hint(f"next: sememekit build-sememe-graph --source open --data {out} --out {out}.graph", quiet)
+    unknown = sum(one.unknown for one in signature.splits.values())
+    tokens = sum(one.tokens for one in signature.splits.values())
+    if 2 * unknown > tokens:
+        counted = signature.vocabulary_splits != ()
+        more = "for more words lower --min-count or raise --max-vocabulary" if counted else "take words of more similar data"
+        remark(f"{percent(unknown / tokens, 2)} of the running words are unknown; {more}", quiet)
+    graph = typed("sememekit", "build-sememe-graph", "--source", "open", "--data", out, "--out", f"{out}.graph")
+    hint(f"next: {graph}", quiet)
 
 
 def preprocess(

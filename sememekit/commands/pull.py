@@ -9,6 +9,7 @@ import typer
 
 from sememekit.commands._options import Json, Quiet, option
 from sememekit.commands._render import hint, print_fields, print_json
+from sememekit.files import typed
 
 EXAMPLES = ("sememekit pull to-share --out runs/pulled", "sememekit pull hf://owner/name --out runs/pulled")
 
@@ -27,4 +28,4 @@ def command(
         print_json(report)
         return
     print_fields(f"Pulled: {out}", report, skip=("remarks",))
-    hint(f"next: sememekit card {out}", quiet)
+    hint(f"next: {typed('sememekit', 'card', out)}", quiet)

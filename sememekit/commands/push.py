@@ -9,6 +9,7 @@ import typer
 
 from sememekit.commands._options import Json, Quiet, Run, Which, WhichName, option
 from sememekit.commands._render import hint, print_fields, print_json, remark
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.runs.sharing import ShareReport
@@ -36,7 +37,7 @@ def command(
     print_fields(f"Pushed: {report.target}", report, skip=("target", "remarks"))
     for text in report.remarks:
         remark(text, quiet)
-    hint(f"next, elsewhere: sememekit pull {report.target} --out runs/pulled", quiet)
+    hint(f"next, elsewhere: {typed('sememekit', 'pull', report.target, '--out', 'runs/pulled')}", quiet)
 
 
 def push(run: Path, target: str, *, name: str | None = None, which: WhichName = "best", public: bool = False) -> ShareReport:

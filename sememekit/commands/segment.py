@@ -92,9 +92,9 @@ def segment_stream(
     Raises:
         DataError: under ``strict``, for bytes that are not UTF-8 and for NUL, with the byte offset.
     """
-    from sememekit.text.reading import FaultCounter, read_stream
+    from sememekit.text.reading import FaultCounter, read_named
 
     counter = faults if faults is not None else FaultCounter(errors)
-    for piece in read_stream(file, lambda offset: name, counter):
+    for piece in read_named(file, name, counter):
         words = " ".join(segmenter.segment(piece.text))
         yield words + ("\n" if piece.ends_line else " ")

@@ -15,6 +15,7 @@ from sememekit.commands._render import hint, print_json, print_table, progress_b
 from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.errors import ConfigError
+from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def command(
     if report.stopped:
         remark("stopped by a signal; type the same command to go on", quiet=False)
         raise typer.Exit(STOPPED)
-    hint(f"next: sememekit train --recipe {report.best} --out RUN", quiet or report.best is None)
+    hint(f"next: {typed('sememekit', 'train', '--recipe', str(report.best), '--out', 'RUN')}", quiet or report.best is None)
 
 
 def sweep(

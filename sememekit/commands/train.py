@@ -27,12 +27,12 @@ from sememekit.commands._options import (
     variant_option,
 )
 from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
-from sememekit.commands._tables import typed_table
+from sememekit.commands._tables import refuse_foreign_options, typed_table
 from sememekit.commands._training import train
 from sememekit.commands._training_progress import epoch_line, training_progress
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
-from sememekit.files import RunWarning
+from sememekit.files import RunWarning, typed
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def command(
 
         below = table_of_run(start_from)
     table = typed_table(locals(), PLACES, VARIANTS, below)
+    refuse_foreign_options(locals(), PLACES, table)
     if print_plan:
         from sememekit.runs.plan import read_plan
 
@@ -168,10 +169,10 @@ def command(
         shown["remarks"] = "; ".join(report.remarks) or None
         print_fields(f"Trained: {out}", shown)
     if report.stopped:
-        remark(f"stopped by a signal; go on with: sememekit train --out {out} --resume", quiet=False)
+        remark(f"stopped by a signal; go on with: {typed('sememekit', 'train', '--out', out, '--resume')}", quiet=False)
         raise typer.Exit(STOPPED)
     streams = table.get("task", {}).get("name", "language_model") == "language_model"
-    hint(f"page: {out}/report.html; next: sememekit {'evaluate-ppl' if streams else 'eval'} {out}", quiet)
+    hint(f"page: {out}/report.html; next: {typed('sememekit', 'evaluate-ppl' if streams else 'eval', out)}", quiet)
 
 
 @contextmanager
@@ -193,7 +194,7 @@ def _ranks() -> Iterator[Ranks]:
 def _command_seeds(
     table: Mapping[str, Any],
     out: Path,
-    typed: str,
+    seeds: str,
     jobs: int | None,
     engine: str,
     *,
@@ -210,12 +211,12 @@ def _command_seeds(
 
     with progress_bars(quiet) as progress:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
-        report = train_seeds(table, out, read_seeds(typed), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
+        report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
     if json:
         print_json(report, without={"table"})
     else:
         print_seeds(report)
     if report.stopped:
-        again = f"sememekit train --out {out} --seeds {typed} --resume{of_engine(engine)}"
+        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)

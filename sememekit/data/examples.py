@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.data.signature import REMEDY, Signature
+from sememekit.data.signature import Signature, remedy
 from sememekit.errors import DataError
 
 
@@ -55,14 +55,14 @@ class Originals:
         if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
             raise DataError(
                 f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
-                f"to {end}; {REMEDY} {self._path.parent}"
+                f"to {end}; {remedy(self._path.parent)}"
             )
         file.seek(start)
         try:
             record = json.loads(file.read(end - start))
             return Original(tuple(record["source"].split(" ")), tuple(record["references"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DataError(f"{self._path}:{example + 1}: torn ({error}); {REMEDY} {self._path.parent}") from None
+            raise DataError(f"{self._path}:{example + 1}: torn ({error}); {remedy(self._path.parent)}") from None
 
 
 @dataclass(frozen=True)
@@ -127,4 +127,4 @@ def check_lines(folder: Path, split: str) -> None:
             position += len(block)
     path = folder / f"{split}.lines.bin"
     if not np.array_equal(np.concatenate(ends), np.fromfile(path, dtype="<i8")):
-        raise DataError(f"{path}: does not say where the lines of {split}.texts.jsonl begin; {REMEDY} {folder}")
+        raise DataError(f"{path}: does not say where the lines of {split}.texts.jsonl begin; {remedy(folder)}")

@@ -26,9 +26,9 @@ import numpy.typing as npt
 
 from sememekit.data.examples import Examples, Originals, check_lines, example_files
 from sememekit.data.segmenters import MODELS, kept_words, recorded_segmenter
-from sememekit.data.signature import REMEDY, SIGNATURE, Signature, read_signature
+from sememekit.data.signature import SIGNATURE, Signature, read_signature, remedy
 from sememekit.errors import DataError
-from sememekit.files import has_sha256, opening
+from sememekit.files import has_sha256, opening, typed
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
@@ -70,7 +70,7 @@ class PreparedData:
         if vocabulary.fingerprint != signature.vocabulary:
             raise DataError(
                 f"{folder}: {VOCABULARY} has the fingerprint {vocabulary.fingerprint}, but {SIGNATURE} names "
-                f"{signature.vocabulary}; the parts are of different runs; {REMEDY} {folder}"
+                f"{signature.vocabulary}; the parts are of different runs; {remedy(folder)}"
             )
         for split, summary in signature.splits.items():
             path = folder / f"{split}.bin"
@@ -78,16 +78,16 @@ class PreparedData:
             size = path.stat().st_size if path.is_file() else None
             if size != expected:
                 found = "is missing" if size is None else f"has {size} bytes"
-                raise DataError(f"{path}: {found}, {SIGNATURE} asks for {expected}; the folder is torn; {REMEDY} {folder}")
+                raise DataError(f"{path}: {found}, {SIGNATURE} asks for {expected}; the folder is torn; {remedy(folder)}")
         for path, expected in example_files(folder, signature):
             if not path.is_file() or path.stat().st_size != expected:
-                raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {REMEDY} {folder}")
+                raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {remedy(folder)}")
         kept_words(folder, signature)
         stated = signature.segmenter.rpartition(" ")[2]  # the description of a segmenter with a model ends with a SHA-256
         own = MODELS.get(str(signature.options.get("segmenter")))
         model = folder / own if own is not None else None
         if model is not None and model.is_file() and not hashlib.sha256(model.read_bytes()).hexdigest().startswith(stated):
-            raise DataError(f"{model}: is not the model by which the text was cut; {REMEDY} {folder}")
+            raise DataError(f"{model}: is not the model by which the text was cut; {remedy(folder)}")
         return cls(folder, vocabulary, signature)
 
     def check(self, split: str) -> None:
@@ -107,7 +107,7 @@ class PreparedData:
                 named = " or ".join(str(path) for path in paths)
                 raise DataError(
                     f"{named}: changed or damaged after it was written, its SHA-256 is not that of {SIGNATURE}; copy it again "
-                    f"from where it came from, or {REMEDY} {self.folder}"
+                    f"from where it came from, or {remedy(self.folder)}"
                 )
         if sets is not None and sets.keeps_text and split in sets.splits:
             check_lines(self.folder, split)
@@ -138,7 +138,7 @@ class PreparedData:
         if chunks.fingerprint != summary.fingerprint:
             raise DataError(
                 f"{self.folder / CHUNKS}: has the fingerprint {chunks.fingerprint}, {SIGNATURE} names {summary.fingerprint}; "
-                f"the parts are of different runs; {REMEDY} {self.folder}"
+                f"the parts are of different runs; {remedy(self.folder)}"
             )
         return chunks
 
@@ -146,7 +146,8 @@ class PreparedData:
         """The segmenter of these data, opened from this folder, for any text that is read beside them. Raises ConfigError,
         DataError: as ``recorded_segmenter``."""
         name, dataset = self.signature.options.get("segmenter"), self.signature.dataset
-        again = f"sememekit preprocess {dataset} SOURCE --segmenter {name} --lexicon FORMAT:PATH --out {self.folder} --force"
+        how = ("--segmenter", str(name), "--lexicon", "FORMAT:PATH", "--out", self.folder, "--force")
+        again = typed("sememekit", "preprocess", dataset, "SOURCE", *how)
         return recorded_segmenter(self.signature, self.folder / SIGNATURE, remedy=f"prepare it again: {again}")
 
     def form(self) -> TextForm:

@@ -11,14 +11,21 @@ from pydantic import ValidationError
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import read_object
+from sememekit.files import read_object, typed
 from sememekit.text.reading import TextFaults
 
 FORMAT: Final = 1
 SIGNATURE: Final = "signature.json"
 CHECKSUM: Final = "signature.sha256"
-REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --force --out"
-_FIRST: Final = REMEDY.replace(" --force", "")
+
+
+def remedy(folder: str | Path) -> str:
+    """How to write a prepared-data folder anew, as a clause of a message."""
+    return f"write it with: {typed('sememekit', 'preprocess', 'DATASET', 'SOURCE', '--force', '--out', folder)}"
+
+
+def _first(folder: str | Path) -> str:
+    return remedy(folder).replace(" --force", "", 1)
 
 
 class SourceFile(Record):
@@ -134,32 +141,32 @@ def read_signature(folder: Path) -> Signature:
     """The signature of a prepared-data folder, compared with its checksum. Raises DataError: no such folder, another version,
     or torn."""
     if not folder.exists():
-        raise DataError(f"{folder}: no such folder; {_FIRST} {folder}")
+        raise DataError(f"{folder}: no such folder; {_first(folder)}")
     if not folder.is_dir():
-        raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_FIRST} DIR")
+        raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_first('DIR')}")
     path = folder / SIGNATURE
     if not path.is_file():
-        raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_FIRST} DIR")
-    table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {REMEDY} {folder}"))
+        raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_first('DIR')}")
+    table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {remedy(folder)}"))
     version = table.get("format")
     if version != FORMAT:
-        raise DataError(f"{path}: the folder has version {version!r:.60}, this sememekit reads {FORMAT}; {REMEDY} {folder}")
+        raise DataError(f"{path}: the folder has version {version!r:.60}, this sememekit reads {FORMAT}; {remedy(folder)}")
     try:
         signature = Signature.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: key {place!r}: {first['msg']}; {REMEDY} {folder}") from None
+        raise DataError(f"{path}: key {place!r}: {first['msg']}; {remedy(folder)}") from None
     for split in signature.splits:
         if not split.isidentifier():
-            raise DataError(f"{path}: {split!r} cannot be the name of a split; {REMEDY} {folder}")
+            raise DataError(f"{path}: {split!r} cannot be the name of a split; {remedy(folder)}")
     checksum = folder / CHECKSUM
     if checksum.is_file():
         stated = checksum.read_bytes().split()
         if not stated or hashlib.sha256(path.read_bytes()).hexdigest().encode() != stated[0]:
             raise DataError(
                 f"{path}: changed or damaged after it was written, {CHECKSUM} beside it has another SHA-256; copy the folder "
-                f"again from where it came from, or {REMEDY} {folder}"
+                f"again from where it came from, or {remedy(folder)}"
             )
     return signature
 

@@ -1,9 +1,11 @@
 """Files on the disk: written atomically, replaced only by their own kind, hashed once, one writer at a time."""
 
+from sememekit.files.encodings import from_gb18030, may_be_gb18030
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
 from sememekit.files.reading import decode, opening, read_bytes, read_object, read_text
+from sememekit.files.typed import typed
 from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_to_disk, to_json, write_bytes, write_folder
 
 
@@ -24,7 +26,9 @@ __all__ = [
     "RunWarning",
     "check_output",
     "decode",
+    "from_gb18030",
     "has_sha256",
+    "may_be_gb18030",
     "naming",
     "opening",
     "read_bytes",
@@ -35,6 +39,7 @@ __all__ = [
     "sole_writer",
     "sync_to_disk",
     "to_json",
+    "typed",
     "write_bytes",
     "write_folder",
     "write_output",

@@ -43,7 +43,7 @@ from sememekit.prepare.shards import ShardJob, run_shards, shard_key
 from sememekit.progress import Progress, silent
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
-from sememekit.text.reading import FaultCounter, Span, cut_spans
+from sememekit.text.reading import FaultCounter, Span, cut_spans, refuse_other_encoding
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
@@ -102,7 +102,12 @@ class Pipeline:
         a path for its model. Raises DataError for sources or an output folder that cannot be used."""
         _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
-        self._work.mkdir(parents=True, exist_ok=True)
+        try:
+            self._work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"--out {self._out}: cannot write in {self._out.parent} ({error.strerror or error}); give a folder elsewhere"
+            ) from None
         with sole_writer(self._work / "lock", self._is_busy):
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()
@@ -121,6 +126,8 @@ class Pipeline:
 
     def _run(self, engine: Engine, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
         unpacked = read_sources(engine, self._corpus, sources, self._work, self._faults, self._progress)
+        for source, found in zip(sources, unpacked, strict=True):
+            refuse_other_encoding(found.path, str(source.path), self._faults)
         parts = self._cut(sources, unpacked)
         segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(engine, parts, segmenter)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sememekit.config import Settings
 from sememekit.figures import percent
+from sememekit.files import typed
 from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
@@ -147,10 +148,10 @@ def _versions(run: Run) -> str:
 
 def _use(run: Run, title: str) -> str:
     text = "labels" not in run.kinds
-    score = f"sememekit {'evaluate-ppl' if {'words', 'sentences'} & run.kinds else 'eval'} {title} --data DATA"
+    score = typed("sememekit", "evaluate-ppl" if {"words", "sentences"} & run.kinds else "eval", title, "--data", "DATA")
     call = "perplexity('...')" if text else "predict(['...'])"
     return (
-        f"## Use\n\n```text\npip install sememekit\nsememekit pull FOLDER --out {title}\n{score}\n```\n\n"
+        f"## Use\n\n```text\npip install sememekit\n{typed('sememekit', 'pull', 'FOLDER', '--out', title)}\n{score}\n```\n\n"
         f"```python\nfrom sememekit import load_run\n\nrun = load_run({title!r})\nprint(run.{call})\n```"
     )
 

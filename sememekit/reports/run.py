@@ -11,7 +11,7 @@ from sememekit.config import Record
 from sememekit.errors import CheckpointError
 from sememekit.figures import percent
 from sememekit.files import PAGE as PAGE_FILE
-from sememekit.files import replace_file, write_output
+from sememekit.files import replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
 from sememekit.training import RunFolder
@@ -43,7 +43,7 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     records = folder.metrics()
     if not any(record["kind"] == "EpochReport" for record in records):
         raise CheckpointError(
-            f"{run} has no finished epoch to report yet; let 'sememekit train --out {run} --resume' finish one"
+            f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"
         )
     target = html if html is not None else run / PAGE
     written = run_page(run.name, folder.plan, records).encode()

@@ -43,7 +43,9 @@ def read_given_words(folder: Path) -> GivenWords:
         run = RunFolder.open(folder)
         return GivenWords(Vocabulary.load(run.file(VOCABULARY)), run.data_signature(), run.file("data.json"))
     what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
-    raise DataError(f"--vocabulary {folder}: {what}")
+    raise DataError(
+        f"--vocabulary {folder}: {what}; give a folder that 'sememekit preprocess --out' or 'sememekit train --out' wrote"
+    )
 
 
 def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:

@@ -15,7 +15,7 @@ from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
-from sememekit.text.reading import FaultCounter, read_stream
+from sememekit.text.reading import FaultCounter, read_named
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.sentencepieces import SentencePieces
 
@@ -200,7 +200,7 @@ def segment_raw(
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
     """
-    pieces, kept = tee(read_stream(file, lambda offset: name, faults))
+    pieces, kept = tee(read_named(file, name, faults))
     for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):
         yield " ".join(words) + ("\n" if piece.ends_line else " ")
 

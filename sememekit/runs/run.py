@@ -16,6 +16,7 @@ from sememekit.config import Record, check_code, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.files import typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
@@ -261,10 +262,18 @@ class Run:
                 "leave it out"
             )
         data = self.plan.data.path or "DIR"
-        keep = (
-            f"prepare its data again with the lexicon, sememekit preprocess {self.signature.dataset} SOURCE --segmenter "
-            f"{self.signature.options.get('segmenter')} --lexicon FORMAT:PATH --out {data} --force, and let the run take it "
-            f"from there: sememekit train --out {self.path} --resume"
+        how = (
+            "--segmenter",
+            str(self.signature.options.get("segmenter")),
+            "--lexicon",
+            "FORMAT:PATH",
+            "--out",
+            data,
+            "--force",
+        )
+        again = typed("sememekit", "preprocess", self.signature.dataset, "SOURCE", *how)
+        keep = f"prepare its data again with the lexicon, {again}, and let the run take it from there: " + typed(
+            "sememekit", "train", "--out", self.path, "--resume"
         )
         return recorded_segmenter(
             self.signature,

@@ -17,6 +17,7 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.files import typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
@@ -327,5 +328,5 @@ def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
             f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
-            f"{error}); begin a new run with its weights: sememekit train --from {out} --out OTHER"
+            f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
         ) from None

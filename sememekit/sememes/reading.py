@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import shlex
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import DataError
-from sememekit.files import read_bytes
+from sememekit.files import from_gb18030, may_be_gb18030, read_bytes
 
 MAX_BYTES = 1 << 30
 """A larger lexicon (after decompression) is refused: HowNet has 60 MB, and an archive may hide any amount."""
@@ -84,17 +83,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
             raise DataError(f"lexicon {path}: the file holds nothing but blanks")
         return LexiconText(path=path, text=text, sha256=digest, encoding=encoding)
     others = f"; nor is the file {_spelled(encodings[1:])}" if len(encodings) > 1 else ""
-    raise DataError(f"{first_fault}{others}; {_to_utf8(path, packed)}")
-
-
-def _to_utf8(path: Path, packed: bytes) -> str:
-    """What to do with a file in another encoding; the command, where it is one that Chinese files are often in."""
-    try:
-        packed.decode("gb18030")
-    except UnicodeDecodeError:
-        return "convert the file to UTF-8"
-    new = path.with_suffix(f".utf8{path.suffix}")
-    return f"it may be GB18030; type: iconv -f GB18030 -t UTF-8 {shlex.quote(str(path))} > {shlex.quote(str(new))}"
+    remedy = from_gb18030(path) if may_be_gb18030(packed) else "convert the file to UTF-8"
+    raise DataError(f"{first_fault}{others}; {remedy}")
 
 
 def _spelled(encodings: tuple[str, ...]) -> str:

@@ -41,6 +41,12 @@ _EXAMPLES_AT_ONCE = 1 << 16
 _PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
 
 
+def _check_marks(vocabulary: Vocabulary) -> None:
+    for mark in (START, STOP):
+        if mark not in vocabulary:
+            raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
+
+
 @dataclass(frozen=True)
 class PairBatch:
     """B pairs of texts.
@@ -114,9 +120,7 @@ class SequenceToSequence(TextWriter):
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
-        for mark in (START, STOP):
-            if mark not in vocabulary:
-                raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
+        _check_marks(vocabulary)
         self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
         own, table = settings.share_embedding, (len(vocabulary), settings.embedding_size, settings.start_spread)
         self.source_embedding = embedding if own else uniform_embedding(*table)
@@ -138,6 +142,7 @@ class SequenceToSequence(TextWriter):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
+        _check_marks(resources.vocabulary)  # of other data no size of a layer is worth a word
         embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)

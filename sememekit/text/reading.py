@@ -15,10 +15,14 @@ from typing import BinaryIO, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import opening
+from sememekit.files import from_gb18030, may_be_gb18030, opening
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
+_SAMPLE: Final = 1 << 16
+"""Bytes that are looked at to name an encoding."""
+_FEWEST_LINES: Final = 20
+"""Of fewer lines nothing is said about the file as a whole."""
 _BOM: Final = b"\xef\xbb\xbf"
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
 _REPLACEMENT: Final = "\ufffd"
@@ -104,6 +108,54 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
         yield from read_stream(file, lambda offset: place(span, offset), faults, cap, span)
 
 
+def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piece]:
+    """The lines of an open file, or of standard input, with their numbers in messages. Raises DataError as
+    :func:`read_pieces` and, where the file can be read twice, :func:`refuse_other_encoding`."""
+    if faults.policy == "replace" and file.seekable():
+        begin = file.tell()
+        _refuse_other_encoding(file, name)
+        file.seek(begin)
+    line = 1
+
+    def where(offset: int) -> str:
+        return f"{name}:{line}"
+
+    for piece in read_stream(file, where, faults, name=name):
+        yield piece
+        line += piece.ends_line
+
+
+def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
+    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8, 20 lines or more: what would
+    be left is no text. ``name`` is that of the file for the user."""
+    if faults.policy == "replace":
+        with _reading(path, 0) as file:
+            _refuse_other_encoding(file, name)
+
+
+def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
+    lines = invalid = 0
+    sample = b""
+    while block := file.read(_SAMPLE):
+        block += file.readline(LINE_CAP)
+        lines += block.count(b"\n") + (not block.endswith(b"\n"))
+        if _is_invalid(block):
+            sample = sample or block[:_SAMPLE]
+            invalid += sum(map(_is_invalid, block.split(b"\n")))
+    if lines < _FEWEST_LINES or 2 * invalid <= lines:
+        return
+    remedy = from_gb18030(name) if may_be_gb18030(sample) else "convert the file to UTF-8"
+    raise DataError(f"{name}: {invalid:,} of {lines:,} lines are not UTF-8, and --errors replace mends single bytes; {remedy}")
+
+
+def _is_invalid(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
 def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
     """A span as blocks of whole lines: the text of a block of lines without any fault, else the span of it, for
     :func:`read_pieces`. A block has about ``size`` bytes, ``cap`` at most."""
@@ -136,10 +188,16 @@ def _clean(raw: bytes, position: int) -> str | None:
 
 
 def read_stream(
-    file: BinaryIO, where: Callable[[int], str], faults: FaultCounter, cap: int = LINE_CAP, span: Span | None = None
+    file: BinaryIO,
+    where: Callable[[int], str],
+    faults: FaultCounter,
+    cap: int = LINE_CAP,
+    span: Span | None = None,
+    *,
+    name: str = "",
 ) -> Iterator[Piece]:
-    """The lines of an open file up to its end or that of ``span``; ``where`` names a byte offset. Raises DataError as
-    :func:`read_pieces`."""
+    """The lines of an open file up to its end or that of ``span``; ``where`` names a byte offset, ``name`` the file. Raises
+    DataError as :func:`read_pieces`."""
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
@@ -166,7 +224,13 @@ def read_stream(
         if chunk.endswith(b"\r\n"):
             faults.add("carriage_returns")
         if chunk:
-            text = _decode(chunk.rstrip(b"\r\n") if ends_line else chunk, offset, where, faults)
+            raw = chunk.rstrip(b"\r\n") if ends_line else chunk
+            try:
+                text = _decode(raw, offset, where, faults)
+            except UnicodeDecodeError as error:
+                rest = file.read(_SAMPLE) if file.seekable() else b""
+                named = name if span is None else span.name
+                raise DataError(_no_utf8(error, offset, where, chunk + rest, named, faults)) from None
             if text is not None:
                 yield Piece(text, ends_line, offset)
         if at_end:
@@ -221,13 +285,9 @@ def _first_cut(ahead: bytes) -> int:
 def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: FaultCounter) -> str | None:
     try:
         text = chunk.decode()
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         if faults.policy == "strict":
-            at, bad = offset + error.start, chunk[error.start : error.end].hex(" ")
-            hint = "; the file begins like UTF-16" if at == 0 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-            raise DataError(
-                f"{where(at)}: not UTF-8 at byte {at} ({bad}){hint}; convert the file to UTF-8{faults.choices}"
-            ) from None
+            raise
         faults.add("invalid_utf8")
         if faults.policy == "skip":
             faults.add("skipped_lines")
@@ -243,6 +303,18 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
         faults.add("skipped_lines")
         return None
     return text.replace("\0", _REPLACEMENT)
+
+
+def _no_utf8(
+    error: UnicodeDecodeError, offset: int, where: Callable[[int], str], sample: bytes, name: str, faults: FaultCounter
+) -> str:
+    """The message for a bad line at ``offset``; ``sample`` begins with the line and has as much after it as could be read."""
+    at, bad = offset + error.start, error.object[error.start : error.end].hex(" ")
+    told = f"{where(at)}: not UTF-8 at byte {at} ({bad})"
+    if may_be_gb18030(sample):
+        return f"{told}; {from_gb18030(name)}"
+    hint = "; the file begins like UTF-16" if at == 0 and error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+    return f"{told}{hint}; convert the file to UTF-8{faults.choices}"
 
 
 def place(span: Span, offset: int) -> str:

@@ -30,7 +30,7 @@ from torch import nn
 
 from sememekit.data.signature import Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, replace_file, sole_writer, to_json, write_bytes
+from sememekit.files import RunWarning, replace_file, sole_writer, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
@@ -83,8 +83,8 @@ class RunFolder:
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = (
-            f"{path} exists already; continue it with --resume (sememekit train --out {path} --resume), choose another --out, "
-            "or delete it first"
+            f"{path} exists already; continue it with --resume ({typed('sememekit', 'train', '--out', path, '--resume')}), "
+            "choose another --out, or delete it first"
         )
         if path.exists() and not path.is_dir():
             raise CheckpointError(f"{path} exists already and is a file, and a run is a folder; choose another --out")
@@ -136,7 +136,7 @@ class RunFolder:
         else:
             warnings.warn(
                 f"{path} was written without a manifest, so a change of its files is not noticed; "
-                f"'sememekit train --out {path} --resume' writes one",
+                f"type: {typed('sememekit', 'train', '--out', path, '--resume')}, which writes one",
                 RunWarning,
                 stacklevel=2,
             )
@@ -208,7 +208,7 @@ class RunFolder:
             return f"{damaged}; no snapshot in it is whole: copy the folder again from where it came from"
         names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
         path = self._checkpoints / "pointer.json"
-        return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: echo '{names}' > {path}"
+        return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: {typed('echo', names)} > {typed(path)}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool, ranks: Ranks = ALONE) -> str:
         """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
@@ -272,7 +272,7 @@ class RunFolder:
             if name is None:
                 raise CheckpointError(
                     f"{self.path} has no {which} checkpoint yet, as no epoch was finished; go on training: "
-                    f"sememekit train --out {self.path} --resume"
+                    + typed("sememekit", "train", "--out", self.path, "--resume")
                 )
             try:
                 return read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)

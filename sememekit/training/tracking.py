@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
 from sememekit.errors import ConfigError, TrainingError
-from sememekit.files import replace_file, to_json
+from sememekit.files import replace_file, to_json, typed
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport
 
 PROJECT: Final = "sememekit"
@@ -185,7 +185,7 @@ def _failures_of(name: str, run: Path) -> Iterator[None]:
     except Exception as error:
         raise TrainingError(
             f"--track {name}: {type(error).__name__}: {error}; what is trained is in {run}; go on with: "
-            f"sememekit train --out {run} --resume --set run.track=[]"
+            f"{typed('sememekit', 'train', '--out', run, '--resume', '--set', 'run.track=[]')}"
         ) from error
 
 

@@ -10,6 +10,7 @@ from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import SememeGraph
 
@@ -43,6 +44,20 @@ def test_report_and_file(prepared: Path, sources: list[str], tmp_path: Path, cap
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_graph_of_other_sources_is_not_replaced_in_silence(
+    prepared: Path, sources: list[str], tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    out = tmp_path / "graph.json"
+    for _ in range(2):
+        build_sememe_graph(sources, prepared, out)
+    assert not recwarn.list, "the same again"
+    with pytest.warns(RunWarning, match=r"graph.json is replaced; it was a graph of hownet:hownet.txt and list:list.txt$"):
+        build_sememe_graph(sources[:1], prepared, out)
+    out.write_bytes(out.read_bytes()[:200])
+    with pytest.warns(RunWarning, match=r"it was a graph of another version, or torn$"):
+        build_sememe_graph(sources, prepared, out)
+
+
 def test_english_side_goes_to_the_formats_that_have_one(prepared: Path, sources: list[str], tmp_path: Path) -> None:
     report = build_sememe_graph(sources, prepared, tmp_path / "graph.json", side="english")
     assert [use.words_used for use in report.lexicons] == [1, 2]
@@ -69,6 +84,6 @@ def test_wrong_calls(prepared: Path, sources: list[str], tmp_path: Path) -> None
         build_sememe_graph(sources, tmp_path / "absent", tmp_path / "graph.json")
     with pytest.raises(GraphError, match="between 0 and 1"):
         build_sememe_graph(sources, prepared, tmp_path / "graph.json", drop_edges=1.5)
-    with pytest.raises(GraphError, match="cannot be written"):
+    with pytest.raises(ConfigError, match=r"absent does not exist; type: mkdir -p"):
         build_sememe_graph(sources, prepared, tmp_path / "absent" / "graph.json")
     assert not (tmp_path / "graph.json").exists()

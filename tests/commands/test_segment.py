@@ -41,7 +41,7 @@ def test_no_character_is_lost(text: str) -> None:
 
 
 def test_bad_bytes_follow_the_policy() -> None:
-    with pytest.raises(DataError, match="stdin: not UTF-8 at byte 7"):
+    with pytest.raises(DataError, match="stdin:2: not UTF-8 at byte 7"):
         run("天地\n".encode() + b"\xff\n")
     faults = FaultCounter("skip")
     out = "".join(segment_stream(BytesIO(b"a\n\xff\nb\n"), WhiteSpace(), faults=faults))

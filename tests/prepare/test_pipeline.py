@@ -220,6 +220,25 @@ def test_a_bad_line_ends_the_run_with_its_place(workers: int, tmp_path: Path) ->
     assert sum(split.sentences for split in report.signature.splits.values()) == 799
 
 
+def test_a_place_that_cannot_be_written_is_told_as_it_was_typed(tmp_path: Path) -> None:
+    text, out = write_text(tmp_path / "text.txt", 20), tmp_path / "text.txt" / "out"
+    with pytest.raises(DataError, match=rf"^--out {out}: cannot write in {text} \(.*\); give a folder elsewhere$"):
+        preprocess("plain", text, out)
+
+
+def test_a_text_of_another_encoding_is_not_replaced(tmp_path: Path) -> None:
+    text = "".join(f"第{number}天 ， 老师 在 学校 里 教 中文 。\n" for number in range(30))
+    (tmp_path / "text.txt").write_bytes(text.encode("gb18030"))
+    for errors in ("strict", "replace"):
+        with pytest.raises(DataError, match=r"text\.txt.*not UTF-8.*iconv -f GB18030 -t UTF-8 \S*text\.txt > "):
+            preprocess("plain", tmp_path / "text.txt", tmp_path / "out", PreprocessSettings(errors=errors))
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
+    rows = "".join(f"老师在学校里教中文\t{number % 2}\n" for number in range(30))
+    (tmp_path / "rows.tsv").write_bytes(rows.encode("gb18030"))
+    with pytest.raises(DataError, match=r"rows\.tsv: 30 of 30 lines are not UTF-8"):
+        preprocess("classification", tmp_path / "rows.tsv", tmp_path / "out", PreprocessSettings(errors="replace"))
+
+
 def test_one_enormous_line_is_read_in_pieces(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"word " * 600_000)  # three caps of one MiB in 3 MB

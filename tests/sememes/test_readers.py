@@ -173,6 +173,33 @@ def test_a_broken_hownet2000(tmp_path: Path, last: str, message: str) -> None:
         open_lexicon(f"hownet2000:{path}")
 
 
+HOWNET2000 = "教师\tN\thuman|人,*teach|教\n吃\tV\teat|吃\n的\tSTRU\t{DeChinese|构助}\n"
+
+
+@pytest.mark.parametrize("name", ["table", "list"])
+@pytest.mark.parametrize("text", [HOWNET2000, HOWNET2000 + "为了\tPREP\t{purpose}\n"])
+def test_hownet2000_under_another_name(name: str, text: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "glossary.tsv", text)
+    with pytest.raises(DataError, match=rf"glossary.tsv:1: seems to be HowNet 2000 .*; use hownet2000:{path}"):
+        open_lexicon(f"{name}:{path}")
+    assert list(open_lexicon(f"hownet2000:{path}").words)[:2] == ["教师", "吃"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bank\tmoney|钱\tland|地,side|边\n",
+        "bank\tN\tmoney|钱 house|房\n",
+        "bank\tN\tmoney, house\n",
+        "bank\tN\tmoney|钱,a|b\tland|地\n",
+        HOWNET2000 + "bank\tmoney\tland\n",
+    ],
+)
+def test_a_table_that_is_like_hownet2000(text: str, tmp_path: Path) -> None:
+    """Commas, capitals or three columns alone are no HowNet 2000."""
+    assert open_lexicon(f"table:{write(tmp_path / 'kb.tsv', text)}").num_senses > 1
+
+
 def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
     path = write(tmp_path / "list.txt", "\ufeff苹果\n水果\t电脑 \n\n丢\n红 的\n颜色 颜色\n")
     lexicon = open_lexicon(f"list:{path}")

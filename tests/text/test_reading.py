@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from io import BytesIO
 from pathlib import Path
 
@@ -8,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.reading import FaultCounter, Piece, Span, cut_spans, read_pieces, read_stream
+from sememekit.text.reading import (
+    FaultCounter,
+    Piece,
+    Span,
+    cut_spans,
+    read_named,
+    read_pieces,
+    read_stream,
+    refuse_other_encoding,
+)
 
 texts = st.text(st.sampled_from("ab 字。\n\u2028é𠀀"), max_size=120)
 
@@ -93,6 +103,63 @@ def test_strict_stops_at_the_place(tmp_path: Path, content: bytes, message: str)
     with pytest.raises(DataError, match=message) as caught:
         read(tmp_path / "t", content)
     assert "--errors replace" in str(caught.value)
+
+
+CHINESE = "".join(f"第{number}天，老师在学校里教中文。\n" for number in range(30))
+
+
+@pytest.mark.parametrize("begin", ["", "an English line\n"])
+def test_gb18030_is_told_with_the_command(tmp_path: Path, begin: str) -> None:
+    path = tmp_path / "a b.txt"
+    path.write_bytes((begin + CHINESE).encode("gb18030"))
+    span = Span(path, str(path), 0, path.stat().st_size)
+    with pytest.raises(DataError) as caught:
+        list(read_pieces(span, FaultCounter("strict")))
+    assert str(caught.value).startswith(f"{path}:{2 if begin else 1}: not UTF-8 at byte ")
+    command = str(caught.value).partition("it may be GB18030; type: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    assert (tmp_path / "a b.utf8.txt").read_text(encoding="utf-8") == begin + CHINESE
+    with pytest.raises(DataError, match=r"x:\d: .*; it may be GB18030; send the plain text through: iconv -f GB18030"):
+        list(read_named(BytesIO(path.read_bytes()), "x", FaultCounter("strict")))
+
+
+@pytest.mark.parametrize(
+    ("around", "line"),
+    [
+        (CHINESE, "老师在学校里教中文".encode() + b"\xb2\xe2"),  # two bytes of GB18030 in a line of UTF-8
+        ("fine\n" * 30, "schöner düll".encode("latin-1")),
+        (CHINESE, "老师在学校".encode("utf-16")),
+    ],
+)
+def test_other_bytes_are_not_told_to_be_gb18030(tmp_path: Path, around: str, line: bytes) -> None:
+    with pytest.raises(DataError, match=r"t:31: .*pass --errors replace"):
+        read(tmp_path / "t", around.encode() + line + b"\n" + around.encode())
+
+
+def test_replacing_most_of_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    for rest, refused in ((14, False), (13, True)):
+        path.write_bytes("".join(CHINESE.splitlines(keepends=True)[:14]).encode("gb18030") + b"fine\n" * rest)
+        for policy in ("strict", "replace", "skip"):
+            if not (refused and policy == "replace"):
+                refuse_other_encoding(path, str(path), FaultCounter(policy))
+    with pytest.raises(DataError, match=rf"{path}: 14 of 27 lines are not UTF-8, .*may be GB18030; type: iconv .*{path}"):
+        refuse_other_encoding(path, str(path), FaultCounter("replace"))
+    with path.open("rb") as file, pytest.raises(DataError, match="14 of 27 lines"):
+        list(read_named(file, "t", FaultCounter("replace")))
+    path.write_bytes(CHINESE.encode())
+    with path.open("rb") as file:
+        assert len(list(read_named(file, "t", FaultCounter("replace")))) == 30
+    path.write_bytes(b"\xff\n" * 19)
+    refuse_other_encoding(path, "t", FaultCounter("replace"))
+    path.write_bytes(b"\xff\n" * 20)
+    with pytest.raises(DataError, match=r"t: 20 of 20 lines .*single bytes; convert the file to UTF-8$"):
+        refuse_other_encoding(path, "t", FaultCounter("replace"))
+
+
+def test_the_line_of_a_named_stream() -> None:
+    with pytest.raises(DataError, match="x:3: not UTF-8 at byte 6 "):
+        list(read_named(BytesIO(b"a\nbcd\n\xff\n"), "x", FaultCounter("strict")))
 
 
 def test_the_line_is_right_in_a_later_span(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.corpora.sources import PACKED
 from sememekit.errors import DataError
-from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_pieces, read_stream
+from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -53,10 +53,10 @@ class Opened(NamedTuple):
 
 def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, from 1. Raises DataError: bytes that ``faults`` refuses, or a line above 1 MiB."""
-    number = 0
     if file.path is None:
-        pieces = read_stream(sys.stdin.buffer, lambda offset: f"{file.name}:{number + 1}", faults)
+        pieces = read_named(sys.stdin.buffer, file.name, faults)
     else:
+        refuse_other_encoding(file.path, file.name, faults)
         span = Span(file.path, file.name, 0, file.path.stat().st_size)
         pieces = read_pieces(span, faults)
     for number, piece in enumerate(pieces, start=1):

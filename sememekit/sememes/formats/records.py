@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import islice
 from typing import ClassVar
 
 from sememekit.errors import DataError
+from sememekit.files import typed
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
@@ -49,11 +51,35 @@ class TableReader(RecordReader):
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         header = source.lines()[0].split("\t")
         named = {"word", "sememes"} <= set(header)
+        if not named and (seems := _seems_hownet2000(source)):
+            raise DataError(seems)
         for number, line in source.entries():
             if named and number > 1:
                 yield number, _sense(line.split("\t"), header, source.place(number))
             elif not named:
                 yield from ((number, sense) for sense in _senses(line, source.place(number)))
+
+
+_LOOKED_AT = 20
+_PART_OF_SPEECH = re.compile(r"[A-Z]+")
+
+
+def _seems_hownet2000(source: LexiconText) -> str:
+    """What to say of a file whose first lines are ``word TAB part of speech TAB DEF``, or nothing of another one.
+
+    In a table the second column has the sememes of a sense, which are not one word of capitals line after line, and no commas
+    or braces stand between the sememes of the third.
+    """
+    entries = [*islice(source.entries(), _LOOKED_AT)]
+    columns = [[column.strip() for column in line.split("\t")] for _, line in entries]
+    if not all(len(row) == 3 and _PART_OF_SPEECH.fullmatch(row[1]) for row in columns):
+        return ""
+    definitions = [row[2] for row in columns]
+    pairs, joined = (sum(any(mark in text for mark in marks) for text in definitions) for marks in ("|", ",{"))
+    if not joined or 2 * pairs <= len(definitions):
+        return ""
+    place, use = source.place(entries[0][0]), typed(f"hownet2000:{source.path}")
+    return f"{place}: seems to be HowNet 2000 (word TAB part of speech TAB DEF); use {use}"
 
 
 def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
@@ -89,6 +115,8 @@ class WordListReader(RecordReader):
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         lines = source.lines()
+        if any("\t" in word for word in lines[0:_LOOKED_AT:2]) and (seems := _seems_hownet2000(source)):
+            raise DataError(seems)
         if len(lines) % 2:
             raise DataError(
                 f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; a list alternates one "

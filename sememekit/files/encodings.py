@@ -1,0 +1,38 @@
+"""What is said of a file that is not UTF-8: GB18030, which Chinese files are often in, and the command that converts it."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from sememekit.files.typed import typed
+
+_PACKED: Final = (".xz", ".gz", ".bz2", ".zst")
+
+
+def may_be_gb18030(sample: bytes) -> bool:
+    """Whether bytes are text in GB18030 as far as they go; a character may be cut off at the end.
+
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are told apart by what is rare in
+    Chinese: whole characters of UTF-8, and characters that GB2312, the common part of GB18030, lacks.
+    """
+    try:
+        text = codecs.getincrementaldecoder("gb18030")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    others = "".join(character for character in text if not character.isascii())
+    if 2 * (len(others.encode("gb2312", "ignore")) // 2) <= len(others):
+        return False
+    as_utf8 = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
+    broken = as_utf8.count("\ufffd")
+    return broken > sum(character > "\u07ff" for character in as_utf8) - broken
+
+
+def from_gb18030(name: str | Path) -> str:
+    """The next step for a file that may be GB18030, as a clause of a message: a command, where the file lies here unpacked."""
+    path = Path(name)
+    command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
+    if path.suffix in _PACKED or not path.is_file():
+        return f"it may be GB18030; send the plain text through: {command}"
+    return f"it may be GB18030; type: {command} {typed(path)} > {typed(path.with_suffix(f'.utf8{path.suffix}'))}"
