@@ -70,8 +70,9 @@ def command(
         list[Grouping] | None,
         option(
             "--by",
-            "Also by the number of senses or of sememes of a word, by its count in training, or by sememes among words of like "
-            "counts; may be repeated.",
+            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in training), or "
+            "sememes-at-frequency (sememes among words of like counts); may be repeated.",
+            metavar="KIND",
         ),
     ] = None,
     overlay: Overlay = None,

@@ -83,7 +83,7 @@ def test_raw_and_prepared_text_are_the_same_prompt_and_context(run: Path) -> Non
     assert raw.words == ready.words
     nats = SentenceNats(run, "cpu")
     first, second = nats([["WE", "Sold", "41"], ["we", "sold", "N"]])
-    assert first == second
+    assert first == pytest.approx(second, rel=1e-6), "two rows of a batch may differ in their last bits"
 
 
 @pytest.mark.parametrize("segmenter", ["none", "characters", "sentencepiece"])

@@ -80,7 +80,8 @@ def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> Non
     apart, carried = (runner.invoke(app, ["score", str(place / "softmax"), str(text), *flag]) for flag in ([], ["--carry"]))
     assert (apart.exit_code, carried.exit_code) == (0, 0)
     first, second = apart.stdout.splitlines(), carried.stdout.splitlines()
-    assert first[:4] == second[:4]
+    assert float(first[0].split("\t")[3]) > 0, "each line begins after an <eos>"
+    assert second[0].split("\t")[3] == "", "nothing stands before a whole text"
     assert [row.split("\t")[:3] for row in first] == [row.split("\t")[:3] for row in second]
     assert first[4:] != second[4:]
 

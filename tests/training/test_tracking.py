@@ -149,7 +149,7 @@ def test_a_program_that_fails_is_named_with_the_way_on(tmp_path: Path, monkeypat
 
     fake.init = refuse  # type: ignore[method-assign]
     with (
-        pytest.raises(TrainingError, match=r"--track wandb: RuntimeError: not logged in.*--resume --set run\.track=\[\]"),
+        pytest.raises(TrainingError, match=r"--track wandb: RuntimeError: not logged in.*--resume --set 'run\.track=\[\]'"),
         tracking.tracking(["wandb"], tmp_path, {}),
     ):
         pytest.fail("it has not begun")
