@@ -253,7 +253,7 @@ def _curves(folders: Sequence[RunFolder]) -> tuple[list[list[tuple[float, float,
     Raises:
         CheckpointError: a run without a finished epoch.
     """
-    epochs = [[record for record in folder.metrics() if record["kind"] == "EpochReport"] for folder in folders]
+    epochs = [folder.epochs() for folder in folders]
     for folder, own in zip(folders, epochs, strict=True):
         if not own:
             raise CheckpointError(

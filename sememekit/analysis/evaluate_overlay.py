@@ -13,9 +13,9 @@ from sememekit.analysis.text_nats import TextNats
 from sememekit.analysis.word_groups import Grouping
 from sememekit.errors import GraphError
 from sememekit.progress import Progress
-from sememekit.runs.overlay import sememe_counts
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import ChangedSense
+from sememekit.sememes.statistics import sememe_counts
 
 FEW = 20
 """A sememe whose words occur less often has a gate that hardly learned when to open."""
@@ -83,7 +83,7 @@ def evaluate_overlay(
     for loaded in sides:
         texts.append(TextNats(prepared, split))
         reports.append(measure_ppl(loaded, TextReading(split, data, batch_size), progress=progress, found=texts[-1]))
-    counts = sememe_counts(before, run.vocabulary.counts)
+    counts = dict(zip(before.sememes, sememe_counts(before, run.vocabulary.counts).tolist(), strict=True))
     kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(one, run.vocabulary, used))]
     return OverlayComparison(
         **dict(comparison(reports, texts, kinds, used, seed)),

@@ -9,13 +9,14 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.sememe_mass import MeanMass, SememeMasses, mean_mass, sememe_counts
+from sememekit.analysis.sememe_mass import MeanMass, SememeMasses, mean_mass
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import ConfigError
 from sememekit.progress import OneStage
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.statistics import sememe_counts
 from sememekit.tasks.writing import Predictor
 
 

@@ -9,11 +9,11 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.analysis.sememe_mass import word_sememes
 from sememekit.analysis.word_groups import COUNT_BANDS, band_names
 from sememekit.config import Record
 from sememekit.measure.intervals import Estimate, interval, resampled_ratios
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.statistics import sememe_counts, word_sememes
 
 RANDOM: Final = "random"
 FREQUENCY: Final = "frequency"
@@ -99,14 +99,13 @@ class Gold:
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
         """Of a graph and the counts (V,) of its vocabulary."""
         words, sememes = word_sememes(graph)
-        weights = np.asarray(counts, dtype=np.float64)
-        count_K = np.bincount(sememes, weights[words], minlength=graph.num_sememes)
-        nats_K = -np.log(np.maximum(count_K, 1) / max(weights.sum(), 1))
+        count_K = sememe_counts(graph, counts)
+        nats_K = -np.log(np.maximum(count_K, 1) / max(counts.sum(), 1))
         return cls(
             keys=words * graph.num_sememes + sememes,
             num_sememes=graph.num_sememes,
             size_V=np.bincount(words, minlength=graph.num_words),
-            count_K=count_K.astype(np.int64),
+            count_K=count_K,
             nats_K=np.maximum(nats_K, 0.0),
             nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words).astype(np.float64),
         )

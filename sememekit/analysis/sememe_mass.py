@@ -159,26 +159,6 @@ def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tu
         yield position[real], hidden[torch.from_numpy(real).to(task.device)]
 
 
-def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(K,) running words of the counted text whose word has the sememe in any of its senses.
-
-    Args:
-        counts: (V,) of the vocabulary.
-    """
-    words, sememes = word_sememes(graph)
-    weights = np.asarray(counts, dtype=np.float64)[words]
-    return np.bincount(sememes, weights, minlength=graph.num_sememes).astype(np.int64)
-
-
-def word_sememes(graph: SememeGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every pair of a word and a sememe of any of its senses, once: words (n,), rising, and sememes (n,), rising in a word."""
-    sizes = np.diff(graph.set_offsets)[graph.sense_set]
-    sense = np.repeat(np.arange(graph.num_senses), sizes)
-    edge = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + graph.set_offsets[graph.sense_set][sense]
-    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + graph.set_sememes[edge])
-    return keys // graph.num_sememes, keys % graph.num_sememes
-
-
 def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:
     """What sememes of a context can be ranked by, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 

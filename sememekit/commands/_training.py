@@ -68,7 +68,7 @@ def train(
         training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark, ranks=ranks))
         tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
-        over = trainer.progress.finished and any(record["kind"] == "EpochReport" for record in folder.metrics())
+        over = trainer.progress.finished and bool(folder.epochs())
         if over and ranks.leads:
             write_report(out)  # no epoch follows that would
         epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric

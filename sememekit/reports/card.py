@@ -38,8 +38,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 def _epoch(run: Run, which: Which) -> Mapping[str, Any] | None:
     """The line of the best epoch or of the last in ``metrics.jsonl``; None without any."""
-    epochs = [record for record in run.metrics() if record["kind"] == "EpochReport"]
-    chosen = [record for record in epochs if record["best"] or which == "last"]
+    chosen = [record for record in run.epochs() if record["best"] or which == "last"]
     return chosen[-1] if chosen else None
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.errors import ConfigError
 from sememekit.runs.plan import Plan, variant
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense, apply_changes, read_overlay
+from sememekit.sememes.statistics import sememe_counts
 from sememekit.tasks.base import Task
 from sememekit.text.vocabulary import Vocabulary
 
@@ -33,7 +31,7 @@ def overlaid(
         raise ConfigError(
             f"--overlay {overlay}: its lines change no sense of the graph; add a change: sememekit lookup --change"
         )
-    counts = sememe_counts(graph, vocabulary.counts)
+    counts = dict(zip(graph.sememes, sememe_counts(graph, vocabulary.counts).tolist(), strict=True))
     for sense in senses:
         for name in sense.added:
             if not counts[name]:
@@ -42,20 +40,6 @@ def overlaid(
                     "was counted in, so its gate was trained on no example of it; take another sememe"
                 )
     return changed, senses
-
-
-def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> dict[str, int]:
-    """Sememe -> how often the words that have it occur.
-
-    Args:
-        graph: of V words.
-        counts: (V,) of each word.
-    """
-    found = dict.fromkeys(graph.sememes, 0)
-    for entry, count in zip(graph.entries(), counts.tolist(), strict=True):
-        for name in entry.sememes():
-            found[name] += count
-    return found
 
 
 def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:

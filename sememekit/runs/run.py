@@ -233,6 +233,10 @@ class Run:
         """All lines of ``metrics.jsonl``."""
         return self.folder.metrics()
 
+    def epochs(self) -> list[dict[str, Any]]:
+        """Those of finished epochs alone."""
+        return self.folder.epochs()
+
     def data(self, given: Path | str | None = None) -> PreparedData:
         """The prepared data of its training, or those ``given``; DataError where they are absent or have another vocabulary."""
         folder = Path(given if given is not None else self.plan.data.path)

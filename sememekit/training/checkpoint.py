@@ -289,6 +289,10 @@ class RunFolder:
         report."""
         return metrics_file.read(self.path / "metrics.jsonl")
 
+    def epochs(self) -> list[dict[str, Any]]:
+        """The lines of finished epochs in metrics.jsonl alone. Raises CheckpointError: as ``metrics``."""
+        return metrics_file.epochs(self.path / "metrics.jsonl")
+
     def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
         """Drop lines of steps, and of ends of epochs, that a run resumed at ``step`` after so many epochs will take again;
         returns the others. A checkpoint of the last step of an epoch may be of before its end or of after it."""

@@ -88,7 +88,7 @@ def test_equal_budgets_are_read_from_the_curves(report: RunsComparison) -> None:
     assert {one.budget for one in updates} == {60.0}, "two epochs of 30 updates; the other side has four"
     for side, measure in zip(report.sides, updates, strict=True):
         for run, value in zip(side.runs, measure.values, strict=True):
-            epochs = [record for record in RunFolder.open(Path(run)).metrics() if record["kind"] == "EpochReport"]
+            epochs = RunFolder.open(Path(run)).epochs()
             assert value == pytest.approx(min(record["valid"]["perplexity"] for record in epochs[:2]), rel=1e-12)
     timed = [side.measures[2] for side in report.sides]
     assert (report.time, timed[0].measure) == ("CPU", "validation, equal CPU time")
@@ -100,16 +100,16 @@ def test_equal_budgets_are_read_from_the_curves(report: RunsComparison) -> None:
 def test_a_run_without_cpu_time_has_all_compared_by_wall_time(
     seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = RunFolder.metrics
+    original = RunFolder.epochs
 
     def earlier(self: RunFolder) -> list[dict[str, Any]]:
         without = {"cpu_seconds"} if self.path.parent.name == "slow" else set()
         return [{key: value for key, value in record.items() if key not in without} for record in original(self)]
 
-    monkeypatch.setattr(RunFolder, "metrics", earlier)
+    monkeypatch.setattr(RunFolder, "epochs", earlier)
     found = compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
     assert (found.time, found.sides[0].measures[2].measure) == ("wall", "validation, equal wall time")
-    lines = [record for record in original(RunFolder.open(seeds["fast"] / "seed-1")) if record["kind"] == "EpochReport"]
+    lines = original(RunFolder.open(seeds["fast"] / "seed-1"))
     assert found.sides[1].curves[0][-1][1] == pytest.approx(sum(record["seconds"] for record in lines))
 
 

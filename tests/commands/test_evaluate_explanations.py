@@ -20,8 +20,6 @@ from sememekit.analysis.sememe_mass import (
     contexts_of,
     mean_by_counts,
     mean_over_text,
-    sememe_counts,
-    word_sememes,
 )
 from sememekit.commands._program import app
 from sememekit.commands.train import train
@@ -30,6 +28,7 @@ from sememekit.measure.intervals import interval, ratio_interval, resampled_rati
 from sememekit.reports.explanation_scores import scores_page
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.statistics import sememe_counts, word_sememes
 from sememekit.sememes.word_entry import SenseEntry, WordEntry
 from sememekit.tasks.writing import predictor
 from tests.pages import check_page
