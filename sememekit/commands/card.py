@@ -19,9 +19,11 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Write a model card in Markdown: figures, data, sememes, settings and versions; the licence is left to you."""
-    from sememekit.files import CARD, write_output
+    from sememekit.files import CARD, check_output, write_output
     from sememekit.reports.card import model_card
 
+    if out is not None:
+        check_output(out, CARD)
     card = model_card(run, name)
     if out is None:
         say(card.rstrip("\n"))

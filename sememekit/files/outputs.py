@@ -52,8 +52,8 @@ OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: 
 def check_output(path: Path | str, kind: Kind) -> None:
     """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
     or cannot be written. Raises ConfigError."""
-    _check_kind(Path(path), kind)
     _check_folder(Path(path))
+    _check_kind(Path(path), kind)
 
 
 def _check_kind(path: Path, kind: Kind) -> None:
@@ -88,7 +88,7 @@ def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
     be written; what was there stays.
     """
-    check_output(path, kind)
+    _check_kind(Path(path), kind)
     target = Path(path).resolve()
     remove_leftovers(target.parent, f".{target.name}.", ".writing")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")

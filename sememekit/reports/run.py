@@ -11,7 +11,7 @@ from sememekit.config import Record
 from sememekit.errors import CheckpointError
 from sememekit.figures import percent
 from sememekit.files import PAGE as PAGE_FILE
-from sememekit.files import replace_file, typed, write_output
+from sememekit.files import check_output, replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
 from sememekit.training import RunFolder
@@ -37,6 +37,8 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     CheckpointError: no run, one without a finished epoch, or a torn one. Raises ConfigError: ``html`` or ``figure`` is there
     already and is no such file, or ``figure`` has another ending.
     """
+    if html is not None:
+        check_output(html, PAGE_FILE)
     if figure is not None:
         check_figure(figure)
     folder = RunFolder.open(run)

@@ -11,7 +11,7 @@ from typing import Final
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import TABLE, write_output
+from sememekit.files import TABLE, check_output, write_output
 from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.lexicon import PAIR
@@ -192,6 +192,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     ``_``, since blanks stand between names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds
     something else. Raises ConfigError, DataError: as ``open_lexicon``.
     """
+    check_output(path, TABLE)
     lines = [DUMP_HEADER]
     words: set[str] = set()
     renamed: set[str] = set()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.train import train
-from sememekit.errors import CheckpointError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.reports.run import report, run_page
 from sememekit.training import EpochReport, RunFolder
 from tests.pages import Page, check_page
@@ -61,6 +61,8 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
     assert (result.epochs, result.changes) == (3, 0)
     assert len(outline.charts) == 1
     assert "The life of the clusters" not in outline.headings
+    with pytest.raises(ConfigError, match="absent does not exist; type: mkdir -p"):
+        report(softmax, html=tmp_path / "absent" / "page.html")
 
 
 def test_an_epoch_without_a_metric_that_others_have_is_shown(softmax: Path, tmp_path: Path) -> None:

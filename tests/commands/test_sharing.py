@@ -209,6 +209,8 @@ def test_the_commands(run: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("my own words", encoding="utf-8")
     refused = called("card", str(run), "--out", str(tmp_path / "mine.md"))
     assert (refused.exit_code, "is not a model card that sememekit wrote" in refused.stderr) == (1, True)
+    refused = called("card", str(run), "--out", str(tmp_path / "absent" / "card.md"))
+    assert (refused.exit_code, "absent does not exist; type: mkdir -p" in refused.stderr) == (1, True)
     pushed = called("push", str(run), str(tmp_path / "shared"), "--json")
     assert json.loads(pushed.stdout)["target"] == str(tmp_path / "shared")
     pulled = called("pull", str(tmp_path / "shared"), "--out", str(tmp_path / "pulled"))

@@ -101,6 +101,8 @@ def test_one_file_of_several_lexicons_is_a_lexicon_again(tables: list[str], tmp_
     (tmp_path / "other.txt").write_text("mine\n")
     with pytest.raises(ConfigError, match=r"not a lexicon as 'lookup --dump' writes it"):
         dump_lexicons(tmp_path / "other.txt", tables)
+    with pytest.raises(ConfigError, match="absent does not exist; type: mkdir -p"):
+        dump_lexicons(tmp_path / "absent" / "out.tsv", tables)
 
 
 def test_names_with_blanks_and_tabs_stay_one_name_in_a_column(tmp_path: Path) -> None:
