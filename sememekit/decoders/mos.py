@@ -25,7 +25,7 @@ class MoS(SampledDecoder):
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
     no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does so in training.
 
-    With ``samples`` the K normalisers are estimated from the same drawn words in training. The estimate of the loss is biased:
+    With ``samples`` the K normalisers are estimated from the same sampled words in training. The estimate is biased:
     with w_k the posterior of component k and C the covariance of the relative errors of the normalisers, by
     -sum_k w_k C_kk + (1/2) w^T C w to second order, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
 

@@ -1,4 +1,4 @@
-"""Sampled training: a few drawn words estimate the normaliser of an output layer (Bengio and Senecal 2003).
+"""Sampled training: a few sampled words estimate the normaliser of an output layer (Bengio and Senecal 2003).
 
 For output layers with one normaliser: p(w | g) = exp s(w) / Z with Z the sum of exp s(v) over all words v. In training, Z is
 replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
@@ -118,7 +118,7 @@ def draw_of_rank(draw: Draw, words: slice) -> Draw:
     """The part of a draw that belongs to a range of words, numbered from the beginning of the range.
 
     A target that is no word of the range has the place -1. Words that count for nothing have a finite correction, so that a
-    range without a drawn word has a normaliser near 0, and no gradient; a range without a word is given its first one.
+    range without a sampled word has a normaliser near 0, and no gradient; a range without a word is given its first one.
     """
     bounds = torch.tensor([words.start, words.stop], device=draw.words.device)
     first, last = torch.searchsorted(draw.words, bounds).tolist()

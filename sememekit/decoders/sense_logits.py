@@ -86,7 +86,7 @@ def normaliser_and_score(
 
 
 def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
-    """``normaliser_and_score`` out of the logits of all senses; without drawn words, whose number no graph can know."""
+    """``normaliser_and_score`` out of the logits of all senses; without sampled words, whose number no graph can know."""
     logits_SN = sense_logits(inputs)
     sense_MN, real_MN = inputs.structure.senses_of(target_N.clamp(min=0))
     own_MN = logits_SN.gather(0, sense_MN)

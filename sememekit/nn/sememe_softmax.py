@@ -62,7 +62,7 @@ class _SememeLayer(StructuredLayer):
         return found
 
     def _static(self, hidden: Tensor) -> bool:
-        """Which senses drawn words have is not known beforehand: a compiled graph takes the exact loss."""
+        """Which senses sampled words have is not known beforehand: a compiled graph takes the exact loss."""
         return not (self.training and self.layer.estimates_in_training)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:

@@ -42,7 +42,7 @@ class FullSoftmax(OutputLayer):
 
 @final
 class SampledSoftmax(OutputLayer):
-    """The full softmax whose normaliser is estimated in training from S drawn words (Bengio and Senecal 2003).
+    """The full softmax whose normaliser is estimated in training from S sampled words (Bengio and Senecal 2003).
 
     >>> layer = SampledSoftmax(16, counts, samples=4)
     >>> estimate = layer(hidden_TBH, target_TB).loss

@@ -20,7 +20,7 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
     """Inside, word vectors of which a step sees a few rows have sparse gradients, where the optimiser's step is then the same:
     SGD without weight decay changes no row that has no gradient.
 
-    With S drawn words a step then costs nearly the same whatever the size of the vocabulary. The moments of Adam change in
+    With S sampled words a step then costs nearly the same whatever the size of the vocabulary. The moments of Adam change in
     every row. Adagrad could be given sparse gradients; torch's warns.
     """
     plain = isinstance(optimizer, torch.optim.SGD)

@@ -25,7 +25,7 @@ NOT_AT_ALL = {
 }
 """Output layers that no compiler takes as one graph, and why."""
 DRAWING = {
-    "sdlm": "how many drawn words are distinct decides how they are divided into blocks",
+    "sdlm": "how many sampled words are distinct decides how they are divided into blocks",
     "mos_sdlm": "as sdlm",
     "samples_until": "whether words are drawn still is a number of the checkpoint",
 }
@@ -53,7 +53,7 @@ def lengths_until_it_fails(decoder: Decoder) -> tuple[int, int]:
         found: list[tuple[Tensor, Tensor]] = []
         try:
             for nll in (compiled, decoder.nll):
-                torch.manual_seed(3)  # dropout and drawn words
+                torch.manual_seed(3)  # dropout and sampled words
                 hidden = contexts(length, 3).float().requires_grad_(True)
                 nats = nll(hidden, targets(length, 3))
                 found.append((nats, torch.autograd.grad(nats.sum(), hidden)[0]))

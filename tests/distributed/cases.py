@@ -72,7 +72,7 @@ def _shards(decoder: str = "softmax", /, **changes: Any) -> Callable[[Places], A
 ADAM = {"optimizer__name": "adam", "optimizer__learning_rate": 0.02}
 CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
     **{decoder: _words(decoder) for decoder in sorted(DECODERS)},
-    "sdlm with drawn words": _words("sdlm", of_decoder={"samples": 3}),
+    "sdlm with sampled words": _words("sdlm", of_decoder={"samples": 3}),
     "columns in parts": _words("sdlm", task__small_batch_size=2),
     "clusters in parts": _words("self_organized", task__small_batch_size=2),
     "averaged Adam": _words(**ADAM, optimizer__averaging="from_start"),
@@ -93,12 +93,12 @@ MOMENTS = "in shards: averaged Adam"
 SHARDS: dict[str, Callable[[Places], dict[str, Any]]] = {
     "in shards: softmax, clipped": _shards(optimizer__clip=0.05, optimizer__learning_rate=4.0),
     "in shards: softmax, untied, without bias": _shards(of_decoder={"tied": False, "bias": False}),
-    "in shards: softmax with drawn words": _shards(of_decoder={"samples": 3}, **ADAM),
+    "in shards: softmax with sampled words": _shards(of_decoder={"samples": 3}, **ADAM),
     "in shards: sdlm": _shards("sdlm"),
     "in shards: sdlm, untied, symmetric": _shards(
         "sdlm", of_decoder={"preset": "release-awd", "tied": False, "normalisation": "symmetric"}
     ),
-    "in shards: sdlm with drawn words": _shards("sdlm", of_decoder={"samples": 3, "preset": "paper"}, **ADAM),
+    "in shards: sdlm with sampled words": _shards("sdlm", of_decoder={"samples": 3, "preset": "paper"}, **ADAM),
     "in shards: columns in parts": _shards("sdlm", task__small_batch_size=1, task__batch_size=4),
     MOMENTS: _shards(**ADAM, optimizer__averaging="from_start"),
     "in shards: Adagrad": _shards(optimizer__name="adagrad", optimizer__learning_rate=0.1),

@@ -172,7 +172,7 @@ def test_autocast(case: Case) -> None:
 @each_layer
 @pytest.mark.parametrize("training", [True, False])
 def test_probabilities_under_autocast_are_single(case: Case, training: bool) -> None:
-    """Training is with drawn words where a layer draws any."""
+    """Training is with sampled words where a layer draws any."""
     layer, hidden = case.build().train(training), contexts(5, 3)
     assert isinstance(layer, OutputLayer)
     with torch.autocast("cpu", torch.bfloat16):

@@ -1,4 +1,4 @@
-"""Sources that are no sememe lexicons: synonyms, meaningless labels, definitions."""
+"""Sources that are no sememe lexicons: synonyms, random labels, definitions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_index_that_is_torn_or_absent_is_named(wordnet: Path) -> None:
         open_lexicon(f"dictionary:wordnet:{wordnet}")
 
 
-# meaningless labels
+# random labels
 
 
 def test_labels_are_as_many_as_the_sememes_of_each_word_and_sense(table: Path) -> None:
