@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.pages import empty_frames
+
 # Tests never time: a busy machine is no failure. Under CI the examples are the same every time, so that a change is evaluated
 # by what it changed; everywhere else they are new every time, which is how new failures are found.
 settings.register_profile("sememekit", deadline=None)
@@ -41,6 +43,27 @@ def _quick_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_pages() -> Iterator[None]:
+    """The pages that every training and every attack leave have their charts as empty frames: drawing takes longer than all
+    else there. Processes that tests start do draw them, and so do tests that ask for ``real_charts``."""
+    from sememekit.reports import attack, run
+
+    with pytest.MonkeyPatch.context() as patch:
+        for page in (attack, run):
+            patch.setattr(page, "chart", empty_frames)
+        yield
+
+
+@pytest.fixture
+def real_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of runs and attacks with the charts that a user sees."""
+    from sememekit.reports import attack, charts, run
+
+    for page in (attack, run):
+        monkeypatch.setattr(page, "chart", charts.chart)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.train import train
+from sememekit.decoders import DECODERS
 from sememekit.tasks.language_model import LanguageModel
+from tests.decoders import test_contract
 from tests.small_run import Place
 
 ROOT = Path(__file__).parent.parent
@@ -86,12 +88,12 @@ def test_the_commands_of_the_page_write_what_the_tests_hold(copy: Path) -> None:
         assert all("temperature" in line for line in added), added
 
 
-def test_a_decoder_without_a_case_is_noticed(copy: Path) -> None:
+def test_a_decoder_without_a_case_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page's last step is for."""
-    path = copy / "tests" / "decoders" / "test_contract.py"
-    path.write_text(path.read_text(encoding="utf-8").replace(f"    {blocks()[2].strip()},\n", ""), encoding="utf-8")
-    with pytest.raises(AssertionError, match="test_every_decoder_has_a_case"):
-        run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/decoders/test_contract.py", "-k", "every_decoder")
+    test_contract.test_every_decoder_has_a_case()
+    monkeypatch.setitem(DECODERS, "temperature", "sememekit.decoders.temperature:Temperature")
+    with pytest.raises(AssertionError, match="temperature"):
+        test_contract.test_every_decoder_has_a_case()
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0])

@@ -6,6 +6,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,11 @@ from sememekit.training.schedule import Schedule
 from sememekit.training.trainer import _Window
 from tests.small import COUNTS, small_lexicon
 
-ALL = [recipe.name for recipe in list_recipes()]
-NAMES = [name for name in ALL if not is_attack(load_recipe(name))]
+SHELF = Shelf(recipes_folder())
+recipe = cache(load_recipe)
+"""A recipe as it ships, read once; no test changes it."""
+ALL = [info.name for info in list_recipes()]
+NAMES = [name for name in ALL if not is_attack(recipe(name))]
 """Recipes that train a model; those of attacks are tried in tests/attack/test_recipes.py."""
 
 TOY: dict[str, dict[str, Any]] = {
@@ -45,7 +49,7 @@ WRITERS = ("headline", "dialogue")
 
 
 def toy_table(name: str) -> dict[str, Any]:
-    table = load_recipe(name)
+    table = recipe(name)
     toy = {**table, **{slot: {**table.get(slot, {}), **keys} for slot, keys in TOY.items()}}
     if toy.get("decoder", {}).get("name") == "adaptive":
         toy["decoder"] = {**toy["decoder"], "shrink": 2.0}  # contexts of 8 cannot shrink twice by 4
@@ -90,10 +94,9 @@ def leaves(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 @pytest.mark.parametrize("name", ALL)
 def test_no_key_repeats_what_the_base_has(name: str) -> None:
     """Of the tables that are merged; one that names another variant replaces its base's whole, and so says everything."""
-    shelf = Shelf(recipes_folder())
-    place = shelf.find(name)
-    below = shelf.base_of(place)
-    written, base = place.table(), load_recipe(below.name) if below else {}
+    place = SHELF.find(name)
+    below = SHELF.base_of(place)
+    written, base = place.table(), recipe(below.name) if below else {}
     written.pop("base", None)
     kept = {}
     for slot, keys in written.items():
@@ -143,6 +146,7 @@ def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
 
 VOCABULARY = Vocabulary.from_counts({**COUNTS, "<eos>": 9}, ("<s>", "</s>"))
 """Words with every mark that any task asks for."""
+GRAPH = build_graph(VOCABULARY, [small_lexicon()])
 LABELS = ("yes", "no")
 
 
@@ -185,8 +189,7 @@ BATCHES: dict[Kind, Any] = {
 def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
     plan = read_plan(toy_table(name), name)
     clusters = np.arange(len(VOCABULARY)) % 3 if plan.clusters.path else None
-    graph = build_graph(VOCABULARY, [small_lexicon()])
-    task = build_task(plan, VOCABULARY, graph, clusters, LABELS, small_chunks())
+    task = build_task(plan, VOCABULARY, GRAPH, clusters, LABELS, small_chunks())
     (make_batch,) = (make for kind, make in BATCHES.items() if kind in task.kinds)
     batch = make_batch(task, np.random.default_rng(0))
     carry = task.encoder.start(3) if isinstance(batch, torch.Tensor) else ()
@@ -206,7 +209,7 @@ def test_a_recipe_builds_and_takes_a_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_survives_its_plan(name: str) -> None:
-    plan = read_plan(load_recipe(name), name)
+    plan = read_plan(recipe(name), name)
     assert read_plan(plan.table(), name) == plan
 
 
@@ -239,7 +242,7 @@ def test_finetuning_changes_the_training_alone() -> None:
 def test_rows_of_the_sememe_paper_start_as_it_says() -> None:
     """Sememes with the variance of the text, cells as the released code draws them."""
     rows = [name for name in ALL if name.startswith("sememe_rnn/")]
-    with_sememes = [load_recipe(name)["encoder"] for name in rows if load_recipe(name)["encoder"].get("injection")]
+    with_sememes = [recipe(name)["encoder"] for name in rows if recipe(name)["encoder"].get("injection")]
     assert len(with_sememes) == 60
     assert {round(encoder["sememe_deviation"] ** 2, 6) for encoder in with_sememes} == {0.05}
-    assert {load_recipe(name)["encoder"]["initialisation"] for name in rows} == {"kaiming"}
+    assert {recipe(name)["encoder"]["initialisation"] for name in rows} == {"kaiming"}

@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
@@ -169,6 +170,9 @@ class _Sender:
         self._stream.write(len(content).to_bytes(8, "little") + content)
         self._stream.flush()
 
+    def close(self) -> None:
+        self._stream.close()
+
 
 def train_there(
     name: str, table: Mapping[str, Any], run: Path, messages: Path, trust: Collection[str] | None, folder: str
@@ -176,4 +180,5 @@ def train_there(
     """In a process of an engine: train or go on training, with paths as from ``folder``."""
     os.chdir(folder)
     stop = messages / _STOP
-    train_one(name, table, run, _Sender(messages), trust, told_to_stop=stop.exists, since=time.process_time())
+    with closing(_Sender(messages)) as sender:
+        train_one(name, table, run, sender, trust, told_to_stop=stop.exists, since=time.process_time())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 from sememekit.config.settings import nearest
 from sememekit.config.tables import SLOTS, Table
@@ -146,12 +145,15 @@ class Shelf:
             return Place(self._name(file.path, row), file, row)
         return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
 
+    @cached_property
+    def _named(self) -> dict[str, Path]:
+        return {self._name(path): path for path in self._paths}
+
     def _shipped(self, name: str) -> list[Place]:
-        for path in self._paths:
-            if self._name(path) == name:
-                return [self._place(self.open(path))]
-        row = name.rpartition("/")[2]
-        beside = [path for path in self._paths if row and self._name(path, row) == name]
+        if name in self._named:
+            return [self._place(self.open(self._named[name]))]
+        folder, _, row = name.rpartition("/")
+        beside = [path for own, path in self._named.items() if row and own.rpartition("/")[0] == folder]
         return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
 
     def _own(self, name: str, where: str) -> Place:
@@ -166,11 +168,17 @@ class Shelf:
         return self._place(file, row)
 
 
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Table:
+    """The tables of a text, which nobody changes; parsing is most of what loading a recipe costs."""
+    return tomllib.loads(text)
+
+
 def read_file(path: Path) -> RecipeFile:
     """One file, as TOML with named rows. Raises ConfigError: it cannot be read, is no TOML, or has rows that are no tables."""
     text = read_text(path, ConfigError)
     try:
-        own: dict[str, Any] = tomllib.loads(text)
+        own = dict(_parsed(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
     except ValueError:

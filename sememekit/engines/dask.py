@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from sememekit.engines.base import Engine, Result, needs
 from sememekit.errors import ConfigError, EngineError
+
+_PATIENCE: Final = "10s"
+"""How long a scheduler has to answer."""
 
 
 @final
@@ -31,7 +34,7 @@ class Dask(Engine):
                 n_workers=num_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
             )
         try:
-            self._client = distributed.Client(self._cluster or options, set_as_default=False, timeout="10s")
+            self._client = distributed.Client(self._cluster or options, set_as_default=False, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"--engine dask:{options}: no scheduler answers there ({error}); begin one with: dask scheduler"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -93,20 +94,18 @@ class JiebaSegmenter:
     """
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
-        import logging
-
         import jieba
 
-        jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
-        tokenizer = jieba.Tokenizer()
+        tokenizer = _usual_jieba()
         kept = None
         dictionary = ""
         if words is not None:
             kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
             if not kept:
                 raise DataError("jieba needs a dictionary of words, and this one is empty")
-            tokenizer.initialize()
-            tokenizer.FREQ, tokenizer.total = _prefix_dictionary(kept, tokenizer.FREQ)
+            known, tokenizer = tokenizer.FREQ, jieba.Tokenizer()
+            tokenizer.FREQ, tokenizer.total = _prefix_dictionary(kept, known)
+            tokenizer.initialized = True
             dictionary = f" over {len(kept)} words, {hash_words(kept)[:16]}"
         self._cut = tokenizer.lcut
         self._hmm, self._words = hmm, kept
@@ -160,6 +159,19 @@ def open_segmenter(
     if not isinstance(getattr(opened, "description", None), str):
         raise ConfigError(f"segmenter {name!r} has no description, a line that tells it from others")
     return opened
+
+
+@cache
+def _usual_jieba() -> Any:
+    """jieba with its own dictionary, which takes a second to load; nothing changes it."""
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
+    tokenizer = jieba.Tokenizer()
+    tokenizer.initialize()
+    return tokenizer
 
 
 def _prefix_dictionary(words: Iterable[str], known: Mapping[str, int]) -> tuple[dict[str, int], int]:

@@ -28,7 +28,7 @@ from tests.pages import check_page
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_report_tells_outcomes_apart(files: dict[str, Path]) -> None:
+def test_a_report_tells_outcomes_apart(files: dict[str, Path], real_charts: None) -> None:
     report = run(files, files["out"])
     outcomes = report.rates.outcomes
     assert sum(outcomes.values()) == len(TEXTS) + 2

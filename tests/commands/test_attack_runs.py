@@ -209,7 +209,7 @@ def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
         attack(run, data, tmp_path / name, table=other, device="cpu")
         assert (tmp_path / name / "examples.jsonl").read_bytes() == whole
     lines = whole.splitlines(keepends=True)
-    for keep in range(1, len(lines), max(1, len(lines) // 5)):
+    for keep in range(1, len(lines), max(1, len(lines) // 3)):
         (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
         attack(out=tmp_path / "one", resume=True, device="cpu")
         assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole

@@ -45,15 +45,16 @@ def kill_the_trainer_of(run: Path) -> None:
     os.kill(int((run / ".lock").read_text().split()[1]), signal.SIGKILL)
 
 
-def test_seeds_on_slurm_are_those_of_this_machine(place: Place, tmp_path: Path) -> None:
-    pytest.importorskip("submitit")
+@pytest.mark.parametrize("engine", ["tests.engines.work:Here", pytest.param(SLURM, marks=pytest.mark.slow)])
+def test_seeds_on_an_engine_are_those_of_this_machine(engine: str, place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("submitit" if engine == SLURM else "sys")
     told: list[str] = []
 
     def on_report(run: str, report: Report) -> None:
         if isinstance(report, EpochReport):
             told.append(run)
 
-    report = train_seeds(place.table(), tmp_path / "there", (1, 2), engine=SLURM, on_report=on_report)
+    report = train_seeds(place.table(), tmp_path / "there", (1, 2), engine=engine, on_report=on_report)
     here = [train(place.table(run__seed=seed, run__threads=1), tmp_path / str(seed)) for seed in (1, 2)]
     assert [run.best_valid for run in report.runs] == [run.best_valid for run in here]
     assert sorted(told) == ["seed-1", "seed-1", "seed-2", "seed-2"], "two epochs each"
@@ -200,8 +201,8 @@ def test_a_step_of_a_claim_runs_on_slurm(tmp_path: Path) -> None:
         step = Step("prepare", ("--version",), tmp_path / "made")
         assert call(step, lambda: False, dict(os.environ), spent, engine).startswith("sememekit ")
         assert spent[0] > 0
-        bad = Step("evaluate", ("evaluate-ppl", str(tmp_path / "absent")), tmp_path / "x.json")
-        with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit evaluate-ppl .*absent"):
+        bad = Step("evaluate", ("recipes", "show", "absent"), tmp_path / "x.json")
+        with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show absent: .*unknown recipe"):
             call(bad, lambda: False, dict(os.environ), spent, engine)
     assert not list(tmp_path.glob("step-*"))
 

@@ -86,7 +86,7 @@ def test_a_run_that_was_stopped_has_the_bits_of_one_that_was_not(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     plan = table(place, task__state=state, task__output_dropout=0.3, task__input_dropout=0.3, schedule__epochs=2)
-    plan["task"] |= {"copies": 2, "inner_layers": 2, "inner_dropout": 0.2}
+    plan["task"] |= {"copies": 2, "inner_layers": 2, "inner_dropout": 0.2, "batch_size": 30}
     if state == "gumbel_tree":
         plan["task"] |= {"temperature_every": 3}  # that of "gumbel" falls in proportion to the run
     plan["encoder"] |= {"dropout": 0.3, "recurrent_dropout": 0.3}
@@ -122,7 +122,7 @@ def test_a_loss_per_sentence_has_a_gradient_of_the_mean_sentence(place: Place, t
 
 def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
     """So that the temperature of its last update is the floor, however few there are."""
-    run_of(place, tmp_path / "run", task__state="gumbel", task__temperature_share=1.0, schedule__epochs=2)
+    run_of(place, tmp_path / "run", task__state="gumbel", task__temperature_share=1.0, task__batch_size=30, schedule__epochs=2)
     plan = read_plan(RunFolder.open(tmp_path / "run").plan, "case")
     task = Run.open(tmp_path / "run", which="last").task
     assert isinstance(task, Lattice)
@@ -181,7 +181,7 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
 
 def test_settings_without_effect_are_remarked(place: Place, tmp_path: Path) -> None:
     said: list[str] = []
-    plan = table(place, task__state="segmental", task__composition_size=4, schedule__epochs=1)
+    plan = table(place, task__state="segmental", task__composition_size=4, task__batch_size=40, schedule__epochs=1)
     train(plan, tmp_path / "run", on_remark=said.append)
     assert said == ["task.composition_size=4 changes nothing: states of 'segmental' are made of tokens"]
 

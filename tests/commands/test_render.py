@@ -46,7 +46,8 @@ def test_a_table_printed_as_toml_reads_back(table: dict) -> None:
 
 def test_every_recipe_printed_as_toml_reads_back() -> None:
     for name in recipe_names():
-        assert tomllib.loads(toml_text(load_recipe(name))) == load_recipe(name)
+        recipe = load_recipe(name)
+        assert tomllib.loads(toml_text(recipe)) == recipe
 
 
 class Terminal(io.StringIO):

@@ -15,6 +15,8 @@ from sememekit.training import EpochReport, RunFolder
 from tests.pages import Page, check_page
 from tests.small_run import Place
 
+pytestmark = pytest.mark.usefixtures("real_charts")
+
 
 def read(path: Path) -> tuple[str, Page]:
     text = path.read_text(encoding="utf-8")

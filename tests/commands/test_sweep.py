@@ -40,7 +40,8 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def swept(place: Place, out: Path, *over: str, **more: Any) -> SweepReport:
     more = {"trials": 3, "jobs": 1, "seed": 1, **more}
-    return sweep(place.table(**more.pop("plan", {})), out, over or (RATES,), **more)
+    plan = {"task__chunk_length": 15, **more.pop("plan", {})}  # ten steps an epoch
+    return sweep(place.table(**plan), out, over or (RATES,), **more)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path:
     assert stored == set(range(1, 9))
     assert {_sweep_study.number_of(name) for name in asked} <= set(range(4, 8)), "the first four are never pruned"
     asked.clear()
-    swept(place, tmp_path / "none", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan, pruning=False)
+    swept(place, tmp_path / "none", "optimizer.learning_rate=0.001..4.0", trials=6, plan=plan, pruning=False)
     assert asked == []
 
 

@@ -102,7 +102,7 @@ def test_a_signal_stops_a_process_with_75_and_a_checkpoint(
 ) -> None:
     process = start(tmp_path / "run")
     wait_for_metrics(process, tmp_path / "run")
-    time.sleep(random.Random(int(number)).random() / 2)
+    time.sleep(random.Random(int(number)).random() / 10)  # every epoch that it trains is trained again below
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=PATIENCE)
     assert_stopped(process.returncode, stdout, stderr, tmp_path / "run")
@@ -126,14 +126,15 @@ def test_a_signal_in_a_step_stops_with_75_and_a_checkpoint(
         result = CliRunner().invoke(app, command(place, tmp_path / "run")[3:])
     assert_stopped(result.exit_code, result.stdout, result.stderr, tmp_path / "run")
     assert RunFolder.open(tmp_path / "run").metrics()[-1]["step"] == 37
-    assert_goes_on_as_if_nothing_had_happened(place, tmp_path / "run", tmp_path / "fresh")
+    if number == signal.SIGINT:  # the checkpoint of step 37 is the same whatever the signal
+        assert_goes_on_as_if_nothing_had_happened(place, tmp_path / "run", tmp_path / "fresh")
 
 
 def test_a_kill_leaves_the_last_whole_checkpoint(place: Place, start: Start, tmp_path: Path) -> None:
     """With a checkpoint after each step, a kill often falls into the writing of one."""
     process = start(tmp_path / "run", run__checkpoint_every=1)
     wait_for_metrics(process, tmp_path / "run")
-    time.sleep(0.3)
+    time.sleep(0.1)
     process.kill()
     process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,20 @@ from tests.distributed.cases import CASES, MOMENTS, SHARDS, STEPS, go_on, outcom
 from tests.distributed.launch import finish, start
 from tests.golden import Places
 
+FEW = (
+    "sampled",
+    "columns in parts",
+    "clusters in parts",
+    "averaged Adam",
+    "transformer",
+    "headline sdlm",
+    "lattice, a loss per sentence",
+    "fewer examples than ranks",
+    "in shards: softmax, clipped",
+    "in shards: sdlm with drawn words",
+    MOMENTS,
+)
+"""One case of each kind of task, of statistics and of what is divided, for two processes; the slow tests have them all."""
 SIZES = [2, pytest.param(4, marks=pytest.mark.slow)]
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
 ANOTHER_ORDER = {
@@ -29,11 +45,11 @@ ANOTHER_ORDER = {
 class Trained:
     """What several processes found."""
 
-    def __init__(self, folder: Path, size: int) -> None:
+    def __init__(self, folder: Path, size: int, cases: Sequence[str]) -> None:
         self.folder, self.size = folder, size
         places = Places(folder)
         self.tables = {name: table(places) for name, table in (CASES | SHARDS).items()}
-        (folder / "tables.json").write_text(json.dumps(self.tables), encoding="utf-8")
+        (folder / "tables.json").write_text(json.dumps({"tables": self.tables, "cases": cases}), encoding="utf-8")
         for name, file in (("sampled", "of-one"), (MOMENTS, "moments-of-one")):
             half = trainer_of(self.tables[name], ALONE)
             go_on(half, 5)
@@ -49,9 +65,21 @@ class Trained:
         return outcome(trainer, go_on(trainer, until))
 
 
-@pytest.fixture(scope="module", params=SIZES)
-def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return Trained(tmp_path_factory.mktemp("ranks"), request.param)
+@pytest.fixture(scope="module")
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, bool], Trained]:
+    """By the number of processes, and whether every case is trained or only ``FEW``; each is trained once."""
+
+    @cache
+    def train(size: int, every: bool) -> Trained:
+        return Trained(tmp_path_factory.mktemp("ranks"), size, [*CASES, *SHARDS] if every else FEW)
+
+    return train
+
+
+@pytest.fixture(params=SIZES)
+def trained(request: pytest.FixtureRequest, trainings: Callable[[int, bool], Trained]) -> Trained:
+    """Two processes have trained ``FEW``; "2, all" of them and four have trained every case."""
+    return trainings(int(str(request.param)[0]), request.param != 2)
 
 
 def assert_alike(found: dict[str, Any], wanted: dict[str, Any], **tolerance: float) -> None:
@@ -65,7 +93,15 @@ def assert_alike(found: dict[str, Any], wanted: dict[str, Any], **tolerance: flo
     assert found["rate"] == wanted["rate"]
 
 
-@pytest.mark.parametrize("name", [*CASES, *SHARDS])
+@pytest.mark.parametrize(
+    ("trained", "name"),
+    [
+        *((2, name) for name in FEW),
+        *(pytest.param("2, all", name, marks=pytest.mark.slow) for name in [*CASES, *SHARDS] if name not in FEW),
+        *(pytest.param(4, name, marks=pytest.mark.slow) for name in [*CASES, *SHARDS]),
+    ],
+    indirect=["trained"],
+)
 def test_a_case_in_double_precision(trained: Trained, name: str) -> None:
     found, wanted = trained.found[name], trained.alone(name)
     if name in ANOTHER_ORDER:
@@ -90,7 +126,8 @@ def test_one_process_goes_on_where_several_stopped_and_the_other_way_round(train
         assert_alike(found, {**whole, "losses": whole["losses"][5:]})
 
 
-@pytest.mark.parametrize(("trained", "size"), [(2, 3), pytest.param(2, 4, marks=pytest.mark.slow)], indirect=["trained"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("trained", "size"), [(2, 3), (2, 4)], indirect=["trained"])
 def test_another_number_of_processes_goes_on(trained: Trained, size: int) -> None:
     arguments = ["-m", "tests.distributed.worker", str(trained.folder), str(trained.folder / "of-several")]
     done = finish(start(arguments, size))

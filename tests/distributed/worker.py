@@ -1,6 +1,7 @@
 """One of several processes that train together, started with what torchrun puts into the environment.
 
-``python -m tests.distributed.worker FOLDER`` trains every case; ``... worker FOLDER SNAPSHOT`` only goes on from a snapshot.
+``python -m tests.distributed.worker FOLDER`` trains the cases that are named there; ``... worker FOLDER SNAPSHOT`` only goes on
+from a snapshot.
 """
 
 from __future__ import annotations
@@ -44,21 +45,22 @@ def keep(trainer: Trainer, snapshot: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
-    tables = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
+    given = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
+    tables = given["tables"]
     with joined() as ranks:
         if len(sys.argv) == 2:
-            found = everything(tables, ranks, folder)
+            found = everything(tables, given["cases"], ranks, folder)
         else:
             found = {"resumed": resumed(tables["sampled"], ranks, Path(sys.argv[2]), 12)}
     if ranks.leads:
         torch.save(found, folder / f"found-{ranks.size}.pt")
 
 
-def everything(tables: dict[str, Any], ranks: Ranks, folder: Path) -> dict[str, Any]:
-    """Every case, what resuming finds, and what ranks tell each other."""
+def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: Path) -> dict[str, Any]:
+    """Some cases, what resuming finds, and what ranks tell each other."""
     found: dict[str, Any] = {}
-    for name, table in tables.items():
-        trainer = trainer_of(table, ranks)
+    for name in cases:
+        trainer = trainer_of(tables[name], ranks)
         found[name] = outcome(trainer, go_on(trainer, STEPS))
     single = trainer_of(tables["sampled"], ranks, torch.float32)
     found["float32"] = outcome(single, go_on(single, STEPS))

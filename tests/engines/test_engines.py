@@ -50,9 +50,11 @@ def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENGINES))
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
     skip_without(name)
+    if name == "slurm":  # submitit looks for the file of a lost job for 15 seconds: disks that machines share are slow
+        monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)
     tasks = [(tmp_path, number) for number in range(4)]
     done: dict[int, int] = {}
     try:
@@ -100,8 +102,9 @@ def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:
         ("dask:tcp://127.0.0.1:9", "no scheduler answers there"),
     ],
 )
-def test_what_is_no_engine_is_told(spec: str, message: str, tmp_path: Path) -> None:
+def test_what_is_no_engine_is_told(spec: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without(spec.partition(":")[0])
+    monkeypatch.setattr("sememekit.engines.dask._PATIENCE", "0.2s")
     with pytest.raises(ConfigError, match=message):
         open_engine(spec, 2, tmp_path)
 

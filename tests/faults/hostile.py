@@ -145,7 +145,7 @@ class Stage:
         yield Place("compare", self.given / "c.jsonl", [["compare", self.given / "c.jsonl", self.given / "c.jsonl"]])
 
     def trials(self, wanted: Callable[[int], bool] = lambda number: True) -> Iterator[Trial]:
-        """Every payload in every place, and every name of a function in every file that names classes."""
+        """Every payload in every place."""
         payloads = {**pickles(), **texts()}
         number = -1
         for place in self.places():
@@ -153,6 +153,9 @@ class Stage:
                 number += 1
                 if wanted(number):
                     yield from self._try(place, name, data)
+
+    def names(self) -> Iterator[Trial]:
+        """Every name of a function in every file that names classes."""
         for place, name, data in self._names():
             yield from self._try(place, name, data)
 

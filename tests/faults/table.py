@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from sememekit.errors import SememekitError
@@ -92,7 +93,8 @@ def _corrupt(kind: str, commands: Commands, folder: Path, every: int) -> Iterabl
 
 def _hostile(name: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
     row = Row("hostile files", bad=hostile.MUST_BE_ZERO)
-    for trial in hostile.Stage(commands, folder).trials(lambda number: number % every == 0):
+    stage = hostile.Stage(commands, folder)
+    for trial in chain(stage.trials(lambda number: number % every == 0), stage.names()):
         row.add(trial.verdict, f"{trial.place}, {trial.payload}: {trial.said}")
     yield row
 

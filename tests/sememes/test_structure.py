@@ -206,6 +206,7 @@ def test_lexicons_without_definitions_give_none() -> None:
     assert not build_graph(small_vocabulary(), [lexicon]).has_structure
 
 
+@pytest.mark.slow
 def test_the_edges_of_hownet2000_have_places(shared_data: Path) -> None:
     """Every definition of the glossary is a tree; three names stand behind an English one without ``|``, and are not found."""
     path = shared_data / "hownet" / "hownet2000" / "glossary.clean.tsv"

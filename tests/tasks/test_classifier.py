@@ -367,7 +367,7 @@ def test_the_loss_of_an_untrained_model_is_a_guess(place: ExamplePlace) -> None:
     assert nats / 20 == pytest.approx(math.log(3), rel=0.2)
 
 
-def test_the_page_of_a_run_shows_its_accuracy(place: ExamplePlace, tmp_path: Path) -> None:
+def test_the_page_of_a_run_shows_its_accuracy(place: ExamplePlace, tmp_path: Path, real_charts: None) -> None:
     train(place.table(), tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "nli, encoder bilstm; 2 epochs" in page

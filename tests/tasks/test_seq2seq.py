@@ -144,8 +144,8 @@ def learn(place: PairPlace, decoder: str, **changes: object) -> SequenceToSequen
     return task.eval()
 
 
-SLOW = {"adaptive", "mos", "tree_hsm"}
-"""Over a second each; the others stand for them in everyday runs."""
+SLOW = {"adaptive", "class_hsm", "differentiated", "moc", "mos", "mos_sdlm", "tree_hsm"}
+"""The others stand for them in everyday runs."""
 
 
 @pytest.mark.parametrize(

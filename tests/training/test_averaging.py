@@ -173,8 +173,17 @@ def test_a_run_ends_when_it_is_worse_than_long_ago(place: Place, tmp_path: Path,
     assert report.finished == "validation is worse than the best of all but the last 2 epochs before"
 
 
-@pytest.mark.parametrize("averaging", ["from_start", "triggered"])
-@pytest.mark.parametrize("cut", [40, 33, 52])
+@pytest.mark.parametrize(
+    ("cut", "averaging"),
+    [
+        (33, "from_start"),
+        (52, "triggered"),
+        *(
+            pytest.param(cut, averaging, marks=pytest.mark.slow)
+            for cut, averaging in ((40, "from_start"), (40, "triggered"), (33, "triggered"), (52, "from_start"))
+        ),
+    ],
+)
 def test_awd_training_with_a_stop_in_it_is_the_same(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, averaging: str, cut: int
 ) -> None:

@@ -79,11 +79,32 @@ def long_table(place: Place, decoder: str, optimizer: str) -> dict[str, Any]:
     return place.table(decoder, **DROPOUT, **own, schedule__epochs=4)
 
 
-@pytest.mark.parametrize(
-    ("decoder", "optimizer"),
-    [("softmax", "sgd"), ("sdlm", "sgd"), ("sdlm", "adam"), ("softmax", "adagrad"), ("self_organized", "sgd")],
+CUTS = {"middle": 100, "middle-of-a-report": 73, "end-of-an-epoch": 90, "first-steps": 3}
+FEW = (
+    ("softmax", "sgd", "end-of-an-epoch"),
+    ("softmax", "sgd", "first-steps"),
+    ("sdlm", "adam", "middle-of-a-report"),
+    ("softmax", "adagrad", "middle-of-a-report"),
+    ("self_organized", "sgd", "middle"),
 )
-@pytest.mark.parametrize("cut", [100, 73, 90, 3], ids=["middle", "middle-of-a-report", "end-of-an-epoch", "first-steps"])
+"""Every place of a stop, every optimiser, and every kind of state that an output layer has."""
+
+
+@pytest.mark.parametrize(
+    ("decoder", "optimizer", "cut"),
+    [
+        pytest.param(decoder, optimizer, at, id=f"{where}-{decoder}-{optimizer}", marks=() if few else pytest.mark.slow)
+        for where, at in CUTS.items()
+        for decoder, optimizer in (
+            ("softmax", "sgd"),
+            ("sdlm", "sgd"),
+            ("sdlm", "adam"),
+            ("softmax", "adagrad"),
+            ("self_organized", "sgd"),
+        )
+        for few in [(decoder, optimizer, where) in FEW]
+    ],
+)
 def test_120_steps_are_the_same_with_a_stop_among_them(
     place: Place, straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, decoder: str, cut: int
 ) -> None:

@@ -248,7 +248,7 @@ def test_a_reader_beside_a_writer_reads_whole_snapshots(folder: RunFolder) -> No
     try:
         seen: set[str] = set()
         reads, deadline = 0, time.monotonic() + 120
-        while (reads < 300 or len(seen) <= 3) and time.monotonic() < deadline:
+        while (reads < 100 or len(seen) <= 3) and time.monotonic() < deadline:
             reads += 1
             for which in ("last", "best"):
                 snapshot = folder.load(which, with_trainer=True)  # type: ignore[arg-type]

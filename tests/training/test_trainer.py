@@ -42,7 +42,13 @@ def test_eight_tokens_are_learnt_by_heart(place: Place, decoder: str) -> None:
     pytest.fail(f"{float(loss.nats.detach()) / 8} nats a token are left")
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        decoder if decoder in ("adaptive", "mos", "sdlm", "self_organized") else pytest.param(decoder, marks=pytest.mark.slow)
+        for decoder in DECODERS
+    ],
+)
 def test_training_beats_word_frequencies(place: Place, tmp_path: Path, decoder: str) -> None:
     report, reports = trained(place, tmp_path / "run", decoder, schedule__epochs=6, **ADAM)
     plan = read_plan(place.table(decoder), "test")

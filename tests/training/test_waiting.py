@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 import sememekit
+from sememekit.decoders import DECODERS
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import Incidence
 from sememekit.runs.build import build_task, data_of, graph_of, labels_of
@@ -95,7 +96,7 @@ def take_a_step(table: dict[str, Any]) -> None:
     for step, batch in enumerate(task.batches(data, 1, 0)):
         trainer._step(batch, _Window())
         task.after_step(step + 2)
-        if step == 2:
+        if step == 1:
             return
 
 
@@ -109,7 +110,13 @@ def waits_at(table: dict[str, Any]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("case", [*cases(), *ADDED])
+REPEATED = [f"headline {decoder}" for decoder in sorted(DECODERS) if decoder not in ("softmax", "sdlm", "self_organized")]
+"""What asks its output layer for the same as the language model, which is tried with every one."""
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case in REPEATED else case for case in [*cases(), *ADDED]]
+)
 def test_a_step_waits_for_nothing_but_what_is_listed(places: Places, case: str) -> None:
     task, part = case.split()
     known, _ = WAITING.get(part, ("", "")) if task != "lattice" else ("", "")
