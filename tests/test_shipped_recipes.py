@@ -63,7 +63,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 116,
+    "ours": 117,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,
