@@ -29,7 +29,7 @@ FEW = (
     "lattice, a loss per sentence",
     "fewer examples than ranks",
     "in shards: softmax, clipped",
-    "in shards: sdlm with drawn words",
+    "in shards: sdlm with sampled words",
     MOMENTS,
 )
 """One case of each kind of task, of statistics and of what is divided, for two processes; the slow tests have them all."""
