@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import signal
@@ -38,14 +39,18 @@ def mark_and_die_once(task: tuple[Path, int]) -> int:
 
 
 class Here(Engine):
-    """One call after the other in a thread of this process, with nothing imported anew; arguments are pickled all the same."""
+    """One call after the other in a thread of this process, with nothing imported anew.
+
+    As of another process, what cannot be pickled is refused, and the call works on a copy of its arguments.
+    """
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
         self._pool = ThreadPoolExecutor(1)
 
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        return self._pool.submit(work, *pickle.loads(pickle.dumps(arguments)))
+        pickle.dumps((work, arguments))  # an error where another process could not be told
+        return self._pool.submit(work, *copy.deepcopy(arguments))
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
