@@ -42,11 +42,11 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     if figure is not None:
         check_figure(figure)
     folder = RunFolder.open(run)
-    if not folder.epochs():
+    records = folder.metrics()
+    if not _of_kind(records, "EpochReport"):
         raise CheckpointError(
             f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"
         )
-    records = folder.metrics()
     target = html if html is not None else run / PAGE
     written = run_page(run.name, folder.plan, records).encode()
     if html is None:

@@ -59,6 +59,20 @@ def test_a_recipe_merges_key_by_key_over_its_base(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_changed_in_a_recipe_reaches_no_later_one(tmp_path: Path) -> None:
+    """Its file is parsed once in a process."""
+    path = tmp_path / "mine.toml"
+    path.write_text('[task]\nbatch_size = 4\n[run]\ntrack = ["a"]\n[row.other.task]\nbatch_size = 5\n', encoding="utf-8")
+    for name, size in ((str(path), 4), (f"{path}:other", 5)):
+        changed = load_recipe(name)
+        changed["task"]["batch_size"] = 9
+        changed["run"]["track"].append("b")
+        changed["extra"] = 1
+        again = load_recipe(name)
+        assert again == {**again, "task": {"batch_size": size}, "run": {"track": ["a"]}}
+        assert "extra" not in again
+
+
 def test_naming_another_variant_replaces_the_table_whole(tmp_path: Path) -> None:
     write(tmp_path, "paper/base", BASE)
     write(tmp_path, "paper/row", 'base = "paper/base"\n[decoder]\nname = "sdlm"\nnum_bases = 5\n')
