@@ -63,7 +63,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 119,
+    "ours": 123,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,
