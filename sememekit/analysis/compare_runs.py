@@ -16,9 +16,7 @@ from sememekit.analysis.evaluate_several import check_all_comparable, score_all
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import typed
-from sememekit.measure.attack_rates import Interval, interval
-from sememekit.measure.intervals import RESAMPLES, Estimate, resampled_ratios
-from sememekit.measure.intervals import interval as with_draws
+from sememekit.measure.intervals import RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
 from sememekit.measure.seed_interval import seed_difference
 from sememekit.measure.sides import Curve, best_within, equal_budget, mean_over_drawn_seeds
 from sememekit.progress import Progress
@@ -53,16 +51,16 @@ class SideMeasure(Record):
     Attributes:
         measure: what was measured, one of the constants of this module; the perplexity of ``split`` for the first.
         budget: the updates, or the seconds, of the equal budget; None for the first.
-        values: the perplexity of each run.
-        mean: their geometric mean.
-        sd: their standard deviation (with n - 1); None of one run.
+        values: the perplexity of each run; None of one that had validated nothing within the budget.
+        mean: their geometric mean; None where one of them is.
+        sd: their standard deviation (with n - 1); None of one run, and where the mean is.
         difference: against the first side; None for the first.
     """
 
     measure: str
     budget: float | None
-    values: tuple[float, ...]
-    mean: float
+    values: tuple[float | None, ...]
+    mean: float | None
     sd: float | None
     difference: SideDifference | None
 
@@ -185,6 +183,7 @@ def compare_runs(
         remarks=(
             *_remarks(sides, columns, [loaded.folder.plan for loaded in opened]),
             *_remark_of_machines([loaded.folder.versions for loaded in opened]),
+            *_remarks_of_budgets(sides, measures),
         ),
     )
 
@@ -206,7 +205,7 @@ def _tested(
         difference = None
         if number:
             value = statistics.fmean(own) - statistics.fmean(values[0])
-            sentences, both = (with_draws(value, part[:, number] - part[:, 0]) for part in (fixed, drawn))
+            sentences, both = (from_draws(value, part[:, number] - part[:, 0]) for part in (fixed, drawn))
             difference = SideDifference(
                 sentences=_relative(sentences), seeds=_relative(seed_difference(values[0], own)), both=_relative(both)
             )
@@ -222,22 +221,28 @@ def _at_equal_budget(
     ]
     budget = equal_budget(sides)
     values = [[best_within(curve, budget) for curve in side] for side in sides]
-    found = []
-    for number, own in enumerate(values):
-        seeds = _relative(seed_difference(values[0], own))
-        difference = SideDifference(sentences=None, seeds=seeds, both=None) if number else None
-        found.append(_measure(name, budget, own, difference))
+    first, found = _all_known(values[0]), []
+    for number, nats in enumerate(values):
+        own = _all_known(nats)
+        apart = Estimate(math.nan, math.nan, math.nan) if first is None or own is None else seed_difference(first, own)
+        difference = SideDifference(sentences=None, seeds=_relative(apart), both=None) if number else None
+        found.append(_measure(name, budget, nats, difference))
     return found
 
 
-def _measure(name: str, budget: float | None, nats: Sequence[float], difference: SideDifference | None) -> SideMeasure:
-    values = tuple(math.exp(value) for value in nats)
+def _all_known(values: Sequence[float | None]) -> list[float] | None:
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else None
+
+
+def _measure(name: str, budget: float | None, nats: Sequence[float | None], difference: SideDifference | None) -> SideMeasure:
+    known = _all_known(nats)
     return SideMeasure(
         measure=name,
         budget=budget,
-        values=values,
-        mean=math.exp(statistics.fmean(nats)),
-        sd=statistics.stdev(values) if len(values) > 1 else None,
+        values=tuple(None if value is None else math.exp(value) for value in nats),
+        mean=None if known is None else math.exp(statistics.fmean(known)),
+        sd=statistics.stdev(map(math.exp, known)) if known is not None and len(known) > 1 else None,
         difference=difference,
     )
 
@@ -283,6 +288,16 @@ def _remarks(sides: Sequence[str], columns: Sequence[Sequence[int]], plans: Sequ
         if keys:
             found.append(f"the runs of {name} differ in more than the seed: {', '.join(keys[:5])}")
     return found
+
+
+def _remarks_of_budgets(sides: Sequence[str], measures: Sequence[Sequence[SideMeasure]]) -> list[str]:
+    """A sentence for each side that has no value at an equal budget."""
+    return [
+        f"{name}: a run had validated nothing by the end of the faster side, so that it has no value ({one.measure})"
+        for measure in measures
+        for name, one in zip(sides, measure, strict=True)
+        if one.mean is None
+    ]
 
 
 def _remark_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,8 +16,7 @@ from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds
 from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
-from sememekit.measure.attack_rates import Interval, interval
-from sememekit.measure.intervals import RESAMPLES, ratio_difference_intervals
+from sememekit.measure.intervals import RESAMPLES, Interval, interval, ratio_difference_intervals
 from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.runs.run import Run

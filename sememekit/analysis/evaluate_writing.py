@@ -12,7 +12,7 @@ from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import Estimate
+from sememekit.measure.intervals import Estimate, interval
 from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
 from sememekit.progress import Progress, silent
@@ -27,12 +27,12 @@ SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_lengt
 
 
 class Score(Record):
-    """A metric with its 95 % bootstrap interval over the examples, 0 to 1."""
+    """A metric with its 95 % bootstrap interval over the examples, 0 to 1; no limits of few examples."""
 
     name: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class Scores(Record):
@@ -152,5 +152,5 @@ def _scores(
 
 
 def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
-    values = tuple(Score(name=name, value=item.value, low=item.low, high=item.high) for name, item in named)
+    values = tuple(Score(name=name, **interval(item).model_dump()) for name, item in named)
     return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}|search:{SEARCH}", values=values)

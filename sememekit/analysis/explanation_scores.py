@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sememekit.analysis.word_groups import COUNT_BANDS, band_names
 from sememekit.config import Record
-from sememekit.measure.intervals import Estimate, interval, resampled_ratios
+from sememekit.measure.intervals import Interval, from_draws, interval, resampled_ratios
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.statistics import sememe_counts, word_sememes
 
@@ -19,14 +19,6 @@ RANDOM: Final = "random"
 FREQUENCY: Final = "frequency"
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-
-
-class Rate(Record):
-    """A share with its 95 % bootstrap interval over sentences; None where there is nothing to divide by."""
-
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class RankingScore(Record):
@@ -43,11 +35,11 @@ class RankingScore(Record):
 
     ranking: str
     top: int
-    any: Rate
-    recall: Rate
-    information: Rate
+    any: Interval
+    recall: Interval
+    information: Interval
     overlap: float | None = None
-    above_frequency: Rate | None = None
+    above_frequency: Interval | None = None
 
 
 class BandScores(Record):
@@ -63,7 +55,7 @@ class SememeRecall(Record):
 
     ranking: str
     top: int
-    found: Rate
+    found: Interval
 
 
 class SememeBand(Record):
@@ -262,17 +254,11 @@ class _Columns:
         pair = (np.stack(self._tops, axis=1), np.stack(self._bottoms, axis=1))
         self._values, self._draws = resampled_ratios(*pair, seed=seed)
 
-    def rate(self, name: tuple[object, ...]) -> Rate:
+    def rate(self, name: tuple[object, ...]) -> Interval:
         place = self._place[name]
-        return _rate(interval(float(self._values[place]), self._draws[:, place]))
+        return interval(from_draws(float(self._values[place]), self._draws[:, place]))
 
-    def difference(self, one: tuple[object, ...], other: tuple[object, ...]) -> Rate:
+    def difference(self, one: tuple[object, ...], other: tuple[object, ...]) -> Interval:
         first, second = self._place[one], self._place[other]
         draws = self._draws[:, first] - self._draws[:, second]
-        return _rate(interval(float(self._values[first] - self._values[second]), draws))
-
-
-def _rate(found: Estimate) -> Rate:
-    if np.isnan(found.value):
-        return Rate(value=None, low=None, high=None)
-    return Rate(value=found.value, low=found.low, high=found.high)
+        return interval(from_draws(float(self._values[first] - self._values[second]), draws))

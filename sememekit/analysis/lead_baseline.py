@@ -8,7 +8,7 @@ from typing import Final
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError
-from sememekit.measure.attack_rates import Interval, interval
+from sememekit.measure.intervals import Interval, interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport
 
 LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}

@@ -27,7 +27,7 @@ class SegmentationRow(SegmentationScores):
 
     Attributes:
         difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
-            95 % interval of a paired bootstrap; None for the model itself.
+            95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
     """
 
     name: str
@@ -140,8 +140,10 @@ def _rows(
     counts = {name: count_words(gold, cut, known) for name, cut in ways.items()}
     rows = []
     for name, counted in counts.items():
-        difference = (None, None, None) if name == MODEL else f1_difference(counts[MODEL], counted, seed)
-        fields = dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True))
+        fields = {}
+        if name != MODEL:
+            apart = f1_difference(counts[MODEL], counted, seed)
+            fields = {"difference": apart.value, "difference_low": apart.low, "difference_high": apart.high}
         rows.append(SegmentationRow(name=name, **counted.scores(seed).model_dump(), **fields))
     return rows
 

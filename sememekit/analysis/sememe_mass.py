@@ -102,7 +102,8 @@ def mean_over_text(
         done += len(hidden)
         if progress is not None:
             progress(done, len(text.words))
-    return (total_K / done).clamp_min(torch.finfo(torch.float32).tiny).float()
+    tiny = torch.finfo(torch.float32).tiny
+    return (total_K / done).clamp_min(tiny).where(total_K > 0, 0.0).float()  # 0 of a sememe that no sense has
 
 
 def mean_mass(

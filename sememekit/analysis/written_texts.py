@@ -10,20 +10,20 @@ from typing import NamedTuple
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import TEXTS, write_output
-from sememekit.measure.attack_rates import Interval, interval
-from sememekit.measure.bleu import dialogue_bleu
+from sememekit.measure.bleu import BleuSettings, dialogue_bleu
+from sememekit.measure.intervals import Interval, interval
 from sememekit.measure.rouge import METRICS, PRESETS, rouge
 from sememekit.measure.score_differences import score_differences
 
 
 class TextsDifference(Record):
-    """The first texts minus the second, of one metric, and whether the interval excludes zero."""
+    """The first texts minus the second, of one metric, and whether the interval excludes zero (None without one)."""
 
     name: str
     first: float
     second: float
     difference: Interval
-    excludes_zero: bool
+    excludes_zero: bool | None
 
 
 class ComparisonReport(Record):
@@ -67,10 +67,13 @@ def write_texts_file(
 def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[TextsDifference, ...]]:
     """The signature of the scores, and for each metric the first minus the second, resampled in pairs by ``seed``.
 
-    ``by`` is a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``.
+    ``by`` is a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``. BLEU reads as many texts an example as both
+    systems wrote, for its precision is a mean over them, and later ones are worse.
     """
     if by == "bleu":
-        bleus = [dialogue_bleu(side.texts, side.references, seed=seed) for side in (one, two)]
+        num_best = min(max(map(len, side.texts), default=1) for side in (one, two))
+        settings = BleuSettings(top=min(BleuSettings().top, max(1, num_best)))
+        bleus = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in (one, two)]
         means = [{name: float(values.mean()) for name, values in report.per_example.items()} for report in bleus]
         signature, found = bleus[0].signature, score_differences(*bleus, seed=seed)
     else:
@@ -79,8 +82,8 @@ def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, t
         signature, found = rouges[0].signature, score_differences(*rouges, seed=seed)
     rows = []
     for name, mean in means[0].items():
-        away = found[name].low > 0 or found[name].high < 0
         difference = interval(found[name])
+        away = None if difference.low is None or difference.high is None else difference.low > 0 or difference.high < 0
         second = means[1][name]
         rows.append(TextsDifference(name=name, first=mean, second=second, difference=difference, excludes_zero=away))
     return signature, tuple(rows)

@@ -11,7 +11,7 @@ from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
-from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.seed_interval import seed_difference, seed_mean
 from sememekit.measure.sides import best_within, equal_budget
 
 Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
@@ -25,7 +25,7 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     "contradicted": "the interval lies on the other side (of a claim of equality: beyond the margin, above or below)",
     "not run": "not both models were trained, or there is no protocol of this size",
 }
-"""What each verdict means. Effects are logarithms of the ratio of the two means of a metric over seeds."""
+"""What each verdict means. Effects are logarithms of the ratio of the two geometric means of a metric over seeds."""
 
 
 class ClaimResult(Record):
@@ -37,7 +37,7 @@ class ClaimResult(Record):
         why: for "not run", the reason.
         tiny: whether the trials were tiny, which show nothing.
         seeds: of (baseline, other).
-        means: of the metric on test, (baseline, other).
+        means: geometric, of the metric on test, (baseline, other).
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
         cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
@@ -106,10 +106,11 @@ def judge(
     if any(value <= 0 for side in values for value in side):
         found = " and ".join(", ".join(f"{value:g}" for value in side) for side in values)
         return result.model_copy(update={"why": f"{claim.metric} is {found}: of values that are not above 0 there is no ratio"})
-    effect = _log_ratio(*values)
+    # a baseline that needs no training is measured beside each run: the seeds pair it with that run
+    effect = seed_mean(_log_ratios(*values)) if claim.baseline_value else _log_ratio(*values)
     costs = _costs(claim, times)
     timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
-    means = tuple(sum(side) / len(side) for side in values)
+    means = tuple(math.exp(sum(math.log(value) for value in side) / len(side)) for side in values)
     curves = {(run.seed, run.curve) for run in (*baseline, *other)}  # arms that are measured in two ways share a training
     cpu = sum(curve[-1].cpu_seconds for _, curve in curves if curve)
     return result.model_copy(
@@ -132,6 +133,10 @@ def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
     """The difference of the mean logarithms of values above 0."""
     first, second = ([math.log(value) for value in side] for side in (baseline, other))
     return seed_difference(first, second)
+
+
+def _log_ratios(baseline: Sequence[float], other: Sequence[float]) -> list[float]:
+    return [math.log(second / first) for first, second in zip(baseline, other, strict=True)]
 
 
 def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
@@ -164,14 +169,16 @@ def _costs(claim: PaperClaim, times: Sequence[UpdateTimes | None]) -> Costs:
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Estimate | None:
-    """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds."""
+    """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds; None
+    where a training had validated nothing by then."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):
         return None
     budget = equal_budget(curves)
-    first, second = ([best_within(curve, budget, higher) for curve in side] for side in curves)
-    return _log_ratio(first, second)
+    reached = [[best_within(curve, budget, higher) for curve in side] for side in curves]
+    first, second = ([value for value in side if value is not None] for side in reached)
+    return _log_ratio(first, second) if [*map(len, (first, second))] == [*map(len, curves)] else None
 
 
 def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:

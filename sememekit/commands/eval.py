@@ -128,12 +128,13 @@ def _print_segmentation(report: SegmentationReport) -> None:
     with_new = report.rows[0].new_recall is not None
     rows = []
     for row in report.rows:
-        interval = f"{row.f1_low:.4f}–{row.f1_high:.4f}"
+        interval = None if row.f1_low is None else f"{row.f1_low:.4f}–{row.f1_high:.4f}"
         cells: list[object] = [row.name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", interval, row.words]
         if row.difference is None:
             cells += [None, None]
         else:
-            cells += [f"{row.difference:+.4f}", f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"]
+            limits = None if row.difference_low is None else f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"
+            cells += [f"{row.difference:+.4f}", limits]
         rows.append([*cells, row.new_recall] if with_new else cells)
     first = report.rows[0]
     known = "" if report.marks == "found" else ", marks given"

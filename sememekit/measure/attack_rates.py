@@ -23,7 +23,7 @@ import numpy as np
 
 from sememekit.config import Record
 from sememekit.measure.classes import wilson_interval
-from sememekit.measure.intervals import Estimate, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
 
 Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
@@ -46,14 +46,6 @@ class ExampleOutcome(Record):
     queries: int
     words_changed: int
     num_words: int
-
-
-class Interval(Record):
-    """A value and its 95 % interval; all None where there is nothing to divide by."""
-
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class AttackRates(Record):
@@ -89,12 +81,6 @@ class AttackRates(Record):
     median_queries: float | None
     mean_queries_of_successes: float | None
     words_changed: float | None
-
-
-def interval(estimate: Estimate) -> Interval:
-    """The estimate with None for NaN, which JSON does not have."""
-    values = (None if math.isnan(value) else value for value in (estimate.value, estimate.low, estimate.high))
-    return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
 
 
 def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
@@ -193,7 +179,7 @@ def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.nda
     mean = name.startswith("mean ")
     sides = [interval(ratio_interval(*side)) if mean else rate(*side) for side in (one, two)]
     found = interval(ratio_difference_interval(one, two))
-    if not mean and found.low is not None and found.low == found.high:
+    if not mean and found.value is not None and found.low == found.high:  # both None: of few examples
         found = _square_and_add(*sides)
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
     return Difference(name=name, first=sides[0], second=sides[1], difference=found, excludes_zero=zero_out)

@@ -1,7 +1,8 @@
 """Bootstrap intervals of ratios of sums, and of paired differences between two such ratios.
 
 Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
-pair. A draw whose denominator is zero has no ratio and is left out.
+pair. A draw whose denominator is zero has no ratio and is left out. Where fewer than ``FEWEST_EXAMPLES`` have a denominator
+there is no interval: draws of so few differ by less than samples do, and draws of one do not differ at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sememekit.config import Record
+
 RESAMPLES: Final = 2000
+FEWEST_EXAMPLES: Final = 10
 _CELLS_AT_ONCE: Final = 2_000_000
 
 Ratio = tuple[ArrayLike, ArrayLike]
@@ -23,18 +27,32 @@ Ratio = tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its percentile interval; NaN where there is nothing to divide by."""
+    """A value with its percentile interval; NaN where there is nothing to divide by, the limits also for few examples."""
 
     value: float
     low: float
     high: float
 
 
+class Interval(Record):
+    """A value and its 95 % interval; all None where there is nothing to divide by, the limits also for few examples."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def interval(estimate: Estimate) -> Interval:
+    """The estimate with None for NaN, which JSON does not have."""
+    values = (None if math.isnan(value) else value for value in (estimate.value, estimate.low, estimate.high))
+    return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
+
+
 def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
     top, bottom = _column(numerator), _column(denominator)
-    sums = _resampled_sums(np.stack([top, bottom], axis=1), resamples, seed)
-    return interval(_ratio(top.sum(), bottom.sum()), _ratios(sums[:, 0], sums[:, 1]))
+    values, draws = resampled_ratios(top[:, None], bottom[:, None], resamples=resamples, seed=seed)
+    return from_draws(float(values[0]), draws[:, 0])
 
 
 def ratio_difference_interval(
@@ -55,22 +73,18 @@ def ratio_difference_intervals(
     pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Estimate]:
     """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
-    columns = np.stack([_column(part) for pair in pairs for side in pair for part in side], axis=1)
-    sums, total = _resampled_sums(columns, resamples, seed), columns.sum(axis=0)
-    found = []
-    for k in range(0, columns.shape[1], 4):
-        draws = _ratios(sums[:, k], sums[:, k + 1]) - _ratios(sums[:, k + 2], sums[:, k + 3])
-        difference = _ratio(total[k], total[k + 1]) - _ratio(total[k + 2], total[k + 3])
-        found.append(interval(difference, draws))
-    return found
+    tops, bottoms = (np.stack([_column(side[part]) for pair in pairs for side in pair], axis=1) for part in (0, 1))
+    values, draws = resampled_ratios(tops, bottoms, resamples=resamples, seed=seed)
+    return [from_draws(float(values[k] - values[k + 1]), draws[:, k] - draws[:, k + 1]) for k in range(0, 2 * len(pairs), 2)]
 
 
 def resampled_ratios(
     numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling.
+    """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling, NaN where
+    too few examples have a denominator.
 
-    Differences of columns of the draws are paired. ``interval`` makes an ``Estimate`` of a value and its draws.
+    Differences of columns of the draws are paired. ``from_draws`` makes an ``Estimate`` of a value and its draws.
 
     Args:
         numerators, denominators: (n, c).
@@ -80,6 +94,7 @@ def resampled_ratios(
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
     ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
+    ratios[:-1, np.count_nonzero(bottoms, axis=0) < FEWEST_EXAMPLES] = np.nan
     return ratios[-1], ratios[:-1]
 
 
@@ -101,18 +116,14 @@ def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> 
     return np.concatenate(parts)
 
 
-def _ratio(top: float, bottom: float) -> float:
-    return float(top / bottom) if bottom else math.nan
-
-
 def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
 
 
-def interval(value: float, draws: NDArray[np.float64]) -> Estimate:
+def from_draws(value: float, draws: NDArray[np.float64]) -> Estimate:
     """A value with the 95 % percentile interval of its draws."""
     draws = draws[~np.isnan(draws)]
-    if math.isnan(value) or not len(draws):
-        return Estimate(math.nan, math.nan, math.nan)
+    if not len(draws):
+        return Estimate(value, math.nan, math.nan)
     low, high = np.quantile(draws, [0.025, 0.975])
     return Estimate(value, float(low), float(high))

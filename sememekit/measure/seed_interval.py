@@ -33,6 +33,21 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
     return Estimate(value, value - half, value + half)
 
 
+def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
+
+    Args:
+        values: a value for each seed.
+        confidence: probability of the interval, above 0 and below 1.
+    """
+    own = np.asarray(values, dtype=np.float64)
+    value, freedom = float(own.mean()), len(own) - 1
+    if freedom < 1:
+        return Estimate(value, math.nan, math.nan)
+    half = student_quantile(0.5 + confidence / 2, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
+    return Estimate(value, value - half, value + half)
+
+
 def student_quantile(probability: float, freedom: int) -> float:
     """The t with P(T <= t) = ``probability`` for Student's distribution, by bisection.
 

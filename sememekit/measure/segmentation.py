@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
 
 Words = Sequence[str]
 
@@ -28,7 +28,7 @@ class SegmentationScores(Record):
     Attributes:
         gold_words, words, right: of the gold segmentation, of this one, and in both.
         precision, recall, f1: see the module; 0 where nothing is right, and where there is nothing to divide by.
-        f1_low, f1_high: 95 % bootstrap interval over sentences.
+        f1_low, f1_high: 95 % bootstrap interval over sentences; None of few sentences.
         new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
     """
@@ -40,8 +40,8 @@ class SegmentationScores(Record):
     precision: float
     recall: float
     f1: float
-    f1_low: float
-    f1_high: float
+    f1_low: float | None
+    f1_high: float | None
     new_words: int | None = None
     new_recall: float | None = None
 
@@ -62,7 +62,7 @@ class WordCounts:
 
     def scores(self, seed: int = 0) -> SegmentationScores:
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
-        interval = ratio_interval(2 * self.right, self.gold + self.given, seed=seed)
+        found = interval(ratio_interval(2 * self.right, self.gold + self.given, seed=seed))
         new = None if self.new is None else int(self.new.sum())
         return SegmentationScores(
             sentences=len(self.gold),
@@ -72,8 +72,8 @@ class WordCounts:
             precision=right / given if given else 0.0,
             recall=right / gold if gold else 0.0,
             f1=2 * right / (gold + given) if gold + given else 0.0,
-            f1_low=interval.low if gold + given else 0.0,
-            f1_high=interval.high if gold + given else 0.0,
+            f1_low=found.low,
+            f1_high=found.high,
             new_words=new,
             new_recall=float(self.new_right.sum()) / new if new and self.new_right is not None else None,
         )
@@ -100,11 +100,10 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
     return WordCounts(*columns[:3], *(columns[3:] if known is not None else (None, None)))
 
 
-def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> tuple[float, float, float]:
+def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Interval:
     """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
     sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
-    estimate = ratio_difference_interval(*sides, seed=seed)
-    return estimate.value, estimate.low, estimate.high
+    return interval(ratio_difference_interval(*sides, seed=seed))
 
 
 def spans(words: Words) -> list[tuple[int, int]]:

@@ -32,11 +32,11 @@ def equal_budget(sides: Sequence[Sequence[Curve]]) -> float:
     return min(sum(curve[-1][0] for curve in side) / len(side) for side in sides)
 
 
-def best_within(curve: Curve, budget: float, higher: bool = False) -> float:
-    """The best figure reached within the budget, a thousandth over it included; the first one where none was.
+def best_within(curve: Curve, budget: float, higher: bool = False) -> float | None:
+    """The best figure reached within the budget, a thousandth over it included; None where none was.
 
     Args:
         higher: whether more is better.
     """
     reached = [value for spent, value in curve if spent <= budget * 1.001]
-    return (max if higher else min)(reached) if reached else curve[0][1]
+    return (max if higher else min)(reached, default=None)

@@ -8,7 +8,7 @@ from typing import Final
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import formatted
-from sememekit.measure.attack_rates import Interval
+from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 
@@ -26,15 +26,19 @@ _TITLES: Final = {
 
 def percent(found: Interval | None) -> str:
     """A rate with its interval: "52.0 % (45.1 to 58.9)"."""
-    if found is None or found.value is None or found.low is None or found.high is None:
+    if found is None or found.value is None:
         return "–"
+    if found.low is None or found.high is None:
+        return f"{100 * found.value:.1f} %"
     return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
 
 
 def _number(found: Interval) -> str:
     """A mean with its interval: "52.0 (45.1 to 58.9)"."""
-    if found.value is None or found.low is None or found.high is None:
+    if found.value is None:
         return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:,.1f}"
     return f"{found.value:,.1f} ({found.low:,.1f} to {found.high:,.1f})"
 
 
@@ -167,8 +171,11 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
         scale = 1.0 if row.name.startswith("mean ") else 100.0
         values = [_number(side) if scale == 1.0 else percent(side) for side in (row.first, row.second)]
         found = row.difference
-        if found.value is None or found.low is None or found.high is None:
+        if found.value is None:
             rows.append((row.name, values[0], values[1], "–", "–"))
+            continue
+        if found.low is None or found.high is None:
+            rows.append((row.name, values[0], values[1], f"{scale * found.value:+,.1f}", "–"))
             continue
         difference = f"{scale * found.value:+,.1f} ({scale * found.low:+,.1f} to {scale * found.high:+,.1f})"
         rows.append((row.name, values[0], values[1], difference, "differs" if row.excludes_zero else "no difference shown"))

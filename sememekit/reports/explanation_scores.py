@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.analysis.evaluate_explanations import ExplanationScores
-from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM, Rate
+from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
 from sememekit.figures import percent
+from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 
@@ -105,7 +106,7 @@ def shown_name(ranking: str) -> str:
     return NAMES.get(ranking, ranking)
 
 
-def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Rate]]]) -> Table:
+def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
     columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
     return Table(
         title,
@@ -114,7 +115,9 @@ def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int
     )
 
 
-def _with_interval(rate: Rate | None) -> str:
-    if rate is None or rate.value is None or rate.low is None or rate.high is None:
+def _with_interval(rate: Interval | None) -> str:
+    if rate is None or rate.value is None:
         return "–"
+    if rate.low is None or rate.high is None:
+        return f"{100 * rate.value:.1f}"
     return f"{100 * rate.value:.1f} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"

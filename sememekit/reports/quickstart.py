@@ -210,10 +210,8 @@ def words_of_lattice(found: LatticeFound) -> list[str]:
         ways = [(row.name, row) for row in found.rows]
         own = next(row for name, row in ways if name == MODEL)
         others = "; ".join(f"{name} {row.f1:.2f}" for name, row in ways if name != MODEL)
-        lines.append(
-            f"F1 of its words {own.f1:.2f} ({own.f1_low:.2f} to {own.f1_high:.2f}, 95 % bootstrap) in {own.sentences:,} "
-            f"held-out sentences; {others}."
-        )
+        limits = "" if own.f1_low is None else f" ({own.f1_low:.2f} to {own.f1_high:.2f}, 95 % bootstrap)"
+        lines.append(f"F1 of its words {own.f1:.2f}{limits} in {own.sentences:,} held-out sentences; {others}.")
     return lines
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
 from sememekit.errors import ConfigError
 from sememekit.files import Kind
-from sememekit.measure.attack_rates import Interval
+from sememekit.measure.intervals import Interval
 from sememekit.reports.charts import Curves, Line
 
 CSV_COLUMNS: Final = (
@@ -59,7 +59,9 @@ def title_of(report: RunsComparison, number: int) -> str:
     return f"{measure.measure} ({measure.budget:,.0f} {unit})"
 
 
-def _figure(value: float) -> str:
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
     return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
 
 
@@ -85,11 +87,15 @@ def csv_text(report: RunsComparison) -> str:
             limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]
             writer.writerow(
                 [
-                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
+                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(_digits, one.values))),
                     *(one.mean, one.sd, None if found is None else found.seeds.value, *limits),
                 ]
             )
     return stream.getvalue()
+
+
+def _digits(value: float | None) -> str:
+    return "none" if value is None else repr(value)
 
 
 def latex_text(report: RunsComparison) -> str:
@@ -127,11 +133,12 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
 
 def _latex_row(side: Side, number: int, over: Literal["sentences", "seeds", "both"]) -> str:
     measure = side.measures[number]
-    value = f"{measure.mean:.2f}" + ("" if measure.sd is None else rf" $\pm$ {measure.sd:.2f}")
+    value = "--" if measure.mean is None else f"{measure.mean:.2f}"
+    value += "" if measure.sd is None else rf" $\pm$ {measure.sd:.2f}"
     cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
     if (found := measure.difference) is not None:
         limits = getattr(found, over)
-        cells[3] = f"${_percent(found.seeds.value)}$"
+        cells[3] = "--" if found.seeds.value is None else f"${_percent(found.seeds.value)}$"
         cells[4] = "--" if limits.low is None else f"$[{_percent(limits.low)}, {_percent(limits.high)}]$"
     return " & ".join(cells) + r" \\"
 

@@ -134,11 +134,11 @@ class Trainer:
                 if stop or (due and not at_end):
                     if window.count:
                         yield self._close(window, batch, num_batches)
-                        window = _Window()
                     name = self._save(best=False)
                     if stop:
                         yield StopReport(progress.epoch, progress.step, name)
                         return
+                    window = _Window()  # writing a checkpoint is no training
             yield from self._end_epoch(schedule)
             if self.ranks.any(should_stop()) and not progress.finished:
                 yield StopReport(progress.epoch, progress.step, self.folder.pointer()["last"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import pytest
 
@@ -52,7 +53,10 @@ def three(arm: str, *values: float, cpu: float = 60.0) -> list[RunResult]:
 def test_the_four_verdicts_of_a_lower_value(other: tuple[float, ...], verdict: str) -> None:
     found = judge("x", claim(), three("a", 99.5, 100.0, 100.5), three("b", *other))
     assert found.verdict == verdict
-    assert found.means == pytest.approx((100.0, sum(other) / 3))
+    assert found.means == pytest.approx([math.prod(values) ** (1 / 3) for values in ((99.5, 100.0, 100.5), other)])
+    assert found.effect is not None
+    assert found.means is not None
+    assert found.means[1] / found.means[0] - 1 == pytest.approx(found.effect[0]), "both columns of a row are of one thing"
     assert found.published == pytest.approx(-0.1)
 
 
@@ -116,7 +120,22 @@ def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
     )
     assert found.means == pytest.approx((0.5, 0.8))
     assert found.verdict == "holds"
+    assert found.effect == pytest.approx((0.6, 0.6, 0.6))
     assert found.cpu_minutes == pytest.approx(sum(each.curve[-1].cpu_seconds for each in runs) / 60)
+
+
+def test_a_baseline_without_seeds_adds_nothing_to_what_is_known_of_the_spread() -> None:
+    """Student's interval for one sample: t of two degrees of freedom is 4.303 for 95 %."""
+    runs = [
+        each.model_copy(update={"measured": {"rows": [{"name": "model", "f1": f1}, {"name": "lexicon", "f1": 0.5}]}})
+        for each, f1 in zip(three("a", 1.0, 2.0, 3.0), (0.52, 0.55, 0.56), strict=True)
+    ]
+    table = {"value": "rows.model.f1", "baseline_value": "rows.lexicon.f1", "better": "higher", "published": None}
+    found = judge("x", claim(**table, small=("a", "a")), runs, runs)
+    logs = [math.log(f1 / 0.5) for f1 in (0.52, 0.55, 0.56)]
+    half = 4.302653 * statistics.stdev(logs) / math.sqrt(3)
+    mean = statistics.fmean(logs)
+    assert found.effect == pytest.approx([math.expm1(value) for value in (mean, mean - half, mean + half)], rel=1e-5)
 
 
 def test_the_effect_is_a_ratio_of_means_of_logarithms() -> None:
@@ -173,6 +192,12 @@ def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
     assert judge("x", claim(after_cut="c"), baseline, other, both).at_equal_time is None, "rates are not known"
 
 
+def test_a_model_that_has_validated_nothing_when_the_faster_one_ends_has_no_verdict_at_equal_time() -> None:
+    """Its first epoch would be worth 4.1 of the four that the faster model needs."""
+    found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 60.0, 60.5, 61.0), times((1.0,), (4.1,)))
+    assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", 4.1, None, "not run")
+
+
 def test_what_no_epoch_is_validated_by_has_no_verdict_at_equal_time() -> None:
     found = judge("x", claim(validated=False), three("a", 95.0), three("b", 90.0), times((1.0,), (4.0,)))
     assert (found.cost, found.at_equal_time, found.verdict_at_equal_time) == (4.0, None, "not run")
@@ -181,7 +206,7 @@ def test_what_no_epoch_is_validated_by_has_no_verdict_at_equal_time() -> None:
 def test_a_group_is_found_by_its_name_and_a_missing_one_is_said() -> None:
     grouped = claim(value="groups.senses.one sense.perplexity")
     found = judge("x", grouped, three("a", 100.0, 101.0), three("b", 90.0, 91.0))
-    assert found.means == pytest.approx((50.25, 45.25))
+    assert found.means == pytest.approx((math.sqrt(50 * 50.5), math.sqrt(45 * 45.5)))
     with pytest.raises(DataError, match=r"no number 'groups\.senses\.two\.perplexity'"):
         judge("x", claim(value="groups.senses.two.perplexity"), three("a", 1.0), three("b", 1.0))
 

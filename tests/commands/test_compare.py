@@ -28,14 +28,15 @@ def write(path: Path, texts: list[str], references: list[list[str]] = REFERENCES
 
 
 def test_first_minus_second(tmp_path: Path) -> None:
-    first = write(tmp_path / "1", [own[0] for own in REFERENCES])
-    second = write(tmp_path / "2", ["the"] * 5)
+    references = REFERENCES * 2
+    first = write(tmp_path / "1", [own[0] for own in references], references)
+    second = write(tmp_path / "2", ["the"] * 10, references)
     report = compare(first, second, "gigaword")
     row = report.differences[0]
     assert (row.name, row.first, row.second) == ("rouge1", 1.0, 0.5)
     assert row.difference.value == pytest.approx(0.5)
     assert row.excludes_zero
-    assert report.examples == 5
+    assert report.examples == 10
     same = compare(first, first, "bleu")
     assert [row.difference.value for row in same.differences] == [0.0] * 8
     assert not any(row.excludes_zero for row in same.differences)
@@ -44,6 +45,31 @@ def test_first_minus_second(tmp_path: Path) -> None:
     assert "rouge1" in shown.stdout
     assert "50.00" in shown.stdout
     assert "in per cent" in shown.stdout
+
+
+def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:
+    """With the same best text nothing differs, however many worse ones the second wrote."""
+    references = REFERENCES * 3
+    best = [own[0] for own in references]
+    one, five = tmp_path / "1", tmp_path / "5"
+    sources = ["a source"] * len(best)
+    write_texts_file(one, sources, [[text] for text in best], references)
+    write_texts_file(five, sources, [[text, "x", "y", "z", "w"] for text in best], references)
+    for pair in ((one, five), (five, one)):
+        report = compare(*pair, "bleu")
+        assert "top:1|" in report.signature
+        assert [row.difference.value for row in report.differences] == [0.0] * 8
+    assert "top:5|" in compare(five, five, "bleu").signature
+
+
+def test_few_texts_have_differences_without_limits(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "1", [own[0] for own in REFERENCES]), write(tmp_path / "2", ["the"] * 5)
+    row = compare(first, second, "gigaword").differences[0]
+    assert row.difference.value == pytest.approx(0.5)
+    assert (row.difference.low, row.difference.high, row.excludes_zero) == (None, None, None)
+    shown = CliRunner().invoke(app, ["compare", str(first), str(second), "--by", "gigaword"])
+    assert "–" in shown.stdout
+    assert "nan" not in shown.stdout
 
 
 def test_a_baseline_can_be_compared(tmp_path: Path) -> None:

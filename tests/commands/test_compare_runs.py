@@ -97,6 +97,30 @@ def test_equal_budgets_are_read_from_the_curves(report: RunsComparison) -> None:
     assert timed[1].difference.both is None
 
 
+def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
+    seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not that of its first epoch, which would credit it with time that it did not have."""
+    original = RunFolder.epochs
+
+    def slower(self: RunFolder) -> list[dict[str, Any]]:
+        times = 1_000 if self.path.parent.name == "slow" else 1
+        return [{**record, "cpu_seconds": times * record["cpu_seconds"]} for record in original(self)]
+
+    monkeypatch.setattr(RunFolder, "epochs", slower)
+    sides = [str(seeds["fast"]), str(seeds["slow"])]
+    found = compare_runs(sides, device="cpu")
+    one, other = (side.measures[2] for side in found.sides)
+    assert one.mean is not None
+    assert (other.values, other.mean, other.sd) == ((None, None), None, None)
+    assert other.difference is not None
+    assert other.difference.seeds.model_dump() == {"value": None, "low": None, "high": None}
+    assert any(sides[1] in remark and "validated nothing" in remark for remark in found.remarks)
+    assert rows(found)[-1][3:] == ("–", "", "–", "–", "–", "–")
+    assert csv_text(found).splitlines()[-1].split(",")[4:9] == ["1 2", "none none", "", "", ""]
+    assert "& 2 & -- & -- & -- " in latex_text(found)
+
+
 def test_a_run_without_cpu_time_has_all_compared_by_wall_time(
     seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from sememekit.analysis.sememe_mass import (
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
-from sememekit.measure.intervals import interval, ratio_interval, resampled_ratios
+from sememekit.measure.intervals import from_draws, ratio_interval, resampled_ratios
 from sememekit.reports.explanation_scores import scores_page
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
@@ -242,8 +242,8 @@ def test_common_draws_are_those_of_single_ratios() -> None:
     values, draws = resampled_ratios(tops, bottoms, seed=4)
     for column in range(3):
         alone = ratio_interval(tops[:, column], bottoms[:, column], seed=4)
-        assert interval(float(values[column]), draws[:, column]).low == pytest.approx(alone.low)
-        assert (values[column], alone.high) == pytest.approx((alone.value, interval(0.0, draws[:, column]).high))
+        assert from_draws(float(values[column]), draws[:, column]).low == pytest.approx(alone.low)
+        assert (values[column], alone.high) == pytest.approx((alone.value, from_draws(0.0, draws[:, column]).high))
 
 
 def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None:

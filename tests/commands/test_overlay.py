@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
 from sememekit.analysis.explain import explain
+from sememekit.analysis.explain_sememes import SememeReader
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
@@ -191,6 +192,20 @@ def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
     assert (refused.exit_code, "leave out further runs, --cache and --dynamic" in refused.stderr) == (1, True)
     for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "梨", "--graph", sdlm)):
         assert typed(*wrong).exit_code == 2
+
+
+@pytest.mark.parametrize("mean", ["counts", "valid"])
+def test_a_sememe_that_no_sense_has_left_has_a_mass_of_0_and_a_lift_of_1(sdlm: Path, overlay: Path, mean: str) -> None:
+    run = opened(sdlm, overlay)
+    hidden = torch.zeros(run.task.encoder.output_size)  # type: ignore[attr-defined]
+    reader = SememeReader(run, run.task, hidden, mean, None, None)  # type: ignore[arg-type]
+    decoder = run.task.decoder
+    assert isinstance(decoder, SDLM)
+    with torch.no_grad():
+        found = {item.name: item for item in reader.read(hidden, decoder.sense_attribution(hidden, torch.zeros(1).long()))}
+    gone = found["品牌"]
+    assert (gone.mass, gone.mean, gone.rise, gone.lift) == (0, 0, 0, 1)
+    assert found["机器"].mean > 0  # type: ignore[operator]
 
 
 def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sememekit.measure.attack_coverage import SpaceSize, coverage_of
 from sememekit.measure.attack_rates import ExampleOutcome, attack_rates, paired_differences
-from sememekit.measure.intervals import ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import FEWEST_EXAMPLES, from_draws, ratio_difference_interval, ratio_interval
 
 
 def outcome(kind: str, queries: int = 1, correct: bool | None = True, changed: int = 0) -> ExampleOutcome:
@@ -123,10 +123,37 @@ def test_paired_differences_use_what_both_sides_have() -> None:
 
 
 def test_draws_without_anything_to_divide_by_are_left_out() -> None:
-    """Of two examples one counts; a quarter of the draws takes the other twice."""
-    found = ratio_interval([1.0, 0.0], [1.0, 0.0])
+    """Of a million examples ten count, and one draw in 22,000 has none of them."""
+    counted = np.zeros(1_000_000)
+    counted[::100_000] = 1.0
+    found = ratio_interval(counted, counted, resamples=1)
     assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
-    assert np.isnan(ratio_interval([0.0], [0.0]).low)
+    assert np.isnan(from_draws(1.0, np.array([np.nan, np.nan])).low)
+    assert from_draws(1.0, np.array([np.nan, 2.0])).low == 2.0
+    assert np.isnan(ratio_interval([0.0], [0.0]).value)
+
+
+def test_few_examples_have_no_interval() -> None:
+    """Draws of one example do not differ at all, and would exclude zero for any two models."""
+    for number, has_limits in ((1, False), (FEWEST_EXAMPLES - 1, False), (FEWEST_EXAMPLES, True)):
+        top, of = np.arange(1.0, 31.0), np.zeros(30)
+        of[:number] = 1.0
+        found = [ratio_interval(top * of, of), ratio_difference_interval((top * of, of), (2 * top, np.ones(30)))]
+        assert [np.isnan(one.low) for one in found] == [not has_limits] * 2
+        assert found[0].value == pytest.approx((number + 1) / 2)
+
+
+def test_two_equal_models_differ_in_few_of_the_groups_that_have_an_interval() -> None:
+    """Groups of words in 10 to 40 sentences of two models that differ by noise alone: not many more than one in twenty."""
+    generator = np.random.default_rng(5)
+    for number in (10, 20, 40):
+        of = np.concatenate([np.ones(number), np.zeros(60 - number)])
+        wrong = 0
+        for _ in range(100):
+            nats = generator.exponential(5, size=(60, 2)) * of[:, None]
+            found = ratio_difference_interval((nats[:, 0], of), (nats[:, 1], of), resamples=400)
+            wrong += found.low > 0 or found.high < 0
+        assert wrong <= 14, number
 
 
 def test_sides_of_a_difference_have_intervals_and_no_difference_is_certain() -> None:

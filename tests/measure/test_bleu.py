@@ -62,8 +62,8 @@ def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
 
 
 def test_differences_are_paired() -> None:
-    references = [["a b c"], ["d e f"], ["g h i"]]
-    first, second = dialogue_bleu(references, references), dialogue_bleu([["a b x"], ["d e x"], ["g h x"]], references)
+    references = [["a b c"], ["d e f"], ["g h i"]] * 4
+    first, second = dialogue_bleu(references, references), dialogue_bleu([["a b x"], ["d e x"], ["g h x"]] * 4, references)
     found = score_differences(first, second)["precision1"]
     assert found.value == pytest.approx(1 / 3)
     assert found.low == pytest.approx(found.high), "every example differs by the same"

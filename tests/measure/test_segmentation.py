@@ -21,7 +21,11 @@ def test_a_hand_counted_example() -> None:
     assert scores.precision == pytest.approx(6 / 9)
     assert scores.recall == pytest.approx(6 / 10)
     assert scores.f1 == pytest.approx(12 / 19)
-    assert scores.f1_low <= scores.f1 <= scores.f1_high
+    assert (scores.f1_low, scores.f1_high) == (None, None), "two sentences have no interval"
+    many = count_words(gold * 8, given_words * 8).scores()
+    assert many.f1_low is not None
+    assert many.f1_high is not None
+    assert many.f1_low < 12 / 19 < many.f1_high
     assert (scores.new_words, scores.new_recall) == (4, 0.5)  # 大学生 前来 应聘 世纪, of which two in the middle
 
 
@@ -31,7 +35,7 @@ def test_the_gold_segmentation_is_right_and_one_of_no_common_word_is_all_wrong()
     nothing = count_words(gold, [["一", "二三", "四"], ["五六"]]).scores()
     assert (nothing.right, nothing.precision, nothing.recall, nothing.f1) == (0, 0.0, 0.0, 0.0)
     empty = count_words([], []).scores()
-    assert (empty.sentences, empty.precision, empty.recall, empty.f1, empty.f1_low, empty.f1_high) == (0, 0, 0, 0, 0, 0)
+    assert (empty.sentences, empty.precision, empty.recall, empty.f1, empty.f1_low, empty.f1_high) == (0, 0, 0, 0, None, None)
 
 
 def test_other_texts_and_other_numbers_of_sentences_are_refused() -> None:
@@ -45,10 +49,10 @@ def test_differences_are_paired() -> None:
     gold = [list("一二三四")] * 30
     better = count_words(gold, [["一", "二", "三四"]] * 30)
     worse = count_words(gold, [["一", "二三四"]] * 30)
-    value, low, high = f1_difference(better, worse)
-    assert value == pytest.approx(4 / 7 - 2 / 6)
-    assert low == pytest.approx(value)
-    assert high == pytest.approx(value)
+    found = f1_difference(better, worse)
+    assert found.value == pytest.approx(4 / 7 - 2 / 6)
+    assert (found.low, found.high) == pytest.approx((found.value, found.value))
+    assert f1_difference(count_words(gold[:3], gold[:3]), count_words(gold[:3], gold[:3])).low is None
 
 
 @given(st.text("一二三", min_size=1, max_size=30), st.floats(0, 1), st.integers(0, 9))

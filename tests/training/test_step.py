@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,23 @@ def test_a_checkpoint_inside_an_epoch_closes_what_was_not_reported(tmp_path: Pat
     assert saved == [2, 4, 5]
     assert [one.step for one in steps] == [2, 3, 4, 5], "nothing is reported twice"
     assert sum(one.nats * count for one, count in zip(steps, (2, 1, 1, 1), strict=True)) == pytest.approx(5 - 0.5 * 10)
+
+
+def test_writing_a_checkpoint_is_no_training_time(tmp_path: Path) -> None:
+    """So that runs with another run.checkpoint_every can be compared at equal CPU time."""
+    trainer = trainer_of(Toy(batches=(1.0,) * 6), tmp_path / "run", run__checkpoint_every=2)
+    save = trainer.folder.save
+
+    def slowly(*given: Any, **named: Any) -> Any:
+        end = time.process_time() + 0.3
+        while time.process_time() < end:
+            pass
+        return save(*given, **named)
+
+    trainer.folder.save = slowly  # type: ignore[method-assign]
+    (epoch,) = reports_of(trainer, EpochReport)
+    assert epoch.cpu_seconds < 0.3, "two checkpoints inside the epoch take 0.6"
+    assert epoch.seconds < 0.3
 
 
 def test_no_checkpoint_twice_at_the_end_of_an_epoch(tmp_path: Path) -> None:
