@@ -31,3 +31,13 @@ def records(path: Path, rows: list[object]) -> Path:
 
 def words(data: PreparedData, split: str, example: int, text: int) -> list[str]:
     return data.vocabulary.decode(data.examples(split).text(example, text))
+
+
+def lcsts_part(*documents: tuple[str | None, str, str]) -> str:
+    """A file of LCSTS: score, headline and text of each document."""
+    lines = []
+    for number, (score, summary, text) in enumerate(documents):
+        label = [] if score is None else [f"    <human_label>{score}</human_label>"]
+        lines += [f"<doc id={number}>", *label, "    <summary>", f"        {summary}", "    </summary>"]
+        lines += ["    <short_text>", f"        {text}", "    </short_text>", "</doc>"]
+    return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
+from sememekit.runs.writing import Writer
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text.form import TextForm
@@ -70,7 +71,7 @@ def score(
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
-        return _score_pairs(task, lines, segmenter)
+        return _score_pairs(Writer(loaded, task, segmenter), lines)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form())
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
@@ -96,8 +97,8 @@ def _read(
         yield _Line(number, tokens, ids)
 
 
-def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | None) -> Iterator[ScoredToken]:
-    vocabulary = task.vocabulary
+def _score_pairs(writer: Writer, lines: Iterable[str]) -> Iterator[ScoredToken]:
+    task, vocabulary = writer.task, writer.task.vocabulary
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -107,8 +108,7 @@ def _score_pairs(task: TextWriter, lines: Iterable[str], segmenter: Segmenter | 
                 f"line {number}: {len(texts) - 1} tabs, where a line is a source, one tab and a target; a text can be "
                 "written for a source alone by 'sememekit generate RUN --input FILE'"
             )
-        source, target = (segmenter.segment(text) if segmenter is not None else text.split() for text in texts)
-        task.check_source(len(source), f"line {number}")
+        source, target = writer.read(texts[0], f"line {number}"), writer.words(texts[1])
         try:
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.reading import FaultCounter
+from sememekit.text.reading import BOM, FaultCounter
 
 _ROWS: Final = 1 << 10
 
@@ -16,9 +16,13 @@ _ROWS: Final = 1 << 10
 def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: FaultCounter) -> Iterator[bytes]:
     """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
 
-    Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``.
+    A byte-order mark before the first line is taken off and counted. Raises DataError: a line that is no object with that
+    column, with file and line; invalid UTF-8 under ``strict``.
     """
     for number, line in enumerate(_lines(blocks), start=1):
+        if number == 1 and line.startswith(BOM):
+            line = line[len(BOM) :]
+            faults.add("byte_order_marks")
         if not line.strip():
             continue
         try:

@@ -62,19 +62,18 @@ class Writer:
 
     Attributes:
         segmenter: what cuts texts into words, as the training data were; None for words that are apart already.
-        half_width: whether full-width letters and digits become half-width ones before, as in the training data.
     """
 
     run: Run
     task: TextWriter
     segmenter: Segmenter | None
-    half_width: bool
 
     def words(self, text: str) -> list[str]:
-        """The words of a text. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
+        """The words of a text, read as the training data were: full-width letters and digits become half-width ones where they
+        did there. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
         if self.segmenter is None:
             return text.split()
-        text = to_half_width(text) if self.half_width else text
+        text = to_half_width(text) if "half width" in self.run.signature.normalisation else text
         words: list[str] = []
         begin = 0
         for mark in _MARK.finditer(text):
@@ -111,9 +110,8 @@ def load_writer(
     """
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, TextWriter, command)
-    half_width = "half width" in loaded.signature.normalisation
     remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"
-    return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy), half_width)
+    return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy))
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:

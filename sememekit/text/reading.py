@@ -23,7 +23,7 @@ _SAMPLE: Final = 1 << 16
 """Bytes that are looked at to name an encoding."""
 _FEWEST_LINES: Final = 20
 """Of fewer lines nothing is said about the file as a whole."""
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
 _REPLACEMENT: Final = "\ufffd"
 
@@ -179,7 +179,7 @@ def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterat
 
 def _clean(raw: bytes, position: int) -> str | None:
     """The lines of a block, or None where something about them has to be counted."""
-    if b"\0" in raw or b"\r" in raw or (position == 0 and raw.startswith(_BOM)):
+    if b"\0" in raw or b"\r" in raw or (position == 0 and raw.startswith(BOM)):
         return None
     try:
         return raw.decode()
@@ -207,9 +207,9 @@ def read_stream(
         got = file.readline(asked)
         offset = position - len(carried)
         chunk = carried + got
-        if position == 0 and chunk.startswith(_BOM):
+        if position == 0 and chunk.startswith(BOM):
             faults.add("byte_order_marks")
-            chunk, offset = chunk[len(_BOM) :], len(_BOM)
+            chunk, offset = chunk[len(BOM) :], len(BOM)
         position += len(got)
         carried = b""
         at_end = position >= end or (len(got) < asked and not got.endswith(b"\n"))

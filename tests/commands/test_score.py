@@ -20,6 +20,7 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.text.form import TextForm
 from sememekit.text.vocabulary import Vocabulary
+from tests.pair_files import lcsts_part
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -201,6 +202,22 @@ def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
 def test_numbers_out_of_range_are_named(sdlm: Path, options: dict[str, float], pattern: str) -> None:
     with pytest.raises(ConfigError, match=pattern):
         generate(sdlm, "我", device="cpu", **options)
+
+
+def test_pairs_are_cut_and_read_as_the_data_were(tmp_path: Path) -> None:
+    """Full-width digits are the half-width ones that the model learned, and marks of the vocabulary stay whole."""
+    folder = tmp_path / "lcsts"
+    folder.mkdir()
+    for name, own in (("PART_I", None), ("PART_II", "5"), ("PART_III", "4")):
+        content = lcsts_part(*[(own, f"增长1{number}%", f"{name[5:]} 去年增长1{number}%。") for number in range(9)])
+        (folder / f"{name}.txt").write_text(content, encoding="utf-8")
+    preprocess("lcsts", folder, tmp_path / "data", PreprocessSettings(segmenter="characters"))
+    train({**PairPlace(tmp_path).table(schedule__epochs=1), "data": {"path": str(tmp_path / "data")}}, tmp_path / "run")
+    narrow, wide = (rows(tmp_path / "run", [line], segment=True) for line in ("增长12%\t去年12%", "增长１２％\t去年１２％"))
+    assert narrow == wide
+    assert [row.read_as for row in narrow] == [*"去年12%", "</s>"]
+    (unknown,) = [row for row in rows(tmp_path / "run", ["增长\t去<unk>"], segment=True) if row.position == 2]
+    assert unknown.token == unknown.read_as == "<unk>"
 
 
 def test_targets_are_scored_given_their_source(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_words_in_angle_brackets_stay_whole(run: Path) -> None:
         def segment(self, text: str) -> list[str]:
             return list("".join(text.split()))
 
-    lettered = replace(writer, segmenter=Letters(), half_width=True)
+    lettered = replace(writer, segmenter=Letters())
     assert lettered.words("我吃<unk> <s>梨<other>！") == ["我", "吃", "<unk>", "<s>", "梨", *"<other>", "！"]
     assert replace(writer, segmenter=None).words("我吃 梨") == ["我吃", "梨"]
 

@@ -12,16 +12,8 @@ from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.prepare.settings import PreprocessSettings
+from tests.pair_files import lcsts_part as part
 from tests.pair_files import side_by_side
-
-
-def part(*documents: tuple[str | None, str, str]) -> str:
-    lines = []
-    for number, (score, summary, text) in enumerate(documents):
-        label = [] if score is None else [f"    <human_label>{score}</human_label>"]
-        lines += [f"<doc id={number}>", *label, "    <summary>", f"        {summary}", "    </summary>"]
-        lines += ["    <short_text>", f"        {text}", "    </short_text>", "</doc>"]
-    return "\n".join(lines) + "\n"
 
 
 def lcsts(folder: Path, test: str) -> Path:
@@ -100,7 +92,8 @@ MONTH = """
 
 
 def test_headlines_of_the_tagged_month(tmp_path: Path) -> None:
-    (tmp_path / "month.txt").write_text(MONTH * 30, encoding="utf-8")
+    names = [chr(0x4E00 + number) + "国" for number in range(30)]
+    (tmp_path / "month.txt").write_text("".join(MONTH.replace("朝鲜", name) for name in names), encoding="utf-8")
     report = preprocess(
         "peoples-daily-headlines", tmp_path / "month.txt", tmp_path / "out", PreprocessSettings(segmenter="characters")
     )
@@ -110,7 +103,7 @@ def test_headlines_of_the_tagged_month(tmp_path: Path) -> None:
     assert summary.left_out == {"no word of the title in the sentence": 30}
     originals = PreparedData.open(tmp_path / "out").examples("test").originals
     assert originals is not None
-    assert originals[0] == Original(tuple("朝鲜驻华大使今天在使馆举行新年宴会。"), ("朝鲜驻华大使举行宴会",))
+    assert originals[0] == Original(tuple(f"{names[27]}驻华大使今天在使馆举行新年宴会。"), (f"{names[27]}驻华大使举行宴会",))
 
 
 def test_the_month_is_divided_in_its_order(tmp_path: Path) -> None:

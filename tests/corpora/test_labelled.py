@@ -146,6 +146,12 @@ def test_texts_to_label(tmp_path: Path) -> None:
         rows_of(path, "a\tb\nc\n", "nli", labels=labels)
 
 
+def test_a_column_of_ever_new_labels_is_no_column_of_labels(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("".join(f"text {number}\tid-{number}\n" for number in range(1_200)))
+    with pytest.raises(DataError, match=r"x\.tsv:1001: more than 1000 different labels; is the column"):
+        preprocess("classification", tmp_path / "x.tsv", tmp_path / "out", PreprocessSettings(segmenter="none"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [

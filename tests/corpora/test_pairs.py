@@ -89,6 +89,24 @@ def test_training_pairs_that_are_held_out_too_are_left_out(tmp_path: Path) -> No
     assert report.signature.examples.left_out == {"training example that occurs in valid or test": 1}
 
 
+def test_training_pairs_of_a_divided_file_that_are_held_out_too_are_left_out(tmp_path: Path) -> None:
+    """Forty pairs, each five times, in one file that is divided at random: no pair is on both sides."""
+    names = [f"cat{chr(97 + number // 8)}{chr(97 + number % 8)}" for number in range(40)]
+    rows = [{"text": f"the {name} sat down", "summary": f"{name} sat"} for name in names * 5]
+    report = preprocess("gigaword", records(tmp_path / "all.jsonl", rows), tmp_path / "out")
+    summary = report.signature.examples
+    assert summary is not None
+    data = PreparedData.open(tmp_path / "out")
+    found = {split: {wording.source for wording in data.examples(split).originals or ()} for split in summary.splits}
+    assert not found["train"] & (found["valid"] | found["test"])
+    assert found["train"]
+    left_out = summary.left_out["training example that occurs in valid or test"]
+    assert sum(split.examples for split in summary.splits.values()) + left_out == 200
+    once = preprocess("gigaword", records(tmp_path / "once.jsonl", rows[:40]), tmp_path / "apart").signature.examples
+    assert once is not None
+    assert once.left_out == {}, "nothing is left out for itself"
+
+
 @pytest.mark.parametrize(
     ("row", "pattern"),
     [

@@ -227,6 +227,19 @@ def test_a_division_goes_on_after_what_was_skipped(count: int, seed: int) -> Non
     assert skipped.take(40).tolist() == labels.tolist()
 
 
+@pytest.mark.parametrize("policy", ["strict", "replace", "skip"])
+def test_a_byte_order_mark_before_json_lines_is_taken_off_and_counted(policy: str, tmp_path: Path) -> None:
+    lines = "".join(f"{json.dumps({'text': f'a b w{number}'})}\n" for number in range(40))
+    (tmp_path / "plain.jsonl").write_text(lines)
+    (tmp_path / "marked.jsonl").write_text("\ufeff" + lines, encoding="utf-8")
+    plain, marked = (
+        preprocess("plain", tmp_path / f"{name}.jsonl", tmp_path / name, PreprocessSettings(errors=policy))
+        for name in ("plain", "marked")
+    )
+    assert (plain.signature.faults.byte_order_marks, marked.signature.faults.byte_order_marks) == (0, 1)
+    assert marked.signature.splits == plain.signature.splits
+
+
 def test_a_column_of_another_name(tmp_path: Path) -> None:
     rows = [{"body": f"a b w{number}", "id": number} for number in range(40)]
     (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

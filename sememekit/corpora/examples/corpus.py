@@ -97,7 +97,9 @@ class ExampleCorpus(Corpus):
         found_rows = self.kind.rows(files, source.split, faults, self._left_out)
         rows = self._checked(found_rows, files[0].name, source.split, faults)
         splits = SPLITS if source.split is None else (source.split,)
-        rows_by_split = ((name, row) for row, name in zip(rows, names, strict=False))  # rows first: all are to be read
+        if source.split is None and self.kind.held_out_stays_out:
+            self._hold_out(files, faults)
+        rows_by_split = self._apart(zip(rows, names, strict=False))  # rows first: all are to be read
         target = folder / f"{number}.rows"
         counts = self._write(rows_by_split, splits, target)
         self._ranges[str(target)] = []
@@ -117,14 +119,12 @@ class ExampleCorpus(Corpus):
                     _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
                 )
         if source.split is None and sum(counts.values()) < StratifiedDivision(self.proportions, 0).smallest:
+            why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
             raise DataError(
-                f"{source.path}: {sum(counts.values())} examples are too few to divide; give --valid and --test files"
+                f"{source.path}: {sum(counts.values())} examples are too few to divide{f' ({why})' if why else ''}; give "
+                "--valid and --test files"
             )
         if source.split in (None, "train"):
-            if len(self._label_ids) > _MOST_LABELS:
-                raise DataError(
-                    f"{source.path}: more than {_MOST_LABELS} different labels; is the column of the label the right one?"
-                )
             self._frozen = self._frozen or source.path == (self._files.get("train") or self._files[None])[-1]
         if source.split is not None and not counts[source.split]:
             why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
@@ -206,6 +206,11 @@ class ExampleCorpus(Corpus):
                         raise DataError(f"{name}:{row.line}: unknown label {label!r}; allowed{where}: {allowed}")
                     if not label:
                         raise DataError(f"{name}:{row.line}: the label is empty")
+                    if len(self._label_ids) == _MOST_LABELS:
+                        raise DataError(
+                            f"{name}:{row.line}: more than {_MOST_LABELS} different labels; is the column of the label the "
+                            "right one?"
+                        )
                     self._label_ids[label] = len(self._label_ids)
             empty = [title for title, text in zip(self.kind.texts, row.texts, strict=True) if not text]
             if empty:
@@ -213,14 +218,28 @@ class ExampleCorpus(Corpus):
                     raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; mend it, or leave it out with --errors skip")
                 self._left_out[f"empty {empty[0]}"] += 1
                 continue
-            if self.kind.held_out_stays_out and split is not None:
-                key = hashlib.blake2b("\t".join(row.texts).encode(), digest_size=12).digest()
+            yield row._replace(label=label)
+
+    def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
+        """Each row with its split, without training examples that occur in valid or test, where the set wants that."""
+        for row, split in rows:
+            if self.kind.held_out_stays_out:
                 if split != "train":
-                    self._held_out.add(key)
-                elif key in self._held_out:
+                    self._held_out.add(_key(row))
+                elif _key(row) in self._held_out:
                     self._left_out["training example that occurs in valid or test"] += 1
                     continue
-            yield row._replace(label=label)
+            yield split, row
+
+    def _hold_out(self, files: Sequence[Opened], faults: FaultCounter) -> None:
+        """Know the rows of valid and test of one file that is divided, before those of train come, in a pass of its own."""
+        counter = FaultCounter(faults.policy)
+        left_out, self._left_out = self._left_out, Counter()
+        rows = self._checked(self.kind.rows(files, None, counter, Counter()), files[0].name, None, counter)
+        for row, split in zip(rows, self._division(files, faults), strict=False):
+            if split != "train":
+                self._held_out.add(_key(row))
+        self._left_out = left_out
 
     def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
         """The split of each row of one file. In order, rows are counted in a first pass."""
@@ -256,6 +275,10 @@ class ExampleCorpus(Corpus):
                     files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
         return counts
+
+
+def _key(row: Row) -> bytes:
+    return hashlib.blake2b("\t".join(row.texts).encode(), digest_size=12).digest()
 
 
 def _beside(target: Path, split: str, what: str) -> Path:
