@@ -86,7 +86,7 @@ class Program(TyperGroup):
             print(f"sememekit: interrupted{goes_on}", file=sys.stderr)
             return INTERRUPTED
         except typer.TyperException as error:
-            return _complain(_usage_message(error), USAGE, debug=False)
+            return _complain(_usage_message(error, arguments), USAGE, debug=False)
         except SememekitError as error:
             return _complain(str(error), FAILED, debug)
         except OSError as error:
@@ -258,10 +258,11 @@ def _complain(message: str, code: int, debug: bool) -> int:
     return code
 
 
-def _usage_message(error: typer.TyperException) -> str:
+def _usage_message(error: typer.TyperException, arguments: Sequence[str]) -> str:
     message = error.format_message().replace("Value error, ", "").removeprefix("Invalid value: ")
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "sememekit"
+    given = arguments[0] if arguments and arguments[0] in PANELS else ""  # an error of the parser has no context
+    command = context.command_path if context is not None else f"sememekit {given}".rstrip()
     former = getattr(context.command, "former", {}) if context is not None else {}
     if (setting := former.get(getattr(error, "option_name", ""))) is not None:
         message = f"{error.option_name} is a setting now: --set {setting}=VALUE"  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -117,7 +118,9 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
                 allowed = sorted(kind.model_fields)
                 problems.append(f"unknown key {path!r}{nearest(path, allowed)}; allowed: {', '.join(allowed)}")
             elif item["type"] == "missing":
-                problems.append(f"key {path!r} is required and was not given")
+                slot = re.search(r"\[(?!claim)(\w+)\]", where)  # no option sets a claim
+                typed = f"; give it with --set {slot[1]}.{path}=VALUE" if slot is not None else ""
+                problems.append(f"key {path!r} is required and was not given{typed}")
             else:
                 problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {_short(item['input'])}")
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None

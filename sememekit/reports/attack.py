@@ -68,9 +68,10 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         rows.append(("words changed, of successes", formatted(rates.words_changed, ".1%")))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
-    rows.append(
-        ("queries counted", f"{report.queries:,} ({report.counting}); {report.texts_asked:,} texts in {report.calls:,} calls")
-    )
+    rows += [
+        ("queries counted", f"{report.queries:,} ({report.counting})"),
+        ("asked by this command", f"{report.texts_asked:,} texts in {report.calls:,} calls"),
+    ]
     rows.extend((f"examples {reason}", f"{number:,}") for reason, number in report.reasons.items())
     return rows
 

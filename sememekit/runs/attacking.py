@@ -25,6 +25,7 @@ from sememekit.attack import (
     long_run,
     words_of,
 )
+from sememekit.attack.engine import UNKNOWN_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
@@ -151,7 +152,10 @@ def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult], *
     asked = [result for result in results if result.queries or result.outcome == "error"]
     if asked and all(result.outcome == "error" for result in asked):
         see = f"; see {report.folder}" if kept else ""
-        raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
+        reason = asked[0].reason
+        if reason.startswith(UNKNOWN_LABEL):
+            reason += "; a function has the labels of the data where --labels names them, in the order of its columns"
+        raise DataError(f"the attack on {report.victim} ended in an error on every example: {reason}{see}")
 
 
 def _reason(result: ExampleResult) -> str:

@@ -93,7 +93,7 @@ def open_victim(
     cut: Cutter | None
     if (own in CUTS_WORDS or is_own("segmenter", own)) and not segmenter:
         cut, cut_by = classifier.segmenter.segment, f"the run's own segmenter: {classifier.segmenter.description}"
-    elif segmenter and own in ("fmm", "jieba", "none"):
+    elif segmenter and own in ("fmm", "jieba", "none", "english", "english-cased"):
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:

@@ -28,6 +28,12 @@ from tests.pages import check_page
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def test_an_option_without_its_values_names_the_help_of_the_command() -> None:
+    done = CliRunner().invoke(app, ["attack", "--compare", "a"])
+    assert done.exit_code == 2
+    assert "requires 2 arguments; see 'sememekit attack --help'" in done.stderr
+
+
 def test_a_report_tells_outcomes_apart(files: dict[str, Path], real_charts: None) -> None:
     report = run(files, files["out"])
     outcomes = report.rates.outcomes

@@ -158,6 +158,28 @@ CHINESE = (
 )
 
 
+def test_a_run_that_cuts_english_is_not_cut_by_another_segmenter(tmp_path: Path) -> None:
+    (tmp_path / "e.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 20)
+    files = {split: [tmp_path / "e.tsv"] for split in ("train", "valid", "test")}
+    preprocess("classification", None, tmp_path / "data", PreprocessSettings(segmenter="english"), files=files)
+    plan = {
+        "task": {"name": "classification", "embedding_size": 4},
+        "encoder": {"name": "lstm", "hidden_size": 4, "num_layers": 1},
+        "data": {"path": str(tmp_path / "data")},
+        "schedule": {"epochs": 1},
+        "run": {"device": "cpu"},
+    }
+    train(plan, tmp_path / "run")
+    (tmp_path / "t.json").write_text('{"fine": ["dull"]}')
+    table = {
+        "search": {"name": "greedy"},
+        "candidates": {"name": "table", "path": str(tmp_path / "t.json")},
+        "attack": {"segmenter": "jieba"},
+    }
+    with pytest.raises(ConfigError, match=r"--segmenter jieba: the run .* cuts texts by .*leave --segmenter out"):
+        attack(str(tmp_path / "run"), tmp_path / "e.tsv", tmp_path / "x", table=table, device="cpu")
+
+
 @pytest.mark.parametrize("segmenter", ["jieba", "fmm", "characters"])
 def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(tmp_path: Path, segmenter: str) -> None:
     rows = [f"{text}\t{label}\n" for text, label in CHINESE]

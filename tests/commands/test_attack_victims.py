@@ -28,6 +28,11 @@ def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
     assert not files["out"].exists(), "nothing is written before everything can be used"
 
 
+def test_a_function_of_other_labels_is_told_how_to_name_those_of_the_data(files: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match=r"unknown label .*; a function has the labels of the data where --labels names them"):
+        attack(VICTIM, files["data"], files["out"], table=table_of(files), labels=("negative", "positive"))
+
+
 def always_broken(texts: list[str]) -> Any:
     raise RuntimeError("no model here")
 
