@@ -118,7 +118,8 @@ class ExampleCorpus(Corpus):
                 self._parts.append(
                     _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
                 )
-        if source.split is None and sum(counts.values()) < StratifiedDivision(self.proportions, 0).smallest:
+        smallest = StratifiedDivision(self.proportions, 0).smallest
+        if source.split is None and (sum(counts.values()) < smallest or not counts["train"]):
             why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
             raise DataError(
                 f"{source.path}: {sum(counts.values())} examples are too few to divide{f' ({why})' if why else ''}; give "
