@@ -51,15 +51,15 @@ class SideMeasure(Record):
     Attributes:
         measure: what was measured, one of the constants of this module; the perplexity of ``split`` for the first.
         budget: the updates, or the seconds, of the equal budget; None for the first.
-        values: the perplexity of each run; None of one that had validated nothing within the budget.
-        mean: their geometric mean; None where one of them is.
-        sd: their standard deviation (with n - 1); None of one run, and where the mean is.
+        values: the perplexity of each run; empty where one had validated nothing within the budget.
+        mean: their geometric mean; None without values.
+        sd: their standard deviation (with n - 1); None of one run, and without values.
         difference: against the first side; None for the first.
     """
 
     measure: str
     budget: float | None
-    values: tuple[float | None, ...]
+    values: tuple[float, ...]
     mean: float | None
     sd: float | None
     difference: SideDifference | None
@@ -220,29 +220,23 @@ def _at_equal_budget(
         [[(point[place], math.log(point[2])) for point in curves[index]] for index in side] for side in columns
     ]
     budget = equal_budget(sides)
-    values = [[best_within(curve, budget) for curve in side] for side in sides]
-    first, found = _all_known(values[0]), []
-    for number, nats in enumerate(values):
-        own = _all_known(nats)
+    values = [best_within(side, budget) for side in sides]
+    first, found = values[0], []
+    for number, own in enumerate(values):
         apart = Estimate(math.nan, math.nan, math.nan) if first is None or own is None else seed_difference(first, own)
         difference = SideDifference(sentences=None, seeds=_relative(apart), both=None) if number else None
-        found.append(_measure(name, budget, nats, difference))
+        found.append(_measure(name, budget, own or [], difference))
     return found
 
 
-def _all_known(values: Sequence[float | None]) -> list[float] | None:
-    known = [value for value in values if value is not None]
-    return known if len(known) == len(values) else None
-
-
-def _measure(name: str, budget: float | None, nats: Sequence[float | None], difference: SideDifference | None) -> SideMeasure:
-    known = _all_known(nats)
+def _measure(name: str, budget: float | None, nats: Sequence[float], difference: SideDifference | None) -> SideMeasure:
+    values = tuple(math.exp(value) for value in nats)
     return SideMeasure(
         measure=name,
         budget=budget,
-        values=tuple(None if value is None else math.exp(value) for value in nats),
-        mean=None if known is None else math.exp(statistics.fmean(known)),
-        sd=statistics.stdev(map(math.exp, known)) if known is not None and len(known) > 1 else None,
+        values=values,
+        mean=math.exp(statistics.fmean(nats)) if values else None,
+        sd=statistics.stdev(values) if len(values) > 1 else None,
         difference=difference,
     )
 

@@ -34,8 +34,6 @@ _Asking = Generator[list[Fields], list[Answer], ExampleResult]
 
 REFUSED: Final = 0.0
 """The lowest score there is: no search takes such a text for better than another."""
-UNKNOWN_LABEL: Final = "unknown label"
-"""How the reason of an example begins whose label the victim does not have."""
 
 
 @final
@@ -108,7 +106,7 @@ class Attack:
         if example.label == NO_LABEL:
             return result("skipped", "no gold label")
         if example.label not in labels:
-            return result("error", f"{UNKNOWN_LABEL} {example.label!r}; the victim's labels: {', '.join(labels)}")
+            return result("error", f"unknown label {example.label!r}; the victim's labels: {', '.join(labels)}")
         label = labels.index(example.label)
         answer = (yield [example.fields])[0]
         known["queries"] = 1

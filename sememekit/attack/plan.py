@@ -111,7 +111,7 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         name = given.pop("name", usual)
         if not isinstance(name, str):
             raise ConfigError(f"{where} [{slot}]: name is one of {_list(list(variants))}, given {name!r}")
-        parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}")
+        parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}", slot)
     wanted = dict(table.get("constraints") or {})
     running = read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]")
     if running.constraints == "standard":
@@ -125,7 +125,9 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
             raise ConfigError(
                 f"{where}: [constraints] holds tables such as [constraints.share], given {name} = {wanted[name]!r}"
             )
-        constraints.append(_part("constraint", name, wanted[name], CONSTRAINTS, f"{where} [constraints.{name}]"))
+        constraints.append(
+            _part("constraint", name, wanted[name], CONSTRAINTS, f"{where} [constraints.{name}]", f"constraints.{name}")
+        )
     claim = table.get("claim")
     return AttackPlan(
         claim=None if claim is None else read_settings(Claim, claim, f"{where} [claim]"),
@@ -170,9 +172,9 @@ def _unusual(place: str, given: Mapping[str, Any], settings: type[Settings] | No
             yield f"{place}.{key}={json.dumps(value, ensure_ascii=False)}"
 
 
-def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str) -> Part:
+def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str, slot: str) -> Part:
     variant = load_variant(kind, name, variants)
-    return Part(name=name, settings=read_settings(variant.Settings, given, where))
+    return Part(name=name, settings=read_settings(variant.Settings, given, where, slot))
 
 
 def _list(names: Sequence[str]) -> str:

@@ -176,9 +176,8 @@ def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], co
     if not all(curve for side in curves for curve in side):
         return None
     budget = equal_budget(curves)
-    reached = [[best_within(curve, budget, higher) for curve in side] for side in curves]
-    first, second = ([value for value in side if value is not None] for side in reached)
-    return _log_ratio(first, second) if [*map(len, (first, second))] == [*map(len, curves)] else None
+    first, second = (best_within(side, budget, higher) for side in curves)
+    return None if first is None or second is None else _log_ratio(first, second)
 
 
 def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:

@@ -67,7 +67,7 @@ class AttackCall(NamedTuple):
         from sememekit.config import trusting_code
         from sememekit.errors import DataError
         from sememekit.files import opening
-        from sememekit.runs.attacking import check_cut, prepare_attack
+        from sememekit.runs.attacking import check_cut, check_labels, prepare_attack
         from sememekit.runs.sentence_nats import SentenceNats
         from sememekit.runs.victims import open_victim
 
@@ -89,6 +89,7 @@ class AttackCall(NamedTuple):
             nats = SentenceNats(Path(self.language_model), self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+        check_labels(named, chosen, self.data)
         uncut = check_cut(named, chosen, self.data)
         progress("substitutes", 0, None)
         ready, sources = prepare_attack(plan, named, examples, file.texts, chosen, nats)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -105,9 +104,9 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str) -> SettingsType:
+def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str, slot: str = "") -> SettingsType:
     """Turn a plain table, as TOML gives it, into settings. Raises ConfigError with every bad key; ``where``, such as
-    ``[decoder]``, opens the message."""
+    ``[decoder]``, opens the message, and ``slot``, such as ``decoder``, is what ``--set`` calls the table."""
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:
@@ -118,8 +117,7 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
                 allowed = sorted(kind.model_fields)
                 problems.append(f"unknown key {path!r}{nearest(path, allowed)}; allowed: {', '.join(allowed)}")
             elif item["type"] == "missing":
-                slot = re.search(r"\[(?!claim)(\w+)\]", where)  # no option sets a claim
-                typed = f"; give it with --set {slot[1]}.{path}=VALUE" if slot is not None else ""
+                typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
             else:
                 problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {_short(item['input'])}")

@@ -32,11 +32,12 @@ def equal_budget(sides: Sequence[Sequence[Curve]]) -> float:
     return min(sum(curve[-1][0] for curve in side) / len(side) for side in sides)
 
 
-def best_within(curve: Curve, budget: float, higher: bool = False) -> float | None:
-    """The best figure reached within the budget, a thousandth over it included; None where none was.
+def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
+    """The best figure of each training of a side within the budget, a thousandth over it included; None where a training had
+    none by then.
 
     Args:
         higher: whether more is better.
     """
-    reached = [value for spent, value in curve if spent <= budget * 1.001]
-    return (max if higher else min)(reached, default=None)
+    reached = [[value for spent, value in curve if spent <= budget * 1.001] for curve in side]
+    return [max(values) if higher else min(values) for values in reached] if all(reached) else None

@@ -87,15 +87,11 @@ def csv_text(report: RunsComparison) -> str:
             limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]
             writer.writerow(
                 [
-                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(_digits, one.values))),
+                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
                     *(one.mean, one.sd, None if found is None else found.seeds.value, *limits),
                 ]
             )
     return stream.getvalue()
-
-
-def _digits(value: float | None) -> str:
-    return "none" if value is None else repr(value)
 
 
 def latex_text(report: RunsComparison) -> str:

@@ -25,7 +25,7 @@ from sememekit.attack import (
     long_run,
     words_of,
 )
-from sememekit.attack.engine import UNKNOWN_LABEL
+from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
@@ -152,10 +152,7 @@ def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult], *
     asked = [result for result in results if result.queries or result.outcome == "error"]
     if asked and all(result.outcome == "error" for result in asked):
         see = f"; see {report.folder}" if kept else ""
-        reason = asked[0].reason
-        if reason.startswith(UNKNOWN_LABEL):
-            reason += "; a function has the labels of the data where --labels names them, in the order of its columns"
-        raise DataError(f"the attack on {report.victim} ended in an error on every example: {reason}{see}")
+        raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
 
 
 def _reason(result: ExampleResult) -> str:
@@ -222,6 +219,21 @@ def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "")
         elif one != two:
             found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
     return found
+
+
+def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> None:
+    """Raise DataError where no example has a label that the victim gives: every one would end in an error."""
+    found = sorted({example.label for example in examples} - {NO_LABEL})
+    if not found or set(found) & set(named.victim.labels):
+        return
+    if named.identity["kind"] == "run":
+        remedy = "write the labels of the run into the file"
+    else:
+        remedy = "name those of the file in the order of the victim's columns: --labels A,B"
+    raise DataError(
+        f"{data}: its labels are {', '.join(found[:10])}, and none is one of the victim's: {', '.join(named.victim.labels)}; "
+        f"{remedy}"
+    )
 
 
 def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> list[str]:

@@ -148,7 +148,10 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     parts: dict[str, Any] = {}
     for slot, kind in PLAIN.items():
         given = table.get(slot)
-        parts[slot] = None if slot == "claim" and given is None else read_settings(kind, given or {}, f"{where} [{slot}]")
+        if slot == "claim":  # which no option sets
+            parts[slot] = None if given is None else read_settings(kind, given, f"{where} [claim]")
+        else:
+            parts[slot] = read_settings(kind, given or {}, f"{where} [{slot}]", slot)
     encoder = (table.get("encoder") or {}).get("name", VARIANTS["encoder"][2])
     unit_contexts = variant("encoder", encoder).unit_contexts
     for slot, (_, _, usual) in VARIANTS.items():
@@ -163,7 +166,7 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         if slot == "task" and "embedding_size" in kind.model_fields and "embedding_size" not in given:
             size = _vector_size(table, where)
             given |= {} if size is None else {"embedding_size": size}
-        settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}")
+        settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}", slot)
         parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, unit_contexts))
     return Plan(**parts)
 

@@ -29,8 +29,9 @@ def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
 
 
 def test_a_function_of_other_labels_is_told_how_to_name_those_of_the_data(files: dict[str, Path]) -> None:
-    with pytest.raises(DataError, match=r"unknown label .*; a function has the labels of the data where --labels names them"):
+    with pytest.raises(DataError, match=r"its labels are no, perhaps, yes, and none is .*: negative, positive; .*--labels A,B"):
         attack(VICTIM, files["data"], files["out"], table=table_of(files), labels=("negative", "positive"))
+    assert not files["out"].exists(), "it can be typed again as it is"
 
 
 def always_broken(texts: list[str]) -> Any:

@@ -152,6 +152,7 @@ def test_two_equal_models_differ_in_few_of_the_groups_that_have_an_interval() ->
         for _ in range(100):
             nats = generator.exponential(5, size=(60, 2)) * of[:, None]
             found = ratio_difference_interval((nats[:, 0], of), (nats[:, 1], of), resamples=400)
+            assert found.low < found.value < found.high
             wrong += found.low > 0 or found.high < 0
         assert wrong <= 14, number
 

@@ -51,4 +51,6 @@ def test_the_budget_is_what_the_cheapest_side_spent_in_the_mean() -> None:
 )
 def test_the_best_figure_within_the_budget(budget: float, higher: bool, reached: float | None) -> None:
     curve = [(1.0, 5.0), (2.0, 4.0), (3.0, 6.0), (4.0, 3.0)]
-    assert best_within(curve, budget, higher) == reached
+    assert best_within([curve, curve], budget, higher) == (None if reached is None else [reached] * 2)
+    late = [(100.0, 1.0)]
+    assert best_within([curve, late], budget, higher) is None, "a side has a value where all its trainings have one"

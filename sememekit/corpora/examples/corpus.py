@@ -73,6 +73,8 @@ class ExampleCorpus(Corpus):
         self._ranges: dict[str, list[tuple[str | None, int, int]]] = {}
         self._parts: list[_Part] = []
         self._label_ids: dict[str, int] = {label: index for index, label in enumerate(kind.labels or ())}
+        if len(self._label_ids) > _MOST_LABELS:
+            raise ConfigError(f"{type(kind).__name__} declares {len(self._label_ids):,} labels; allowed are {_MOST_LABELS:,}")
         self._left_out: Counter[str] = Counter()
         self._frozen = kind.labels is not None
         self._held_out: set[bytes] = set()
