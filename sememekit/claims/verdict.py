@@ -40,6 +40,7 @@ class ClaimResult(Record):
         means: geometric, of the metric on test, (baseline, other).
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
+        untrained: whether the baseline needs no training, so that there are no updates to time.
         cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
         cost_after_cut: the same from the first cut of the rate on; None where it is ``cost``, or was not measured.
         at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
@@ -58,6 +59,7 @@ class ClaimResult(Record):
     means: tuple[float, float] | None = None
     effect: tuple[float, float | None, float | None] | None = None
     published: float | None = None
+    untrained: bool = False
     cost: float | None = None
     cost_after_cut: float | None = None
     at_equal_time: tuple[float, float | None, float | None] | None = None
@@ -120,6 +122,7 @@ def judge(
             "seeds": (len(baseline), len(other)),
             "means": means,
             "effect": _relative(effect),
+            "untrained": bool(claim.baseline_value),
             "cost": costs[0],
             "cost_after_cut": costs[1] if claim.after_cut else None,
             "at_equal_time": timed and _relative(timed),

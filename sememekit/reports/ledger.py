@@ -54,7 +54,7 @@ def _row(claim: ClaimResult) -> Row:
         return (claim.name, claim.verdict, "", "", "", "", "", claim.why, _percent(claim.published), "")
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
     timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
-    cost = f"{claim.cost:.2f}" if claim.cost else "not measured"
+    cost = f"{claim.cost:.2f}" if claim.cost else "" if claim.untrained else "not measured"
     cost += f", then {claim.cost_after_cut:.2f}" if claim.cost_after_cut else ""
     seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
     means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
@@ -118,7 +118,8 @@ _SUMMARY: Final = """\
 Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
 `baseline`, at a size that a CPU affords: the geometric mean of the metric on test over seeds, and the relative difference with
 its 95 % interval (Student, pooled variance, of logarithms). At equal CPU time the best validation values within the time of
-the faster model are compared, by the CPU time of an update of `other` over that of `baseline`, which was measured in turns."""
+the faster model are compared, by the CPU time of an update of `other` over that of `baseline`, which was measured in turns;
+where the baseline needs no training there is none."""
 
 
 def ledger_page(found: Ledger) -> str:

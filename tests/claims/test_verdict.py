@@ -108,8 +108,8 @@ def test_without_runs_it_says_of_which_arm() -> None:
 
 def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
     """One model and what needs no model, in one result for each seed; its training is counted once."""
-    rows = [{"name": "model", "f1": 0.8}, {"name": "matching, 5 words", "f1": 0.5}]
-    runs = [each.model_copy(update={"measured": {"rows": rows}}) for each in three("a", 1.0, 2.0, 3.0)]
+    found_by = [{"name": "model", "f1": 0.8}, {"name": "matching, 5 words", "f1": 0.5}]
+    runs = [each.model_copy(update={"measured": {"rows": found_by}}) for each in three("a", 1.0, 2.0, 3.0)]
     found = judge(
         "x",
         claim(
@@ -122,6 +122,7 @@ def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
     assert found.verdict == "holds"
     assert found.effect == pytest.approx((0.6, 0.6, 0.6))
     assert found.cpu_minutes == pytest.approx(sum(each.curve[-1].cpu_seconds for each in runs) / 60)
+    assert rows([found])[0][3] == "", "there are no updates of the baseline to time"
 
 
 def test_a_baseline_without_seeds_adds_nothing_to_what_is_known_of_the_spread() -> None:
@@ -162,6 +163,7 @@ def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> No
 def test_without_measured_times_nothing_is_said_of_equal_time() -> None:
     found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 90.0, 90.5, 91.0))
     assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", None, None, "not run")
+    assert rows([found])[0][3] == "not measured"
 
 
 def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
