@@ -10,7 +10,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt P
 .PHONY: help quickstart test lint docs bench faults mutate clean
 
 help:
-	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (about three minutes)"
+	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (three minutes after the installation)"
 	@echo "make test         set up .venv, then check style, types and behaviour"
 	@echo "make lint         style and types alone"
 	@echo "make docs         the documentation site, into site/; a warning is an error"
@@ -21,6 +21,7 @@ help:
 
 quickstart: $(VENV)/.quickstart-installed
 	$(BIN)/sememekit quickstart
+	@echo "to type these commands in this shell: . $(VENV)/bin/activate"
 
 test: lint docs
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile

@@ -6,11 +6,13 @@ import errno
 import inspect
 import io
 import os
+import re
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -23,7 +25,7 @@ from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
-from sememekit.commands._render import say, shown
+from sememekit.commands._render import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning
 
@@ -80,29 +82,36 @@ class Program(TyperGroup):
             sys.stdout.flush()
             return result if isinstance(result, int) else 0
         except BrokenPipeError:
-            return leave_the_pipe()
-        except KeyboardInterrupt:
-            goes_on = "; the same command goes on where it stopped" if arguments[:1] == ["preprocess"] else ""
-            print(f"sememekit: interrupted{goes_on}", file=sys.stderr)
-            return INTERRUPTED
+            return leave_the_pipe(sys.stdout)
+        except SystemExit as left:  # rich leaves so where the reader of a page of help closed the pipe
+            if left.code != 1:
+                raise
+            return leave_the_pipe(sys.stdout)
         except typer.TyperException as error:
             return _complain(_usage_message(error, arguments), USAGE, debug=False)
         except SememekitError as error:
             return _complain(str(error), FAILED, debug)
         except OSError as error:
             return _complain(_system_message(error), FAILED, debug)
+        except UnicodeEncodeError as error:
+            return _complain(_name_message(error), FAILED, debug)
         except MemoryError:
             return _complain(_OUT_OF_MEMORY, FAILED, debug)
         except Exception as error:
             return _complain(_unexpected_message(error), FAILED, debug)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error."""
+        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently when it is
+        interrupted."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            raise typer.Exit(leave_the_pipe()) from None
+            raise typer.Exit(leave_the_pipe(sys.stdout)) from None
+        except KeyboardInterrupt:
+            goes_on = "; the same command goes on where it stopped" if ctx.invoked_subcommand == "preprocess" else ""
+            remark(f"sememekit: interrupted{goes_on}", quiet=False)
+            raise typer.Exit(INTERRUPTED) from None
         return result
 
 
@@ -231,21 +240,24 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def leave_the_pipe() -> int:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
-    with suppress(io.UnsupportedOperation):  # stdout is no real file, as in a test
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
 def use_utf8_in_pipes() -> None:
     """Files and pipes get UTF-8 whatever the locale says; a terminal keeps its own, and shows ``?`` for what it lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             if stream.isatty():
                 stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8")
+            else:  # names of files that are not UTF-8 are results as they are, and escaped in messages
+                stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
+
+
+def _open_closed_streams() -> None:
+    """Give a process whose parent closed stdin, stdout or stderr an empty one: else the next file that is opened is taken for
+    it, also by processes that are started from here."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # open to the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _complain(message: str, code: int, debug: bool) -> int:
@@ -254,7 +266,10 @@ def _complain(message: str, code: int, debug: bool) -> int:
     line = " ".join(message.split())
     if len(line) > LONGEST_MESSAGE:  # a message that quotes a broken file can be as long as the file
         line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
-    print("sememekit: error:", shown(line), file=sys.stderr)
+    try:
+        print("sememekit: error:", shown(line), file=sys.stderr, flush=True)
+    except OSError:  # where nobody can be told, the code still says it
+        leave_the_pipe(sys.stderr)
     return code
 
 
@@ -276,6 +291,18 @@ def _system_message(error: OSError) -> str:
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 
+def _name_message(error: UnicodeEncodeError) -> str:
+    """Of a file name whose bytes are not in the encoding of this machine's names: Python holds them as lone surrogates."""
+    if error.reason != "surrogates not allowed":
+        return _unexpected_message(error)
+    rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]
+    name = os.fsencode(rest).decode(errors="backslashreplace")
+    return (
+        f"a name with {name} is not UTF-8, and cannot be written into a file; rename it (names of old Chinese archives: "
+        "convmv -f gbk -t utf8 --notest NAME), and see that the locale is UTF-8"
+    )
+
+
 def _unexpected_message(error: Exception) -> str:
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
@@ -286,6 +313,9 @@ def _unexpected_message(error: Exception) -> str:
 
 def main() -> None:
     """The console script."""
+    _open_closed_streams()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so __main__ left it, for the time of the imports
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Large tensors in large pages: torch asks the system for them where this is set before its first tensor. A gradient of
     # 44,000 x 512 is then written in less than half the time (docs/results/self-organized.md).
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")

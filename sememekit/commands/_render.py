@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sememekit.progress import silent
 
@@ -48,6 +50,10 @@ def result_console() -> Console:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else Segment(shown(segment.text), segment.style)
 
+        def on_broken_pipe(self) -> None:
+            """A closed pipe ends the program as every other does; rich would leave with exit code 1."""
+            raise BrokenPipeError
+
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Shown(file=sys.stdout, width=width, highlight=False)
 
@@ -58,9 +64,19 @@ def print_json(report: BaseModel, without: Any = None) -> None:
 
 
 def remark(text: str, quiet: bool) -> None:
-    """One line for the human, on stderr."""
+    """One line for the human, on stderr; a reader that has gone ends no command."""
     if not quiet:
-        print(shown(text), file=sys.stderr)
+        try:
+            print(shown(text), file=sys.stderr, flush=True)
+        except BrokenPipeError:
+            leave_the_pipe(sys.stderr)
+
+
+def leave_the_pipe(stream: TextIO) -> int:
+    """Point a stream whose reader has gone at nothing, so that the interpreter's last flush does not complain either."""
+    with suppress(io.UnsupportedOperation):  # it is no real file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 0
 
 
 def remark_uncut(words: Sequence[str], advice: str) -> bool:

@@ -1,4 +1,4 @@
-"""What ``train`` shows on a terminal while it trains: a bar from its first second, a line an epoch, and the time left."""
+"""What ``train`` shows while it trains: a line an epoch, and on a terminal a bar from its first second with the time left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sememekit.commands._render import format_value, per_cent
+from sememekit.commands._render import format_value, per_cent, remark
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -75,10 +75,13 @@ def clock(seconds: float) -> str:
 
 
 class TrainingBars:
-    """Call it with the reports of a trainer; ``at`` with where it is after each step."""
+    """Call it with the reports of a trainer; ``at`` with where it is after each step.
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress, self._left = progress, TimeLeft()
+    Without ``progress`` there is no bar; without ``say`` there are no lines.
+    """
+
+    def __init__(self, progress: Progress | None, say: Callable[[str], None] | None) -> None:
+        self._progress, self._say, self._left = progress, say, TimeLeft()
         self._bar: TaskID | None = None
         self._seconds: float | None = None
         self._state = "getting ready"
@@ -87,10 +90,10 @@ class TrainingBars:
 
     def at(self, place: Position) -> None:
         """Move the bar, which is that of the epoch."""
-        if self._progress is None or self._bar is None:
-            return
         seconds = self._left.at(place)
         self._seconds = self._seconds if seconds is None else seconds
+        if self._progress is None or self._bar is None:
+            return
         if self._state == "getting ready" and place.num_batches:
             self._state = ""
         self._progress.update(
@@ -105,18 +108,18 @@ class TrainingBars:
     def __call__(self, report: Any) -> None:
         from sememekit.training import ChangeReport, EpochReport, StepReport
 
-        if self._progress is None or self._bar is None:
+        if self._say is None:
             return
         match report:
-            case StepReport():
+            case StepReport() if self._progress is not None and self._bar is not None:
                 self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
                 state = self._state if report.batch < report.num_batches else f"{self._state}; validating"
                 self._progress.update(self._bar, completed=report.batch, total=report.num_batches, state=state)
             case EpochReport():
                 told = "" if report.finished else self._told()
-                self._progress.console.print("; ".join(filter(None, (epoch_line(report), told))))
+                self._say("; ".join(filter(None, (epoch_line(report), told))))
             case ChangeReport():
-                self._progress.console.print(change_line(report))
+                self._say(change_line(report))
             case _:
                 pass  # the subcommand reports a stop, with what to type next
 
@@ -126,12 +129,15 @@ class TrainingBars:
 
 @contextmanager
 def training_progress(quiet: bool) -> Iterator[TrainingBars]:
-    """A bar for the epoch at hand and a line for each that is done; silent when stderr is no terminal.
+    """A bar for the epoch at hand, where stderr is a terminal, and a line for each that is done.
 
     The bar is there before torch is imported, and moves with every step that ``at`` is told.
     """
-    if quiet or not sys.stderr.isatty():
-        yield TrainingBars(None)
+    if quiet:
+        yield TrainingBars(None, None)
+        return
+    if not sys.stderr.isatty():  # a log file: lines alone
+        yield TrainingBars(None, lambda line: remark(line, quiet=False))
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -143,7 +149,7 @@ def training_progress(quiet: bool) -> Iterator[TrainingBars]:
         TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as progress:
-        yield TrainingBars(progress)
+        yield TrainingBars(progress, progress.console.print)
 
 
 def epoch_line(report: Any) -> str:

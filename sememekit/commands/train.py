@@ -207,7 +207,7 @@ def _command_seeds(
 
     def show(run: str, report: Report) -> None:
         if isinstance(report, EpochReport):
-            hint(f"{run}: {epoch_line(report)}", quiet)
+            remark(f"{run}: {epoch_line(report)}", quiet)
 
     with progress_bars(quiet) as progress:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +29,10 @@ class Original(NamedTuple):
 
 @final
 class Originals:
-    """The original texts of a split, read a line at a time."""
+    """The original texts of a split, read a line at a time: the bytes of the file at ``path``, and where each line begins."""
 
-    def __init__(self, folder: Path, split: str) -> None:
-        self._path = folder / f"{split}.texts.jsonl"
-        self._lines = np.memmap(folder / f"{split}.lines.bin", dtype="<i8", mode="r")
+    def __init__(self, path: Path, texts: npt.NDArray[np.uint8], lines: npt.NDArray[np.int64]) -> None:
+        self._path, self._texts, self._lines = path, texts, lines
 
     def __len__(self) -> int:
         return len(self._lines) - 1
@@ -42,24 +40,20 @@ class Originals:
     def __getitem__(self, example: int) -> Original:
         if not 0 <= example < len(self):
             raise IndexError(example)
-        with self._path.open("rb") as file:
-            return self._read(file, example)
+        return self._read(example)
 
     def __iter__(self) -> Iterator[Original]:
-        with self._path.open("rb") as file:
-            for example in range(len(self)):
-                yield self._read(file, example)
+        return map(self._read, range(len(self)))
 
-    def _read(self, file: BinaryIO, example: int) -> Original:
+    def _read(self, example: int) -> Original:
         start, end = self._lines[example : example + 2].tolist()
-        if not 0 <= start <= end <= os.fstat(file.fileno()).st_size:
+        if not 0 <= start <= end <= len(self._texts):
             raise DataError(
                 f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
                 f"to {end}; {remedy(self._path.parent)}"
             )
-        file.seek(start)
         try:
-            record = json.loads(file.read(end - start))
+            record = json.loads(self._texts[start:end].tobytes())
             return Original(tuple(record["source"].split(" ")), tuple(record["references"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {remedy(self._path.parent)}") from None

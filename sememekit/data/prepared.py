@@ -12,14 +12,14 @@
     └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as text
 
 The folder has no dates and no absolute paths: same input, same bytes. Each split is compared with its SHA-256 in the
-signature when it is first used.
+signature when it is first used, and that file is read from then on, whatever takes its place in the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
 VOCABULARY: Final = "vocabulary.tsv"
+_TYPES: Final = {"offsets.bin": "<i8", "labels.bin": "<u2", "texts.jsonl": "u1", "lines.bin": "<i8"}
+"""Number types of the files of examples, of each split."""
 
 
 @final
@@ -52,12 +54,13 @@ class PreparedData:
         self.signature = signature
         self._more: dict[str, Examples] = {}
         self._checked: set[str] = set()
+        self._mapped: dict[str, npt.NDArray[Any]] = {}
 
     def with_more(self, split: str, extra: Examples) -> PreparedData:
         """The same folder with further examples at the end of a split; its files and its signature stay."""
         other = PreparedData(self.folder, self.vocabulary, self.signature)
         other._more = {**self._more, split: extra}
-        other._checked = self._checked
+        other._checked, other._mapped = self._checked, self._mapped
         return other
 
     @classmethod
@@ -91,15 +94,18 @@ class PreparedData:
         return cls(folder, vocabulary, signature)
 
     def check(self, split: str) -> None:
-        """Compare the files of a split with their SHA-256, once. Raises DataError: a file was changed, is damaged or cannot be
-        read."""
+        """Map the files of a split and compare them with their SHA-256, once: files that take their places later are not read.
+        Raises DataError: a file was changed, is damaged or cannot be read."""
         if split in self._checked:
             return
         summary, sets = self.signature.splits[split], self.signature.examples
         wanted = [([self.folder / f"{split}.bin"], summary.sha256)]
+        self._map(f"{split}.bin", token_type(len(self.vocabulary)))
         if sets is not None and split in sets.splits:
             names = ["offsets.bin"] + ["labels.bin"] * (sets.labels is not None) + ["texts.jsonl"] * sets.keeps_text
             wanted.append(([self.folder / f"{split}.{name}" for name in names], sets.splits[split].sha256))
+            for name in [*names, *["lines.bin"] * sets.keeps_text]:
+                self._map(f"{split}.{name}", _TYPES[name])
         for paths, sha256 in wanted:
             with opening(paths[0], DataError):
                 good = has_sha256(paths, sha256)
@@ -124,9 +130,13 @@ class PreparedData:
         if split not in self.signature.splits:
             raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
         self.check(split)
-        if self.signature.splits[split].tokens == 0:  # a file without bytes cannot be mapped
-            return np.zeros(0, dtype=token_type(len(self.vocabulary)))
-        return np.memmap(self.folder / f"{split}.bin", dtype=token_type(len(self.vocabulary)), mode="r")
+        return self._mapped[f"{split}.bin"]
+
+    def _map(self, name: str, dtype: npt.DTypeLike) -> None:
+        path = self.folder / name
+        with opening(path, lambda why: DataError(f"{why}; put it back, or {remedy(self.folder)}")):
+            empty = path.stat().st_size == 0  # a file without bytes cannot be mapped
+            self._mapped[name] = np.zeros(0, dtype=dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
 
     def chunks(self) -> ChunkVocabulary:
         """The chunk vocabulary; without one in the folder, that of chunks of one word. Raises DataError when the file is absent
@@ -163,12 +173,13 @@ class PreparedData:
                 f"{self.folder}: a stream of words, where examples are needed; write them with: "
                 "sememekit preprocess snli|sst2|imdb|classification|gigaword|lcsts|switchboard SOURCE --out DIR"
             )
-        offsets = np.memmap(self.folder / f"{split}.offsets.bin", dtype="<i8", mode="r")
-        labels: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
-        if summary.labels is not None:
-            labels = np.memmap(self.folder / f"{split}.labels.bin", dtype="<u2", mode="r")
-        originals = Originals(self.folder, split) if summary.keeps_text else None
-        found = Examples(tokens, offsets, labels, len(summary.texts), originals)
+        mapped = self._mapped
+        labels = np.zeros(0, dtype="<u2") if summary.labels is None else mapped[f"{split}.labels.bin"]
+        originals = None
+        if summary.keeps_text:
+            path = self.folder / f"{split}.texts.jsonl"
+            originals = Originals(path, mapped[path.name], mapped[f"{split}.lines.bin"])
+        found = Examples(tokens, mapped[f"{split}.offsets.bin"], labels, len(summary.texts), originals)
         return found.followed_by(self._more[split]) if split in self._more else found
 
 

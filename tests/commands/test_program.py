@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import shlex
+import signal
 import subprocess
 import sys
 
@@ -82,10 +85,16 @@ def test_debug_shows_the_traceback_too() -> None:
     assert result.stderr.endswith("sememekit: error: bad\n")
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(), 0), (typer.Exit(75), 75)])
-def test_an_interrupt_or_a_closed_pipe_says_nothing(error: BaseException, code: int) -> None:
+@pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 0), (typer.Exit(75), 75), (SystemExit(1), 0)])
+def test_a_closed_pipe_and_a_stop_say_nothing(error: BaseException, code: int) -> None:
+    """rich raises SystemExit(1) for a closed pipe."""
     result = runner.invoke(failing(error), ["work"])
     assert (result.exit_code, result.stderr) == (code, "")
+
+
+def test_an_interrupt_is_said() -> None:
+    result = runner.invoke(failing(KeyboardInterrupt()), ["work"])
+    assert (result.exit_code, result.stderr) == (130, "sememekit: interrupted\n")
 
 
 @pytest.mark.parametrize(
@@ -150,11 +159,56 @@ sys.exit(f"imported: {sorted(loaded)}" if loaded else 0)
         assert name in done.stdout
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+@pytest.mark.parametrize("words", ["recipes show ours/pd-softmax", "recipes list", "recipes --help"])
+def test_a_reader_that_leaves_early_is_no_error(words: str) -> None:
+    """Lines, a table and a page of help: rich draws the latter two."""
     script = "import sys; sys.stdin.read(); from sememekit.commands._program import main; main()"
-    command = [sys.executable, "-c", script, "recipes", "show", "ours/pd-softmax"]
+    command = [sys.executable, "-c", script, *words.split()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()  # before the first byte is written: that waits for the end of its input
     _, complaint = process.communicate()
     assert (process.returncode, complaint) == (0, b"")
+
+
+def shell(line: str, **environment: str) -> tuple[int, bytes, bytes]:
+    """Exit code, stdout and stderr of a line in which SK is the program."""
+    line = line.replace("SK", f"{shlex.quote(sys.executable)} -m sememekit")
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, env={**os.environ, **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_streams_that_the_shell_closed_are_empty_ones() -> None:
+    assert shell("SK recipes list >&-") == (0, b"", b"")
+    assert shell("SK report nowhere 2>&-") == (1, b"", b""), "an error goes nowhere, and not among the results"
+    code, _, complaint = shell("SK segment --segmenter none <&-")
+    assert b"this is a bug" not in complaint
+    assert code in (0, 1)
+    assert shell("SK report nowhere 2>/dev/full") == (1, b"", b"")
+    assert shell("SK report --nonsense 2>/dev/full") == (2, b"", b"")
+
+
+def test_a_name_that_is_not_utf8_is_shown_escaped() -> None:
+    """What GBK writes for 你好, in a locale of UTF-8."""
+    code, printed, complaint = shell(r"SK report $'\xc4\xe3\xba\xc3'", PYTHONUTF8="1")
+    assert (code, printed) == (1, b"")
+    assert complaint.startswith(rb"sememekit: error: \udcc4\udce3\udcba\udcc3")
+    result = runner.invoke(
+        failing(UnicodeEncodeError("utf-8", "a/\udcc4\udce3.txt/b", 2, 3, "surrogates not allowed")), ["work"]
+    )
+    assert result.exit_code == 1
+    assert r"a name with \xc4\xe3.txt is not UTF-8" in one_line(result)
+
+
+def test_an_interrupt_during_the_imports_shows_no_traceback() -> None:
+    """The program is stopped where it would import its commands."""
+    script = (
+        "import os, signal, sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'sememekit.commands._program': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "import sememekit.__main__"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

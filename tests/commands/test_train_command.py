@@ -49,12 +49,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_is_trained_reported_and_resumed(place: Path) -> None:
     train = ["train", "--data", str(place / "data"), "--out", str(place / "run"), "--seed", "3", "--json"]
     result = runner.invoke(app, [*train, *settings()])
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.exit_code == 0, result.stderr
+    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["epoch 1", "epoch 2"]
     report = json.loads(result.stdout)
     assert {"run", "epochs", "best_valid", "tokens_per_second"} <= set(report)
     assert report["epochs"] == 2
     again = ["train", "--out", str(place / "run"), "--resume", "--set", "schedule.epochs=3"]
-    result = runner.invoke(app, again)
+    result = runner.invoke(app, [*again, "--quiet"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "best valid" in result.stdout
 

@@ -188,9 +188,12 @@ def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
 
 def test_damaged_line_ends_are_no_want_of_memory(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "out")
-    lines = np.memmap(tmp_path / "out" / "train.lines.bin", dtype="<i8", mode="r+")
+    texts, lines = (
+        tmp_path / "out" / "train.texts.jsonl",
+        np.memmap(tmp_path / "out" / "train.lines.bin", dtype="<i8", mode="r+"),
+    )
     for damage in (2**61, -5):
         lines[1] = damage
         lines.flush()
         with pytest.raises(DataError, match=r"train\.texts\.jsonl: the file of line ends beside it is damaged: line 1 is said"):
-            Originals(tmp_path / "out", "train")[0]
+            Originals(texts, np.fromfile(texts, dtype=np.uint8), lines)[0]

@@ -39,6 +39,22 @@ def test_a_split_that_is_not_there_is_named_with_the_others(folder: Path) -> Non
         PreparedData.open(folder).tokens("dev")
 
 
+def test_data_that_take_the_place_of_others_are_not_read_by_who_uses_these(folder: Path, tmp_path: Path) -> None:
+    """A training reads its text again in every epoch; --force or a person may have put another folder there."""
+    data = PreparedData.open(folder)
+    before = data.tokens("train").tolist()
+    folder.rename(tmp_path / "former")
+    (tmp_path / "source" / "train.txt").write_text("两 两 两\n", encoding="utf-8")
+    preprocess("peoples-daily", tmp_path / "source", folder)
+    assert data.tokens("train").tolist() == before
+    with pytest.raises(DataError, match=r"test\.bin: changed or damaged after it was written"):
+        data.tokens("test")  # first used now
+    shutil.rmtree(folder)
+    assert data.tokens("train").tolist() == before
+    with pytest.raises(DataError, match=r"valid\.bin.*; put it back, or "):
+        data.tokens("valid")
+
+
 def test_wide_ids_begin_above_65536_words() -> None:
     assert token_type(1 << 16).itemsize == 2
     assert token_type((1 << 16) + 1).itemsize == 4
