@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from sememekit.config import read_settings
 from sememekit.encoders import awd_lstm
@@ -299,6 +300,10 @@ def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | No
     """Refuse inputs without a step or of another width, and lengths that are not of these rows."""
     name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
     size = encoder.input_size
+    if isinstance(x, PackedSequence):
+        raise TypeError(
+            f"{name}: a packed sequence is not taken; give the padded batch {order}, and lengths= (B,) for its rows"
+        )
     if x.ndim != 3 or x.shape[-1] != size:
         raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")
     steps, batch = (x.shape[1], x.shape[0]) if encoder.batch_first else (x.shape[0], x.shape[1])

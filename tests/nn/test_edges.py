@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from sememekit.nn import AWDLSTM, MogrifierLSTM, OutputLayer, SememeGRU, SememeLSTM
 from tests.nn.cases import ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
@@ -43,6 +44,11 @@ def test_no_rows_and_no_steps(case: Case) -> None:
     assert output.shape[:2] == (4, 0)
     with pytest.raises(ValueError, match=r"inputs \(T, B, E\) need one step or more, given \(0, 3, 5\)"):
         encoder(*given(0, 3))
+    x, *rest = given(4, 2)
+    with pytest.raises(
+        TypeError, match=r"a packed sequence is not taken; give the padded batch \(T, B, E\), and lengths= \(B,\)"
+    ):
+        encoder(pack_padded_sequence(x, torch.tensor([4, 3])), *rest)
 
 
 @pytest.mark.parametrize("kind", [SememeLSTM, SememeGRU, MogrifierLSTM, AWDLSTM])
