@@ -287,7 +287,9 @@ def _usage_message(error: typer.TyperException, arguments: Sequence[str]) -> str
 def _system_message(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        reason += "; make room and repeat the command: what was whole before is whole still"
+        reason += "; make room and repeat the command, a training with --resume: what was whole before is whole still"
+    if error.errno == errno.EROFS:
+        reason += "; choose another folder for what is written (--out)"
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 

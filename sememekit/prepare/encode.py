@@ -95,7 +95,7 @@ class _PartWriter:
     def write(self, ids: npt.NDArray[np.integer], units: npt.NDArray[np.uint32]) -> None:
         self._counts += np.bincount(ids, minlength=len(self._counts))
         self._sizes += [len(units), *units[:, 1:].sum(axis=0, dtype=np.int64)]
-        ids.astype(self._type).tofile(self._file)
+        self._file.write(ids.astype(self._type).data)
 
     def close(self) -> Encoded:
         self._file.close()
@@ -262,7 +262,7 @@ class IdWriter:
             for shard in shards:
                 mapping, ids = _mapping(shard, self._vocabulary), shard.ids()
                 for first in range(0, len(ids), _WORDS):
-                    mapping[ids[first : first + _WORDS]].tofile(file)
+                    file.write(mapping[ids[first : first + _WORDS]].data)
                 unit_list.append(np.array(shard.units()))
         units = np.concatenate(unit_list)
         ends = np.cumsum(units[:, 0], dtype=np.int64)

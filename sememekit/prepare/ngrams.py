@@ -106,7 +106,7 @@ def _first_ranks(text: _Text, path: Path) -> Keys:
     with path.open("wb") as file:
         for begin in text.begins(1):
             part = np.asarray(text.tokens[begin : begin + text.block], dtype=np.int64)
-            np.where(barred[part], -1, part).tofile(file)
+            file.write(np.where(barred[part], -1, part).data)
     return _open(path)
 
 
@@ -129,8 +129,8 @@ def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]
             counts = np.zeros(len(keys), dtype=np.int64)
             np.add.at(counts, inverse, np.concatenate(weights))
             kept = counts >= least
-            keys[kept].tofile(keys_file)
-            counts[kept].tofile(counts_file)
+            keys_file.write(keys[kept].data)
+            counts_file.write(counts[kept].data)
     return _open(keys_path), _open(counts_path)
 
 
@@ -173,5 +173,5 @@ def _next_ranks(text: _Text, ranks: Keys, keys: Keys, length: int, path: Path) -
             wanted = text.keys(ranks, begin, length, barred)
             index = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
             found = keys[index] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
-            np.where(found, index, -1).tofile(file)
+            file.write(np.where(found, index, -1).data)
     return _open(path)

@@ -79,8 +79,8 @@ def process_shard(
     words_written = sentences = 0
     with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
         for words, units in _blocks(span, corpus, segmenter, ids, end, faults):
-            words.astype("<u4").tofile(id_file)
-            units.astype("<u4").tofile(unit_file)
+            id_file.write(words.astype("<u4").data)
+            unit_file.write(units.astype("<u4").data)
             ids.count(words)
             words_written += len(words)
             sentences += len(units)

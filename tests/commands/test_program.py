@@ -51,7 +51,8 @@ class OutOfMemoryError(RuntimeError):
     [
         (DataError("corpus.txt:3: bad\nline"), 1, "corpus.txt:3: bad line"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "no such file or directory: x.txt"),
-        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "o space left on device; make room and repeat the command"),
+        (OSError(errno.EROFS, "Read-only file system", "r"), 1, "choose another folder for what is written (--out): r"),
         (MemoryError(), 1, "out of memory"),
         (
             RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),

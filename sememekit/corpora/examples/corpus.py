@@ -168,7 +168,7 @@ class ExampleCorpus(Corpus):
                             ids = mapping[block]
                             of_label += np.bincount(ids, minlength=len(names))
                             digest.update(ids.tobytes())
-                            ids.tofile(out)
+                            out.write(ids.data)
             if self.kind.keeps_text:
                 with ExitStack() as stack:
                     files = [stack.enter_context(part.references.open(encoding="utf-8", newline="\n")) for part in own]
@@ -294,7 +294,7 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
     with path.open("wb") as out:
         first = np.zeros(1, dtype="<i8")
         digest.update(first.tobytes())
-        first.tofile(out)
+        out.write(first.data)
         for shard in shards:
             units = shard.units()
             for begin in range(0, len(units), _BLOCK):
@@ -302,7 +302,7 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
                 position = int(ends[-1])
                 texts += len(ends)
                 digest.update(ends.tobytes())
-                ends.tofile(out)
+                out.write(ends.data)
     return texts
 
 
