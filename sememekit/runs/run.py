@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -110,8 +110,11 @@ class Run:
 
         Raises:
             CheckpointError: the folder is no run, is torn, or its files are not of one run.
-            ConfigError: it names code, which is not trusted or cannot be imported, or ``device`` or ``dtype`` is none.
+            ConfigError: it names code, which is not trusted or cannot be imported, or ``which``, ``device`` or
+                ``dtype`` is none.
         """
+        if which not in get_args(Which):
+            raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
             trust_code |= path._trust_code

@@ -49,6 +49,8 @@ def test_a_run_gives_what_its_folder_has(run: Path, place: Place) -> None:
     assert [record["epoch"] for record in opened.metrics() if record["kind"] == "EpochReport"] == [1]
     assert opened.settings.dtype == "tf32"
     assert Run.open(run, dtype="float32").settings.dtype == "float32"
+    with pytest.raises(ConfigError, match="which='first': allowed are best and last"):
+        Run.open(run, which="first")  # type: ignore[arg-type]
     assert opened.task is opened.load().task, "the weights are read once"
 
 
