@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, firs
 
 
 def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:
-    flags = ["--from", str(first), "--recipe", "mixture/finetune", "--set", "schedule.epochs=1", "--json"]
+    flags = ["--from", str(first), "--recipe", "mixture/finetune", "--set", "schedule.epochs=1", "--json", "--quiet"]
     result = runner.invoke(app, ["train", *flags, "--out", str(tmp_path / "tuned")])
     assert (result.exit_code, result.stderr) == (0, "")
     assert json.loads(result.stdout)["epochs"] == 1
