@@ -17,6 +17,9 @@ from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
 
+LONGEST_WORD = 8
+"""Characters: a file without blanks whose lines have more in the mean is a text and no list of words."""
+
 MODEL: Final = "model"
 Marks = Literal["found", "given"]
 """Whether numbers, Latin letters and punctuation marks are words by rule; see ``text.marks``."""
@@ -122,7 +125,8 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """The lines of a segmented text that have words; DataError where it cannot be read or has none."""
+    """The lines of a segmented text that have words; DataError where it cannot be read, has none, or is not segmented: no line
+    has a blank, and they are longer than the words of a list."""
     try:
         with path.open("rb") as file:
             pieces = read_named(file, str(path), FaultCounter(errors))
@@ -131,6 +135,8 @@ def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; give a text with words between blanks") from None
     if not sentences:
         raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
+    if all(len(words) == 1 for words in sentences) and sum(len(word) for [word] in sentences) > LONGEST_WORD * len(sentences):
+        raise DataError(f"{path}: no line has a blank, so nobody cut it into words; give a text with its words between blanks")
     return sentences
 
 

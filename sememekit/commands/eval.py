@@ -135,12 +135,15 @@ def _print_segmentation(report: SegmentationReport) -> None:
         else:
             limits = None if row.difference_low is None else f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"
             cells += [f"{row.difference:+.4f}", limits]
-        rows.append([*cells, row.new_recall] if with_new else cells)
+        recall = None if row.new_recall is None else f"{row.new_recall:.4f}"
+        rows.append([*cells, recall] if with_new else cells)
     first = report.rows[0]
     known = "" if report.marks == "found" else ", marks given"
     title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal}{known})"
     print_table(title, [*columns, "recall of new words"] if with_new else columns, rows)
-    say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; intervals: bootstrap over sentences")
+    few = "no intervals of fewer than ten sentences"
+    intervals = few if first.f1_low is None else "intervals: bootstrap over sentences"
+    say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; {intervals}")
 
 
 WAYS = (

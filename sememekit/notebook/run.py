@@ -73,7 +73,9 @@ class Run(OpenRun):
             nats = [row.nats for row in self._scored(text) if row.nats is not None]
             total = Tally(sum(nats), len(nats))
         if not total.count:
-            raise DataError("perplexity: the text has no word that could be predicted; give two words at least")
+            raise DataError(
+                "perplexity: the text has no word that could be predicted; give two words at least, to a lattice one"
+            )
         return total.perplexity
 
     def score(self, text: Lines) -> Table:

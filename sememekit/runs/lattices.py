@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, tee
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, NamedTuple
+from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.errors import ConfigError
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
@@ -70,8 +71,12 @@ class Reading:
 
         ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens by itself and cuts where
         a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
-        It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case.
+        It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case: the
+        model reads the text without blanks, and cuts are added where they stand, also inside a chunk of the path. Raises
+        ConfigError: another decoding.
         """
+        if decoding not in get_args(Decoding):
+            raise ConfigError(f"decoding {decoding!r}: allowed are {' and '.join(get_args(Decoding))}")
         last = len(self.tokens)
         if decoding == "viterbi":
             ends = {min(segment.end, last) for segment in self.best}

@@ -264,9 +264,9 @@ class Run:
         Raises ConfigError: a lexicon for a segmenter that takes none. Raises DataError: as ``recorded_segmenter``.
         """
         if lexicon and not knows_words(self.signature.segmenter):
+            given = lexicon if isinstance(lexicon, str) else ", ".join(lexicon)
             raise ConfigError(
-                f"--lexicon {lexicon}: {self.path} reads text cut by: {self.signature.segmenter}, which takes no words; "
-                "leave it out"
+                f"leave out --lexicon {given}: {self.path} reads text cut by: {self.signature.segmenter}, which takes no words"
             )
         data = self.plan.data.path or "DIR"
         how = (

@@ -16,6 +16,7 @@ from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
@@ -172,6 +173,21 @@ def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Pa
         open_reader(softmax, "segment --model")
     assert "lattices" in Run.open(run).kinds
     assert "lattices" not in Run.open(softmax).kinds
+
+
+def test_a_text_that_nobody_cut_is_no_gold_text(tmp_path: Path) -> None:
+    """A list of words, one a line, has no blank either."""
+    uncut, listed = tmp_path / "uncut.txt", tmp_path / "list.txt"
+    uncut.write_text("今天中国和美国的贸易很好。\n今天上海的天气不好。\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"uncut\.txt: no line has a blank, so nobody cut it into words; give a text with"):
+        read_words(uncut)
+    listed.write_text("今天\n中华人民共和国\n", encoding="utf-8")
+    assert read_words(listed) == [["今天"], ["中华人民共和国"]]
+
+
+def test_a_decoding_that_is_none_is_refused(run: Path) -> None:
+    with pytest.raises(ConfigError, match="decoding 'greedy': allowed are viterbi and posterior"):
+        load_run(run).segment("今天中国", "greedy")  # type: ignore[arg-type]
 
 
 def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path) -> None:

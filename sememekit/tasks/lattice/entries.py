@@ -66,7 +66,8 @@ def entries_of(
     if chunks is not None:
         chunks.check_vocabulary(vocabulary)
     if longest > 1 and settings.num_chunks != 0 and (chunks is None or chunks.max_length < longest):
-        have = "no chunk vocabulary" if chunks is None else f"chunks of at most {chunks.max_length} tokens"
+        none = chunks is None or chunks.max_length == 1
+        have = "no chunk vocabulary" if none else f"chunks of at most {chunks.max_length} tokens"
         raise ConfigError(
             f"task.longest_chunk is {longest}, and the data have {have}; count them with 'sememekit preprocess ... "
             f"--chunks 10000 --chunk-length {longest}', or set task.longest_chunk={chunks.max_length if chunks else 1}"
