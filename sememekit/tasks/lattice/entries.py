@@ -66,8 +66,7 @@ def entries_of(
     if chunks is not None:
         chunks.check_vocabulary(vocabulary)
     if longest > 1 and settings.num_chunks != 0 and (chunks is None or chunks.max_length < longest):
-        none = chunks is None or chunks.max_length == 1
-        have = "no chunk vocabulary" if none else f"chunks of at most {chunks.max_length} tokens"
+        have = f"chunks of at most {chunks.max_length} tokens" if chunks and chunks.max_length > 1 else "no chunk vocabulary"
         raise ConfigError(
             f"task.longest_chunk is {longest}, and the data have {have}; count them with 'sememekit preprocess ... "
             f"--chunks 10000 --chunk-length {longest}', or set task.longest_chunk={chunks.max_length if chunks else 1}"
