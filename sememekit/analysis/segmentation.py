@@ -17,7 +17,7 @@ from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
 
-LONGEST_WORD = 8
+LONGEST_WORD: Final = 8
 """Characters: a file without blanks whose lines have more in the mean is a text and no list of words."""
 
 MODEL: Final = "model"

@@ -8,6 +8,7 @@ from typing import Final
 
 import typer.rich_utils
 from rich.columns import Columns
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,9 +19,16 @@ _OTHER_COLUMNS: Final = 2
 _TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 
 
-def keep_words_whole() -> None:
-    """Let typer draw its tables of options in two columns: all names of an option, and its type and its help."""
-    vars(typer.rich_utils)["Table"] = _OptionTable
+def draw_help() -> None:
+    """Let typer draw its tables of options in two columns, all names of an option, and its type and its help, and end as the
+    program does where the reader of the page has gone."""
+    vars(typer.rich_utils).update(Table=_OptionTable, Console=_HelpConsole)
+
+
+class _HelpConsole(Console):
+    def on_broken_pipe(self) -> None:
+        """rich would leave with exit code 1."""
+        raise BrokenPipeError
 
 
 class _OptionTable(Table):

@@ -71,9 +71,9 @@ class Program(TyperGroup):
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
         if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
-            from sememekit.commands._help import keep_words_whole
+            from sememekit.commands._help import draw_help
 
-            keep_words_whole()
+            draw_help()
         try:
             if not arguments:
                 super().main(["--help"], standalone_mode=False, **extra)
@@ -82,10 +82,6 @@ class Program(TyperGroup):
             sys.stdout.flush()
             return result if isinstance(result, int) else 0
         except BrokenPipeError:
-            return leave_the_pipe(sys.stdout)
-        except SystemExit as left:  # rich leaves so where the reader of a page of help closed the pipe
-            if left.code != 1:
-                raise
             return leave_the_pipe(sys.stdout)
         except typer.TyperException as error:
             return _complain(_usage_message(error, arguments), USAGE, debug=False)
