@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sememekit.analysis.evaluate import TextReading
 from sememekit.analysis.evaluate_several import check_all_comparable, score_all
+from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import typed
@@ -156,8 +157,7 @@ def compare_runs(
     check_all_comparable(opened, text, "compare")
     reports, texts = score_all(opened, text, progress=progress)
     columns = _columns([len(side) for side in paths])
-    every_word = np.ones(len(texts[0].nats), dtype=np.bool_)
-    sums = [text.sums(every_word) for text in texts]
+    sums = [text.sums() for text in texts]
     nats, draws = resampled_ratios(*(np.stack(part, axis=1) for part in zip(*sums, strict=True)), seed=seed)
     curves, time = _curves([loaded.folder for loaded in opened])
     measures = [_tested(nats, draws, columns, seed)]
@@ -175,7 +175,7 @@ def compare_runs(
             for number, (name, own, indices) in enumerate(zip(sides, paths, columns, strict=True))
         ),
         split=split,
-        signature=reports[0].signature,
+        signature=of_text(reports[0].signature),
         unit=texts[0].unit,
         units=len(sums[0][0]),
         resamples=RESAMPLES,

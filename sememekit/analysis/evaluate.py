@@ -12,7 +12,8 @@ import numpy as np
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
-from sememekit.analysis.signatures import PAIRS, label_signature, perplexity_signature
+from sememekit.analysis.signatures import PAIRS, SENTENCES, label_signature, perplexity_signature
+from sememekit.analysis.text_nats import SentenceNats
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats, reads_graph
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
@@ -150,18 +151,20 @@ def measure_ppl(
     by: Sequence[Grouping] = (),
     graph: SememeGraph | None = None,
     progress: Progress | None = None,
-    found: WordNats | None = None,
+    found: WordNats | SentenceNats | None = None,
 ) -> PerplexityReport:
-    """``evaluate_ppl`` of an opened run; ``graph`` goes before its own, and ``found`` is given what was scored."""
+    """``evaluate_ppl`` of an opened run; ``graph`` goes before its own, and ``found`` is given what was scored: of words, or of
+    sentences for a model of these."""
     run, split, adaptation = loaded.path, text.split, text.adaptation
     if declares(loaded.task, SentencePredictor):
-        if by or adaptation is not None or text.batch_size is not None or found is not None:
+        if by or adaptation is not None or text.batch_size is not None or isinstance(found, WordNats):
             raise ConfigError(
-                f"{run} scores whole sentences, not single words, so that --by, --cache, --dynamic, --batch-size and several "
-                "runs do not apply; leave them out"
+                f"{run} scores whole sentences, not single words, so that --by, --overlay, --cache, --dynamic and --batch-size "
+                "do not apply; leave them out"
             )
-        return _sentence_perplexity(loaded, loaded.task, text, progress)
-    used_graph, found = graph or loaded.graph, found or WordNats(len(loaded.vocabulary))
+        return _sentence_perplexity(loaded, loaded.task, text, progress, found if isinstance(found, SentenceNats) else None)
+    used_graph = graph or loaded.graph
+    found = found if isinstance(found, WordNats) else WordNats(len(loaded.vocabulary))
     if used_graph is None and (needing := [one for one in by if reads_graph(one)]):
         raise GraphError(f"--by {needing[0]} needs a sememe graph, and {run} has none; give one with --graph FILE")
     if declares(loaded.task, TextWriter):
@@ -233,16 +236,17 @@ def _report(
 
 
 def _sentence_perplexity(
-    loaded: Run, task: SentencePredictor, text: TextReading, progress: Progress | None
+    loaded: Run, task: SentencePredictor, text: TextReading, progress: Progress | None, found: SentenceNats | None
 ) -> PerplexityReport:
     """Perplexity under a model of whole sentences: every token is predicted, end marks too, and no state is carried."""
     prepared, split = loaded.data(text.data), text.split
     show = None if progress is None else partial(progress, "tokens")
+    found = found or SentenceNats(task.sentence_lengths(prepared, split))
     with loaded.autocast():
-        nats = sum(float(part.sum()) for _, part in task.sentence_nats(prepared, split, show))
-    total = Tally(nats, len(prepared.tokens(split)))
-    reading = {"columns": "none", "state": "sentence", "marginal": task.marginal}
-    signature = perplexity_signature(prepared, split, total.count, 0, reading)
+        for numbers, nats in task.sentence_nats(prepared, split, show):
+            found.add(numbers, nats)
+    total = found.total
+    signature = perplexity_signature(prepared, split, total.count, 0, {**SENTENCES, "marginal": task.marginal})
     return _report(loaded, prepared, split, total, signature, graph=loaded.graph, marginal=task.marginal)
 
 

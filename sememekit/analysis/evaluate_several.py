@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.analysis.evaluate import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
-from sememekit.analysis.signatures import PAIRS, perplexity_signature
-from sememekit.analysis.text_nats import TextNats
+from sememekit.analysis.signatures import PAIRS, SENTENCES, of_text, perplexity_signature
+from sememekit.analysis.text_nats import SentenceNats, TextNats
 from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds
 from sememekit.config import Record
 from sememekit.errors import ConfigError
@@ -21,7 +21,7 @@ from sememekit.progress import Progress
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import WordPredictor, declares, require
+from sememekit.tasks.base import SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.writing import TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
@@ -71,7 +71,7 @@ class PerplexityComparison(Record):
 
     Attributes:
         reports: what it finds of each run by itself, in the order given.
-        signature: that all of them have.
+        signature: that all of them have, without how a lattice sums its paths, which each report has.
         graph: fingerprint of the sememe graph that words are grouped by, or None.
         unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.
         rows: the whole text first, then the groups that were asked for.
@@ -126,7 +126,7 @@ def check_all_comparable(runs: Sequence[Run], text: TextReading, command: str = 
     """Refuse, before a text is read, runs whose figures would not be of the same text by the same rule.
 
     Raises:
-        ConfigError: signatures or dtypes that differ, or a run that gives words no probability.
+        ConfigError: signatures or dtypes that differ, or a run that gives texts no probability.
     """
     first, *others = (_signed(loaded, text, command) for loaded in runs)
     for other in others:
@@ -139,19 +139,23 @@ def score_all(
     by: Sequence[Grouping] = (),
     graph: SememeGraph | None = None,
     progress: Progress | None = None,
-) -> tuple[list[PerplexityReport], list[TextNats]]:
+) -> tuple[list[PerplexityReport], list[TextNats | SentenceNats]]:
     """What ``evaluate-ppl`` finds of each run, and its nats sentence by sentence; the sentences are the same for all.
 
     Raises:
         ConfigError: signatures that differ.
     """
     reports: list[PerplexityReport] = []
-    nats: list[TextNats] = []
+    found: list[TextNats | SentenceNats] = []
     for loaded in runs:
-        nats.append(TextNats(loaded.data(text.data), text.split))
-        reports.append(measure_ppl(loaded, text, by, graph, progress, nats[-1]))
-        _check_comparable(*((one.run, f"{one.signature}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
-    return reports, nats
+        data, task = loaded.data(text.data), loaded.task
+        if declares(task, SentencePredictor):
+            found.append(SentenceNats(task.sentence_lengths(data, text.split)))
+        else:
+            found.append(TextNats(data, text.split))
+        reports.append(measure_ppl(loaded, text, by, graph, progress, found[-1]))
+        _check_comparable(*((one.run, f"{of_text(one.signature)}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
+    return reports, found
 
 
 def _signed(loaded: Run, text: TextReading, command: str) -> tuple[str, str]:
@@ -162,6 +166,8 @@ def _signed(loaded: Run, text: TextReading, command: str) -> tuple[str, str]:
     num_tokens, reading = len(prepared.tokens(text.split)), None
     if declares(task, TextWriter):
         columns, reading = 1, PAIRS
+    elif declares(task, SentencePredictor):
+        columns, reading = 0, SENTENCES
     else:
         columns = columns_of(require(task, WordPredictor, command), num_tokens, text)
     signature = perplexity_signature(prepared, text.split, num_tokens, columns, reading)
@@ -184,6 +190,8 @@ def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
     options = {"columns": f"--batch-size {sides[0]['columns']}", "dtype": f"--dtype {sides[0]['dtype']}"}
     advice = "evaluate each by itself: sememekit evaluate-ppl RUN"
+    if sides[0]["state"] != sides[1]["state"] and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
+        advice += "; beside lattices belongs a plain LSTM over sentences: --task lattice --set task.longest_chunk=1"
     if options.keys() >= set(names):
         advice = f"add {' '.join(options[name] for name in names)}"
     raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")
@@ -191,14 +199,13 @@ def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
 
 def comparison(
     reports: Sequence[PerplexityReport],
-    texts: Sequence[TextNats],
+    texts: Sequence[TextNats | SentenceNats],
     kinds: Iterable[Kind],
     graph: SememeGraph | None,
     seed: int,
 ) -> PerplexityComparison:
     """The table of what was scored: the whole text, then each kind of words; sentences are drawn once for all rows."""
-    whole: Kind = ("all", "all words", np.ones(len(texts[0].nats), dtype=np.bool_), False)
-    listed = [whole, *kinds]
+    listed = [("all", "all words", None, False), *kinds]
     sums = [[text.sums(words) for text in texts] for _, _, words, _ in listed]
     pairs = [(side, sides[0]) for sides in sums for side in sides[1:]]
     estimates = iter(ratio_difference_intervals(pairs, seed=seed))
@@ -226,7 +233,7 @@ def comparison(
     return PerplexityComparison(
         reports=tuple(reports),
         split=reports[0].split,
-        signature=reports[0].signature,
+        signature=of_text(reports[0].signature),
         graph=None if graph is None else graph.fingerprint,
         unit=texts[0].unit,
         units=len(sums[0][0][0]),

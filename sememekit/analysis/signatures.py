@@ -11,6 +11,12 @@ from sememekit.measure import PROTOCOL_VERSION
 PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
 """In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
 
+SENTENCES = {"columns": "none", "state": "sentence"}
+"""In the signature of whole sentences: every token is predicted, ends too, and no state is carried to the next sentence."""
+
+_OF_THE_MODEL = ("marginal",)
+_LEARNED_WHILE_READING = ("cache", "dynamic")
+
 
 def perplexity_signature(
     data: PreparedData, split: str, tokens: int, columns: int, adaptation: Mapping[str, str] | None = None
@@ -41,6 +47,16 @@ def perplexity_signature(
         **(adaptation or {}),
     }
     return _line(parts)
+
+
+def of_text(signature: str, *, adapted: bool = True) -> str:
+    """A signature without what belongs to the model: how the paths of a lattice are summed, and what differs by design.
+
+    Args:
+        adapted: keep what a cache or dynamic evaluation adds.
+    """
+    left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
+    return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
 
 def label_signature(data: PreparedData, split: str) -> str:

@@ -1,4 +1,4 @@
-"""Nats of a text prediction by prediction and in its order, and the sentences that they belong to."""
+"""Nats of a text by sentence: what is needed to resample sentences."""
 
 from __future__ import annotations
 
@@ -9,12 +9,45 @@ import numpy.typing as npt
 
 from sememekit.analysis.word_groups import WordNats
 from sememekit.data.prepared import PreparedData
+from sememekit.measure import Tally
 from sememekit.measure.scored import Scored
 
 ENDS: Final = ("。", "！", "？", ".", "!", "?")
 """Words that end a sentence in a text without ``<eos>``."""
 BLOCK: Final = 40
 """Tokens that stand for a sentence in a text that has no ends of sentences at all."""
+
+
+Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+"""Nats and number of predictions, sentence by sentence: (n,) each."""
+
+
+class SentenceNats:
+    """The nats of whole sentences, of a model that gives words none of their own.
+
+    Attributes:
+        unit: what a sentence is, for people.
+    """
+
+    unit = "sentences, each with its <eos>"
+
+    def __init__(self, lengths: npt.NDArray[np.int64]) -> None:
+        """Args: lengths: (n,) tokens of each sentence, its end mark included."""
+        self._lengths, self._nats = lengths, np.full(len(lengths), np.nan)
+
+    def add(self, numbers: npt.NDArray[np.int64], nats: npt.NDArray[np.float64]) -> None:
+        """Keep the nats of some sentences, by their numbers."""
+        self._nats[numbers] = nats
+
+    def sums(self, chosen: npt.NDArray[np.bool_] | None = None) -> Sums:
+        """Nats and tokens of every sentence; ValueError for ``chosen`` words, which have no nats here."""
+        if chosen is not None:
+            raise ValueError("whole sentences were scored, and no words")
+        return self._nats, self._lengths
+
+    @property
+    def total(self) -> Tally:
+        return Tally(float(self._nats.sum()), int(self._lengths.sum()))
 
 
 class TextNats(WordNats):
@@ -48,10 +81,10 @@ class TextNats(WordNats):
         words = scored.targets.cpu()[mask].numpy().astype(np.int64)
         self._kept.append((words, scored.nats.cpu()[mask].double().numpy(), sentence))
 
-    def sums(self, chosen: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Nats and number of the predictions of ``chosen`` words (V,), sentence by sentence: (n,) each."""
+    def sums(self, chosen: npt.NDArray[np.bool_] | None = None) -> Sums:
+        """Nats and number of the predictions of ``chosen`` words (V,), of all words without."""
         words, nats, sentence = (np.concatenate(part) for part in zip(*self._kept, strict=True))
-        size, own = int(sentence.max()) + 1, chosen[words]
+        size, own = int(sentence.max()) + 1, slice(None) if chosen is None else chosen[words]
         sums = np.bincount(sentence[own], nats[own], minlength=size)
         return sums.astype(np.float64), np.bincount(sentence[own], minlength=size).astype(np.int64)
 

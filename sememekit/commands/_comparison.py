@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def print_comparison(report: PerplexityComparison) -> None:
     """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
-    names = [f"{one.run} ({one.checkpoint})" for one in report.reports]
+    names = [f"{one.run} ({', '.join(filter(None, (one.checkpoint, one.marginal)))})" for one in report.reports]
     _print_table(report, names)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit import __version__
+from sememekit.analysis.signatures import of_text
 from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands._reproduce_commands import call
@@ -326,8 +327,7 @@ def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
 
 def _comparable(measured: dict[str, Any]) -> str:
     """The signature of what was measured, without what differs between arms by design: adaptation, and how paths are summed."""
-    parts = str(measured.get("signature", "")).split("|")
-    return "|".join(part for part in parts if not part.startswith(("dynamic", "cache", "marginal")))
+    return of_text(str(measured.get("signature", "")), adapted=False)
 
 
 def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:

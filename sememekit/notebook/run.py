@@ -66,8 +66,7 @@ class Run(OpenRun):
             DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
         """
         if "lattices" in self.kinds:
-            readings = [reading for text in _lines(text) for reading in self._reader("perplexity").read([text])[0]]
-            total = Tally(sum(reading.nats for reading in readings), sum(len(reading.tokens) + 1 for reading in readings))
+            total = self._reader("perplexity").tally(_lines(text))
         else:
             self._kind("perplexity", "words", "texts")
             nats = [row.nats for row in self._scored(text) if row.nats is not None]

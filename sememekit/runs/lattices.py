@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import ConfigError
+from sememekit.measure import Tally
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
@@ -153,6 +154,16 @@ class LatticeReader:
         for (number, _), reading in zip(flat, found, strict=True):
             readings[number].append(reading)
         return readings
+
+    def tally(self, texts: Sequence[str]) -> Tally:
+        """Nats and predictions of texts, each a whole sentence however long, with its end mark; one without tokens has none.
+
+        ``read`` cuts long ones, for it keeps every edge.
+        """
+        read = ([token.read for token in self.tokens(text)] for text in texts)
+        sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
+        nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
+        return Tally(nats, sum(map(len, sentences)))
 
     def _read(self, pieces: Sequence[list[Token]]) -> list[Reading]:
         """Readings in the order of ``pieces``; those of similar length go through the model together."""

@@ -266,7 +266,7 @@ class SentencePredictor(Task):
     """A task whose model gives whole sentences a probability, and their words none of their own.
 
     >>> nats = sum(part.sum() for _, part in task.sentence_nats(data, "test"))
-    >>> perplexity = math.exp(nats / len(data.tokens("test")))
+    >>> perplexity = math.exp(nats / task.sentence_lengths(data, "test").sum())
     >>> task.marginal    # such as "exact marginal"
     """
 
@@ -280,6 +280,10 @@ class SentencePredictor(Task):
     @abstractmethod
     def marginal(self) -> str:
         """What its probabilities are, in words: a marginal over what, and by which rule."""
+
+    @abstractmethod
+    def sentence_lengths(self, data: PreparedData, split: str) -> NDArray[np.int64]:
+        """(n,) tokens of each sentence of a split, its end mark included: what ``sentence_nats`` predicts of it."""
 
     @abstractmethod
     def sentence_nats(

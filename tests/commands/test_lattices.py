@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,17 +11,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis.compare_runs import compare_runs
+from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.analysis.explain_lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.intervals import ratio_difference_interval
 from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
@@ -59,6 +65,44 @@ def copies(characters: Place) -> Path:
 @pytest.fixture(scope="module")
 def reader(run: Path) -> LatticeReader:
     return open_reader(run, "test")
+
+
+def test_lattices_are_compared_sentence_by_sentence(run: Path, copies: Path) -> None:
+    """Both ways of merging paths are of one text; the change and its interval are those of the nats of its sentences."""
+    report = compare_ppl([Run.open(one, device="cpu") for one in (run, copies)], split="train")
+    alone = [evaluate_ppl(one, split="train", device="cpu") for one in (run, copies)]
+    assert list(report.reports) == alone
+    assert "marginal" in alone[0].signature
+    assert "marginal" not in report.signature
+    (whole,) = report.rows
+    assert whole.perplexities == pytest.approx([one.perplexity for one in alone])
+    sides = []
+    for one in (run, copies):
+        opened = Run.open(one, device="cpu")
+        task, data = opened.task, opened.data()
+        assert isinstance(task, Lattice)
+        tokens, bounds = task.sentences(data, "train")
+        nats = [-float(task.lattices([tokens[begin:end]]).log_probabilities()) for begin, end in pairwise(bounds)]
+        sides.append((np.array(nats), np.diff(bounds)))
+    change = whole.changes[0].nats
+    expected = ratio_difference_interval(sides[1], sides[0])
+    assert (change.value, change.low, change.high) == pytest.approx((expected.value, expected.low, expected.high), rel=1e-4)
+    assert report.units == len(sides[0][0])
+    first, second = compare_runs([str(run), str(copies)], split="train", device="cpu").sides
+    assert (first.measures[0].mean, second.measures[0].mean) == pytest.approx([one.perplexity for one in alone])
+
+
+def test_a_lattice_is_not_compared_with_a_model_that_carries_its_state(run: Path, characters: Place) -> None:
+    train(characters.table(), characters.folder / "carried")
+    pair = [Run.open(one, device="cpu") for one in (run, characters.folder / "carried")]
+    for sides in (pair, pair[::-1]):
+        with pytest.raises(
+            ConfigError, match=r"state is .*a plain LSTM over sentences: --task lattice"
+        ):
+            compare_ppl(sides)
+    for refused in ({"by": ["frequency"]}, {"batch_size": 2}):
+        with pytest.raises(ConfigError, match="whole sentences"):
+            compare_ppl(pair[:1] * 2, **refused)
 
 
 def test_readings_agree_with_the_lattices_of_the_task(reader: LatticeReader) -> None:

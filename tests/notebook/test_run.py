@@ -8,11 +8,13 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import sememekit
 from sememekit import Run, load_run
+from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.analysis.score import score
 from sememekit.commands.train import train
@@ -21,7 +23,8 @@ from sememekit.notebook.run import METHODS
 from sememekit.notebook.shown import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.generation import generate
-from sememekit.runs.lattices import open_reader, segment_lines
+from sememekit.runs.lattices import LONGEST, open_reader, segment_lines
+from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import RunFolder
 from tests.commands.test_lattices import trained
 from tests.small_examples import ExamplePlace
@@ -149,6 +152,18 @@ def test_a_lattice(folders: Path) -> None:
     nats = sum(reading.nats for readings in reader.read(texts) for reading in readings)
     assert run.perplexity("\n".join(texts)) == pytest.approx(math.exp(nats / 12))  # 5 tokens and an end mark each
     assert "<svg" in run.explain(texts[0]).html
+
+
+def test_a_long_line_is_one_sentence_to_the_perplexity_of_a_lattice(folders: Path) -> None:
+    """``evaluate-ppl`` cuts no sentence, and gives the lines of its split the same value."""
+    run = load_run(folders / "characters" / "lattice", device="cpu")
+    task = run.task
+    assert isinstance(task, Lattice)
+    long = "我吃苹果。" * (LONGEST // 5 + 3)
+    ids = np.append(run.vocabulary.encode(list(long)), task.end)
+    assert run.perplexity(long) == pytest.approx(math.exp(-float(task.lattices([ids]).log_probabilities()) / len(ids)))
+    lines = (folders / "characters" / "text" / "test.txt").read_text(encoding="utf-8")
+    assert run.perplexity(lines) == pytest.approx(evaluate_ppl(run).perplexity, rel=1e-6)
 
 
 def test_what_a_run_cannot_be_asked_is_told_before_weights_are_read(folders: Path) -> None:

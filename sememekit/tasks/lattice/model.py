@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import ClassVar, Self, final
 
 import numpy as np
@@ -277,17 +278,28 @@ class Lattice(SentencePredictor):
         self.updates += 1
         return self.decoder.after_step(step)
 
+    def sentence_lengths(self, data: PreparedData, split: str) -> npt.NDArray[np.int64]:
+        return np.diff(self.sentences(data, split)[1])
+
     def sentence_nats(
         self, data: PreparedData, split: str, progress: OneStage | None = None
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         tokens, bounds = self.sentences(data, split)
-        lengths, size, done = np.diff(bounds), self.settings.evaluation_batch_size, 0
-        for chosen in limit_places(sorted_batches(lengths, size), lengths, size * LONG):
-            found = self.lattices([tokens[bounds[index] : bounds[index + 1]] for index in chosen])
-            yield chosen, -found.log_probabilities().double().cpu().numpy()
-            done += int(found.lengths.sum())
+        lengths, done = np.diff(bounds), 0
+        for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
+            yield chosen, nats
+            done += int(lengths[chosen].sum())
             if progress is not None:
                 progress(done, len(tokens))
+
+    def nats(
+        self, sentences: Sequence[npt.NDArray[np.integer]]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+        """Numbers of some of the sentences (as ``lattices`` takes them) and the nats of each, every one once."""
+        lengths, size = np.array([len(sentence) for sentence in sentences], dtype=np.int64), self.settings.evaluation_batch_size
+        for chosen in limit_places(sorted_batches(lengths, size), lengths, size * LONG):
+            found = self.lattices([sentences[index] for index in chosen])
+            yield chosen, -found.log_probabilities().double().cpu().numpy()
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         nats = sum(float(part.sum()) for _, part in self.sentence_nats(data, split))
