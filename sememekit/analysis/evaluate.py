@@ -75,7 +75,7 @@ class MetricsReport(OfRun):
     model_config = ConfigDict(allow_inf_nan=True)
 
     split: str
-    metrics: dict[str, float] = Field(default_factory=dict)
+    metrics: dict[str, int | float] = Field(default_factory=dict)
 
     @model_serializer(mode="wrap")
     def _flat(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,8 @@ LATTICE: Final = "lattice"
 
 _TRAINED: Final = (*MODELS, LATTICE)
 _LOCK: Final = ".lock"
-_OURS: Final = ("text", "data", "data.graph", "characters", *_TRAINED, SETTINGS, REPORT, PAGE)
+_PREPARED: Final = ("data", "data.graph", "characters")
+_OURS: Final = ("text", *_PREPARED, *_TRAINED, SETTINGS, REPORT, PAGE)
 
 
 class QuickstartSettings(Settings):
@@ -88,9 +90,19 @@ def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool)
     replace_file(path, settings.model_dump_json(indent=1).encode() + b"\n")
 
 
-def _remove(out: Path) -> None:
+def forget_data(out: Path, source: Path, command: str) -> None:
+    """Remove what was prepared from a text that is another one now. Raises ConfigError: models were trained on it already."""
+    if any((out / name).exists() for name in _TRAINED):
+        raise ConfigError(
+            f"{source} was changed since models of {out} began to read it; choose another --out, or start over: "
+            f"{command} --fresh"
+        )
+    _remove(out, _PREPARED)
+
+
+def _remove(out: Path, names: Sequence[str] = _OURS) -> None:
     """Remove what quickstart wrote, and nothing else."""
-    for name in _OURS:
+    for name in names:
         target = out / name
         if target.is_dir():
             shutil.rmtree(target)

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from sememekit.commands._quickstart_folder import forget_data
 from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
@@ -56,19 +57,22 @@ def usual_share(text: Path | None, of_month: float) -> float:
     return min(1.0, round(LARGEST_FILE / max(text.stat().st_size, 1), 4)) or 0.0001
 
 
-def prepare_month(out: Path, month_file: str, share: float, seed: int) -> Path:
+def prepare_month(out: Path, month_file: str, share: float, seed: int, again: str) -> Path:
     """The part of the month that is used, as a tagged month of its own; each paragraph is in with the same chance. Raises
-    DataError: there is no month, or nothing of it was chosen.
+    DataError: there is no month, or nothing of it was chosen. Raises ConfigError: as ``prepare_own_text``.
     """
     month = PeoplesDaily.open(Path(month_file) if month_file else None).sources()[0].path
-    return _draw(out / "text" / "month.txt", month, share, seed)
+    return _draw(out, "month.txt", month, share, seed, again)
 
 
-def prepare_own_text(out: Path, text: Path, share: float, seed: int) -> Path:
-    """The lines of an own text that are used, each with the same chance. Raises DataError: it cannot be read, is not UTF-8, or
-    too few lines of it were chosen.
+def prepare_own_text(out: Path, text: Path, share: float, seed: int, again: str) -> Path:
+    """The lines of an own text that are used, each with the same chance; ``again`` is the command that goes on with ``out``.
+
+    Raises:
+        DataError: it cannot be read, is not UTF-8, or too few lines of it were chosen.
+        ConfigError: it is not the text that models of ``out`` began to read.
     """
-    path = _draw(out / "text" / "lines.txt", text, share, seed)
+    path = _draw(out, "lines.txt", text, share, seed, again)
     counts = read_counts(path)
     if counts["paragraphs"] < LEAST_LINES:
         raise DataError(
@@ -78,7 +82,8 @@ def prepare_own_text(out: Path, text: Path, share: float, seed: int) -> Path:
     return path
 
 
-def _draw(path: Path, source: Path, share: float, seed: int) -> Path:
+def _draw(out: Path, name: str, source: Path, share: float, seed: int, again: str) -> Path:
+    path = out / "text" / name
     generator, chosen, lines = np.random.PCG64(seed), [], 0
     try:
         with source.open("rb") as file:
@@ -96,8 +101,11 @@ def _draw(path: Path, source: Path, share: float, seed: int) -> Path:
         raise DataError(f"{source}: cannot be read: {error.strerror or error}; give a text in UTF-8") from None
     if not chosen:
         raise DataError(f"{source}: a share of {share:g} of its {lines} paragraphs selects none; give a larger --share")
+    drawn = b"\n".join(chosen) + b"\n"
+    if path.is_file() and path.read_bytes() != drawn:
+        forget_data(out, source, again)
     path.parent.mkdir(exist_ok=True)
-    replace_file(path, b"\n".join(chosen) + b"\n")
+    replace_file(path, drawn)
     counts = {"paragraphs": len(chosen), "paragraphs_of_month": lines, "month": source.name}
     replace_file(path.parent / "counts.json", json.dumps(counts).encode() + b"\n")
     return path

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from sememekit.figures import percent
 from sememekit.progress import silent
 
 if TYPE_CHECKING:
@@ -142,11 +144,34 @@ def per_cent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.2f}"
 
 
+class ProgressLines:
+    """Progress in a log file: the stages at hand in one line on stderr, every half a minute; none of what is quicker."""
+
+    EVERY: Final = 30.0
+    """Seconds between two lines at least."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._told = now, now()
+        self._at_hand: dict[str, str] = {}
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if total is not None and done >= total:
+            self._at_hand.pop(stage, None)
+        else:
+            self._at_hand[stage] = f"{stage}: {done:,}" if total is None else f"{stage}: {percent(done / total, 0)}"
+        if self._at_hand and self._now() - self._told >= self.EVERY:
+            self._told = self._now()
+            remark("; ".join(self._at_hand.values()), quiet=False)
+
+
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
-    """A callback that draws one bar for each stage, with rate and time left; silent when stderr is no terminal."""
-    if quiet or not sys.stderr.isatty():
+    """A callback that draws one bar for each stage, with rate and time left; where stderr is no terminal, ``ProgressLines``."""
+    if quiet:
         yield silent
+        return
+    if not sys.stderr.isatty():
+        yield ProgressLines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn

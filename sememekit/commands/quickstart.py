@@ -233,9 +233,9 @@ def _go_on(
         progress("text and graph", stage, 4)
         match stage:
             case 0 if own:
-                text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed)
+                text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed, again)
             case 0:
-                text = texts.prepare_month(out, settings.month, settings.share, settings.seed)
+                text = texts.prepare_month(out, settings.month, settings.share, settings.seed, again)
             case 1:
                 asked = (settings.sources, settings.segmenter, settings.share, settings.seed)
                 data = texts.prepare_words(out, text, *asked)

@@ -326,11 +326,12 @@ class LabelPredictor(Task):
 
 P = TypeVar("P", bound=Task)
 
-_OTHER_COMMANDS: Final[dict[Kind, str]] = {
-    "words": "'sememekit score RUN', 'sememekit generate RUN' and ",
-    "sentences": "'sememekit evaluate-ppl RUN' and ",
-    "labels": "'sememekit predict RUN' and ",
-    "texts": "'sememekit generate RUN' and ",
+_OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
+    "words": ("score RUN", "generate RUN"),
+    "sentences": ("evaluate-ppl RUN",),
+    "lattices": ("segment --model RUN", "explain RUN TEXT"),
+    "labels": ("predict RUN",),
+    "texts": ("generate RUN",),
 }
 
 
@@ -342,7 +343,8 @@ def declares(task: Task, kind: type[P]) -> TypeIs[P]:
 def require(task: Task, kind: type[P], command: str) -> P:
     """The task, where it declares what ``kind`` promises; ConfigError for ``command`` says what there is for this one."""
     if not declares(task, kind):
-        others = "".join(text for own, text in _OTHER_COMMANDS.items() if own in task.kinds)
+        known = [f"'sememekit {usage}'" for own, commands in _OTHER_COMMANDS.items() if own in task.kinds for usage in commands]
+        others = f"{', '.join(known)} and " if known else ""
         raise ConfigError(
             f"{command} needs {kind.summary}, and this run is a {type(task).__name__}; train one with "
             f"'sememekit train --task {kind.trained_by}', or see {others}'sememekit eval RUN' for this one"

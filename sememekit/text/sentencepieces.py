@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from sememekit.errors import DataError
+from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
 
 PieceModel = Literal["unigram", "bpe"]
@@ -22,11 +23,14 @@ class SentencePieces:
         """Load a model. Raises DataError when the file is absent or no SentencePiece model."""
         import sentencepiece
 
+        content = read_bytes(Path(model), DataError)
         try:
-            content = Path(model).read_bytes()
-            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"{model}: no SentencePiece model: {error}") from None
+            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content or b"empty")
+        except RuntimeError:
+            raise DataError(
+                f"{model}: no SentencePiece model; give the file that 'spm_train' of SentencePiece or 'sememekit preprocess "
+                "--segmenter sentencepiece' wrote, DATA/sentencepiece.model"
+            ) from None
         pieces = [self._model.id_to_piece(index) for index in range(len(self._model))]
         pieces[self._model.unk_id()] = UNKNOWN
         self._pieces: list[str] = pieces

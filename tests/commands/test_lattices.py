@@ -96,9 +96,7 @@ def test_a_lattice_is_not_compared_with_a_model_that_carries_its_state(run: Path
     train(characters.table(), characters.folder / "carried")
     pair = [Run.open(one, device="cpu") for one in (run, characters.folder / "carried")]
     for sides in (pair, pair[::-1]):
-        with pytest.raises(
-            ConfigError, match=r"state is .*a plain LSTM over sentences: --task lattice"
-        ):
+        with pytest.raises(ConfigError, match=r"state is .*a plain LSTM over sentences: --task lattice"):
             compare_ppl(sides)
     for refused in ({"by": ["frequency"]}, {"batch_size": 2}):
         with pytest.raises(ConfigError, match="whole sentences"):

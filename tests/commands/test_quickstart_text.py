@@ -53,7 +53,7 @@ def own(tmp_path: Path, text: str) -> tuple[Path, Path]:
     file, out = tmp_path / "mine.txt", tmp_path / "out"
     file.write_text(text, encoding="utf-8")
     out.mkdir(exist_ok=True)
-    return out, texts.prepare_own_text(out, file, 1.0, 1)
+    return out, texts.prepare_own_text(out, file, 1.0, 1, "sememekit quickstart --out out")
 
 
 @pytest.mark.parametrize(("blank", "segmenter"), [(" ", "white space"), ("", "forward maximum matching")])
@@ -71,6 +71,19 @@ def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path
 def test_what_was_asked_for_cuts_the_text(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, ""))
     assert texts.prepare_words(out, text, OPEN, "characters", 1.0, 1).signature.segmenter == "characters"
+
+
+def test_a_text_that_was_made_longer_is_prepared_anew_until_models_read_it(tmp_path: Path) -> None:
+    for count, tokens in ((100, 1170), (300, 3510)):
+        out, text = own(tmp_path, lines(count, " "))
+        data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+        prepare_graph(out, data, OPEN)
+        assert data.signature.splits["train"].tokens == pytest.approx(tokens, rel=0.05)
+    (out / "sdlm").mkdir()
+    own(tmp_path, lines(300, " "))  # as it was
+    with pytest.raises(ConfigError, match=r"mine\.txt was changed .*start over: sememekit quickstart --out out --fresh$"):
+        own(tmp_path, lines(301, " "))
+    assert len(text.read_text(encoding="utf-8").splitlines()) == 300
 
 
 def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sememekit.commands._program import app
 from sememekit.commands._render import (
+    ProgressLines,
     format_value,
     hint,
     print_table,
@@ -104,6 +105,22 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         "next: this",
     ):
         assert text in shown
+
+
+def test_a_log_file_has_the_stages_at_hand_every_half_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter((0.0, 10.0, 29.0, 30.0, 45.0, 61.0, 95.0))
+    lines = ProgressLines(now=lambda: next(times, 1000.0))
+    lines("reading", 100, None)  # at 10 s
+    lines("train softmax", 1, 8)  # at 29 s
+    assert capsys.readouterr().err == ""
+    lines("train sdlm", 1, 10)  # at 30 s
+    assert capsys.readouterr().err == "reading: 100; train softmax: 12 %; train sdlm: 10 %\n"
+    lines("train softmax", 8, 8)
+    lines("reading", 1200, None)
+    assert capsys.readouterr().err == "reading: 1,200; train sdlm: 10 %\n"
+    lines("train sdlm", 10, 10)
+    lines("reading", 1200, 1200)
+    assert capsys.readouterr().err == "", "nothing is at hand"
 
 
 @pytest.mark.parametrize(("stderr", "quiet"), [(io.StringIO(), False), (Terminal(), True)])

@@ -103,7 +103,7 @@ def test_shards_stop_and_go_on_with_another_number_of_processes(places: Places, 
 
 @pytest.mark.slow
 def test_a_killed_rank_ends_all_with_one_sentence(places: Places, tmp_path: Path) -> None:
-    done = finish(start(typed(places, tmp_path / "run"), 3, ENDING="1 45 SIGKILL"))
+    done = finish(start([*typed(places, tmp_path / "run"), "--quiet"], 3, ENDING="1 45 SIGKILL"))
     assert [code for code, _, _ in done] == [1, -9, 1]
     (sentence,) = "".join(err for _, _, err in done).splitlines()
     assert "another process of this training ended" in sentence

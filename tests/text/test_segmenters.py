@@ -201,9 +201,12 @@ def test_sentencepiece_round_trips_and_repeats(tmp_path: Path, sentences: list[s
 def test_sentencepiece_failures_are_ours(tmp_path: Path, sentences: list[str]) -> None:
     with pytest.raises(DataError, match="--pieces 9000: SentencePiece cannot train"):
         train_sentencepieces(sentences, 9000, seed=1)
-    (tmp_path / "bad.model").write_bytes(b"no model")
-    for path in (tmp_path / "bad.model", tmp_path / "absent.model"):
-        with pytest.raises(DataError, match="no SentencePiece model"):
+    for content in (b"no model", b""):
+        (tmp_path / "bad.model").write_bytes(content)
+        with pytest.raises(DataError, match=r"bad\.model: no SentencePiece model; give the file that"):
+            SentencePieces(tmp_path / "bad.model")
+    for path in (tmp_path / "absent.model", tmp_path):
+        with pytest.raises(DataError, match="cannot be read"):
             SentencePieces(path)
 
 
