@@ -104,9 +104,25 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str, slot: str = "") -> SettingsType:
-    """Turn a plain table, as TOML gives it, into settings. Raises ConfigError with every bad key; ``where``, such as
-    ``[decoder]``, opens the message, and ``slot``, such as ``decoder``, is what ``--set`` calls the table."""
+def read_settings(
+    kind: type[SettingsType],
+    table: Mapping[str, Any],
+    where: str,
+    slot: str = "",
+    *,
+    beside: Iterable[str] = (),
+    taken: Iterable[str] = (),
+) -> SettingsType:
+    """Turn a plain table, as TOML gives it, into settings.
+
+    Args:
+        where: opens the message of an error, such as ``[decoder]``.
+        slot: what ``--set`` calls the table, such as ``decoder``.
+        beside, taken: for the message, names that the caller takes besides, and keys that it gives itself.
+
+    Raises:
+        ConfigError: naming every bad key.
+    """
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:
@@ -114,7 +130,7 @@ def read_settings(kind: type[SettingsType], table: Mapping[str, Any], where: str
         for item in error.errors():
             path = ".".join(str(part) for part in item["loc"])
             if item["type"] == "extra_forbidden":
-                allowed = sorted(kind.model_fields)
+                allowed = sorted({*kind.model_fields, *beside}.difference(taken))
                 problems.append(f"unknown key {path!r}{nearest(path, allowed)}; allowed: {', '.join(allowed)}")
             elif item["type"] == "missing":
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""

@@ -86,7 +86,9 @@ class _Recurrent(nn.Module):
         self.sememes = () if found is None else found.sememes
         if self.sememes[-1:] == (UNKNOWN,):
             self.sememes = self.sememes[:-1]
-        built = kind(read_settings(kind.Settings, given, name), EncoderResources(input_size, words, graph))
+        beside = ("senses", *(_Recurrent.__init__.__kwdefaults__ or ()))
+        read = read_settings(kind.Settings, given, name, beside=beside, taken=("output_size",))
+        built = kind(read, EncoderResources(input_size, words, graph))
         self.encoder = cast("RecurrentStack | Bidirectional", built)
 
     def forward(
@@ -266,7 +268,7 @@ class AWDLSTM(nn.Module):
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
         self.input_size, self.batch_first = input_size, batch_first
-        read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__)
+        read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__, beside=("batch_first",))
         self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
 
     def forward(

@@ -103,7 +103,9 @@ class OutputLayer(nn.Module):
         self._check_embedding(name, in_features, len(counted), embedding)
         if "tied" in kind.Settings.model_fields:
             settings["tied"] = embedding is not None
-        read = read_settings(kind.Settings, settings, name)
+        not_read = [what for what, choice in (("clusters", self.by_clusters), ("senses", self.by_senses)) if choice is None]
+        beside = ("senses", *(OutputLayer.__init__.__kwdefaults__ or ()))
+        read = read_settings(kind.Settings, settings, name, beside=beside, taken=("tied", *not_read))
         order = np.argsort(-counted, kind="stable") if self.ordered else np.arange(len(counted))
         if self.ordered:
             self.register_buffer("rank_of_word", torch.from_numpy(np.argsort(order, kind="stable")))

@@ -123,6 +123,10 @@ class RunFolder:
             seeds = sorted(found.parent for found in path.glob("seed-*/plan.json"))
             if seeds:
                 raise CheckpointError(f"{path} holds runs of {len(seeds)} seeds; name one of them, such as {seeds[0]}")
+            below = sorted(str(found.parent) for found in path.glob("*/plan.json"))
+            if below:
+                more = f" and {len(below) - 3} more" if len(below) > 3 else ""
+                raise CheckpointError(f"{path} is no run; name one of those in it: {', '.join(below[:3])}{more}")
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")

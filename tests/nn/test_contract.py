@@ -25,6 +25,7 @@ from sememekit.nn import (
     MixtureOfSoftmaxes,
     OutputLayer,
     SampledSoftmax,
+    SememeLSTM,
     SememeSoftmax,
     Senses,
     TreeSoftmax,
@@ -259,6 +260,11 @@ def test_senses_and_gates_of_a_context() -> None:
 
 
 def test_wrong_arguments_are_told() -> None:
+    for key, nearest in (("bidirectionl", "bidirectional"), ("batchfirst", "batch_first"), ("num_sememe", "num_sememes")):
+        with pytest.raises(ConfigError, match=rf"'{key}' \(did you mean '{nearest}'\?\); allowed: (?!.*output_size)"):
+            SememeLSTM(4, 8, **{key: 1})
+    with pytest.raises(ConfigError, match=r"'embeding' \(did you mean 'embedding'\?\); allowed: (?!.*(tied|senses|clusters))"):
+        MixtureOfSoftmaxes(4, 8, embeding=None)
     with pytest.raises(ConfigError, match=r"SememeSoftmax: unknown key 'num_base' \(did you mean 'num_bases'\?\)"):
         SememeSoftmax(WIDTH, SENSES, num_base=2)
     with pytest.raises(ConfigError, match="'tied' is said by embedding="):

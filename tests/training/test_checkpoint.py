@@ -369,6 +369,14 @@ def test_only_what_a_checkpoint_can_hold_is_taken(folder: RunFolder) -> None:
     assert folder.pointer()["last"] == "step-00000001"
 
 
+def test_a_folder_of_runs_names_them(tmp_path: Path) -> None:
+    for name in ("softmax", "sdlm", "lattice", "another"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"no run; name one of those in it: \S+another, \S+lattice, \S+sdlm and 1 more$"):
+        Run.open(tmp_path)
+
+
 def test_a_folder_of_seeds_names_the_runs_that_it_holds(tmp_path: Path) -> None:
     for name in ("seed-1", "seed-2"):
         (tmp_path / name).mkdir()
