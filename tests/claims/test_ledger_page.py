@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -22,6 +23,20 @@ def test_the_page_of_results_has_the_ledger_of_the_results() -> None:
     page = (DOCS / "README.md").read_text(encoding="utf-8")
     found = ledger(judged(Path("nowhere"), list(load_claims()), False, DOCS / "claims"))
     assert into_page(page, found, "README.md") == page, f"write it again: {AGAIN}"
+
+
+def test_the_page_on_claims_says_what_all_trainings_cost() -> None:
+    minutes = {}
+    for path in (DOCS / "claims").glob("*.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if curve := result.get("curve"):  # arms that are measured in two ways share a training
+            minutes[result["seed"], json.dumps(curve)] = curve[-1]["cpu_seconds"] / 60
+    short = sum(value <= 10 for value in minutes.values())
+    said = (
+        f"{len(minutes)} trainings in {sum(minutes.values()) / 60:.1f} CPU hours, {short} of them in at most ten minutes each"
+    )
+    page = (DOCS.parent / "reproducing.md").read_text(encoding="utf-8")
+    assert said in " ".join(page.split())
 
 
 def test_results_that_are_kept_name_no_place_of_a_machine() -> None:
