@@ -93,13 +93,32 @@ def unread(settings: Settings, where: str) -> list[str]:
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
+_NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "bptt": ("chunk_length",),
+    "bsz": ("batch_size",),
+    "emsize": ("embedding_size",),
+    "eta": ("rate",),
+    "lambda": ("weight", "decay"),
+    "lr": ("learning_rate", "rate"),
+    "n_experts": ("num_components",),
+    "nhid": ("hidden_size",),
+    "nlayers": ("num_layers",),
+    "seq_len": ("chunk_length",),
+    "wd": ("weight_decay",),
+    "wdecay": ("weight_decay",),
+}
+"""What papers and other codes call a setting -> its names here."""
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
-    A key that has the name as one of its words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike.
+    A key that has the name as one of its words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike, and
+    one that other codes call so nearer still.
     """
     keys = list(allowed)
-    holding = [key for key in keys if name in key.split("_")]
+    holding = [key for key in _NAMES_ELSEWHERE.get(name, ()) if key in keys][:1]
+    holding = holding or [key for key in keys if name in key.split("_")]
     close = holding if len(holding) == 1 else get_close_matches(name, keys, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -112,6 +131,7 @@ def read_settings(
     *,
     beside: Iterable[str] = (),
     taken: Iterable[str] = (),
+    homes: Mapping[str, str] | None = None,
 ) -> SettingsType:
     """Turn a plain table, as TOML gives it, into settings.
 
@@ -119,6 +139,7 @@ def read_settings(
         where: opens the message of an error, such as ``[decoder]``.
         slot: what ``--set`` calls the table, such as ``decoder``.
         beside, taken: for the message, names that the caller takes besides, and keys that it gives itself.
+        homes: for the message, keys of other tables, and which table that is.
 
     Raises:
         ConfigError: naming every bad key.
@@ -131,7 +152,8 @@ def read_settings(
             path = ".".join(str(part) for part in item["loc"])
             if item["type"] == "extra_forbidden":
                 allowed = sorted({*kind.model_fields, *beside}.difference(taken))
-                problems.append(f"unknown key {path!r}{nearest(path, allowed)}; allowed: {', '.join(allowed)}")
+                hint = _home(path, homes or {}) or nearest(path, allowed)
+                problems.append(f"unknown key {path!r}{hint}; allowed: {', '.join(allowed)}")
             elif item["type"] == "missing":
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
@@ -141,6 +163,14 @@ def read_settings(
     if problems := list(_too_large(settings)):
         raise ConfigError(f"{where}: {'; '.join(problems)}")
     return settings
+
+
+def _home(key: str, homes: Mapping[str, str]) -> str:
+    """A hint where a key, under its name here or elsewhere, is one of another table."""
+    for name in (key, *_NAMES_ELSEWHERE.get(key, ())):
+        if name in homes:
+            return f" (it belongs to {homes[name]}: --set {homes[name]}.{name}=VALUE)"
+    return ""
 
 
 def _too_large(settings: Settings, path: str = "") -> Iterator[str]:

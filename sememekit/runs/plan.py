@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from inspect import isabstract
 from typing import Any, cast
 
@@ -146,12 +147,13 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         if slot not in allowed:
             raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
     parts: dict[str, Any] = {}
+    keys = _keys_of(table)
     for slot, kind in PLAIN.items():
         given = table.get(slot)
         if slot == "claim":  # which no option sets
             parts[slot] = None if given is None else read_settings(kind, given, f"{where} [claim]")
         else:
-            parts[slot] = read_settings(kind, given or {}, f"{where} [{slot}]", slot)
+            parts[slot] = read_settings(kind, given or {}, f"{where} [{slot}]", slot, homes=_homes(keys, slot))
     encoder = (table.get("encoder") or {}).get("name", VARIANTS["encoder"][2])
     unit_contexts = variant("encoder", encoder).unit_contexts
     for slot, (_, _, usual) in VARIANTS.items():
@@ -164,19 +166,37 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
         name = given.pop("name", usual)
         kind = variant(slot, name).Settings
         if slot == "task" and "embedding_size" in kind.model_fields and "embedding_size" not in given:
-            size = _vector_size(table, where)
+            size = _vector_size(table, where, _homes(keys, "encoder"))
             given |= {} if size is None else {"embedding_size": size}
-        settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}", slot)
+        settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}", slot, homes=_homes(keys, slot))
         parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, unit_contexts))
     return Plan(**parts)
 
 
-def _vector_size(table: Mapping[str, Any], where: str) -> int | None:
+_SET_BY_HAND = ("optimizer", "schedule", "run", *VARIANTS)
+
+
+def _keys_of(table: Mapping[str, Any]) -> dict[str, Collection[str]]:
+    """Slot -> the keys that it has in this plan, for the slots that a user sets key by key."""
+    chosen = {slot: (table.get(slot) or {}).get("name", usual) for slot, (_, _, usual) in VARIANTS.items()}
+    kinds = {slot: PLAIN[slot] if slot in PLAIN else variant(slot, chosen[slot]).Settings for slot in _SET_BY_HAND}
+    return {slot: kind.model_fields.keys() for slot, kind in kinds.items()}
+
+
+def _homes(keys: Mapping[str, Collection[str]], slot: str) -> dict[str, str]:
+    """Keys that one other slot has, and not this one -> that slot."""
+    elsewhere = [(key, other) for other, its in keys.items() if other != slot for key in its if key not in keys.get(slot, ())]
+    counts = Counter(key for key, _ in elsewhere)
+    return {key: other for key, other in elsewhere if counts[key] == 1}
+
+
+def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str]) -> int | None:
     """The width of word vectors that the encoder of a plan asks for, if any."""
     given = dict(table.get("encoder") or {})
     name = given.pop("name", VARIANTS["encoder"][2])
     kind = variant("encoder", name)
-    found: int | None = kind.vector_size(read_settings(kind.Settings, given, f"{where} [encoder] of encoder {name!r}"))
+    where = f"{where} [encoder] of encoder {name!r}"
+    found: int | None = kind.vector_size(read_settings(kind.Settings, given, where, "encoder", homes=homes))
     return found
 
 

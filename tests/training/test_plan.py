@@ -141,3 +141,21 @@ def test_numbers_that_no_computation_can_use_are_refused_in_one_short_line(table
     with pytest.raises(ConfigError, match=pattern) as error:
         read_plan(table, "test")
     assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("slot", "key", "hint"),
+    [
+        ("run", "batch_size", "it belongs to task: --set task.batch_size=VALUE"),
+        ("run", "epochs", "it belongs to schedule: --set schedule.epochs=VALUE"),
+        ("task", "lr", "it belongs to optimizer: --set optimizer.learning_rate=VALUE"),
+        ("encoder", "embedding_size", "it belongs to task: --set task.embedding_size=VALUE"),
+        ("decoder", "dropout", "it belongs to encoder: --set encoder.dropout=VALUE"),
+        ("optimizer", "lr", "did you mean 'learning_rate'?"),
+        ("encoder", "nhid", "did you mean 'hidden_size'?"),
+    ],
+)
+def test_a_key_in_the_wrong_table_is_told_where_it_belongs(slot: str, key: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        read_plan({slot: {key: 1}}, "test")
+    assert f"unknown key {key!r} ({hint}); allowed: " in str(told.value)
