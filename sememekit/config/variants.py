@@ -140,5 +140,5 @@ def check_code(names: Mapping[str, object], where: str) -> None:
         if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:
             raise ConfigError(
                 f"{where} names code to be run, {key} = {name!r:.100}; a folder may come from a stranger: look at that code, "
-                "and if you trust it add --trust-code (in Python: with sememekit.config.trusting_code())"
+                "and if you trust it add --trust-code (in Python: load_run(..., trust_code=True))"
             )

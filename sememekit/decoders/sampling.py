@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.layers import WordShard, at_least_single
+from sememekit.layers import FixedTables, WordShard, at_least_single
 from sememekit.ranks import Ranks
 from sememekit.text.vocabulary import Vocabulary
 
@@ -56,7 +56,7 @@ _NOTHING: Final = -1e30
 
 
 @final
-class WordSampler(nn.Module):
+class WordSampler(FixedTables):
     """Draws words from the unigram distribution to a power, with replacement, shared by a batch.
 
     The draws come from torch's generator of the device, so that a resumed run repeats them, or from ``draws`` where several
@@ -75,10 +75,14 @@ class WordSampler(nn.Module):
         self.samples, self.until = settings.samples, settings.samples_until
         self.draws: torch.Generator | None = None
         counts = torch.from_numpy(vocabulary.counts.copy()).double().clamp(min=1.0)
-        self.register_buffer("log_proposal", (settings.samples_power * counts.log()).log_softmax(dim=0), persistent=False)
+        self.register_tables(log_proposal=(settings.samples_power * counts.log()).log_softmax(dim=0))
+        # 0 or 1, and no boolean: what averages weights and buffers subtracts them.
+        exact = torch.zeros((), dtype=torch.int64, device="cpu")
         # Part of a checkpoint only where it can change, so that the weights of other runs keep their names.
-        changes = settings.samples > 0 and settings.samples_until == "first-cut"
-        self.register_buffer("exact", torch.zeros((), dtype=torch.bool), persistent=changes)
+        if settings.samples > 0 and settings.samples_until == "first-cut":
+            self.register_buffer("exact", exact)
+        else:
+            self.register_tables(exact=exact)
 
     @property
     def active(self) -> bool:

@@ -17,13 +17,21 @@ from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, at_least_single, grouped_cross_entropy, grouped_topk, segment_logsumexp, shared_dropout
+from sememekit.layers import (
+    FixedTables,
+    Groups,
+    at_least_single,
+    grouped_cross_entropy,
+    grouped_topk,
+    segment_logsumexp,
+    shared_dropout,
+)
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
 
 
 @final
-class SelfOrganized(ClusterLearner):
+class SelfOrganized(ClusterLearner, FixedTables):
     """p(w | h) = p(C(w) | h) p(w | h, C(w)), each word in one cluster C(w), the clusters learned on the way.
 
     - h_c = relu(W_c h), h_w = relu(W_w h), Eq. (1) of Shen et al. 2017; no bias, as printed;
@@ -106,12 +114,8 @@ class SelfOrganized(ClusterLearner):
         occurrences = np.maximum(counts, 1).astype(np.float64)
         self.frequencies = occurrences / occurrences.sum()
         share = 1.0 / occurrences
-        self.register_buffer(
-            "weight_of_new",
-            torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share),
-            persistent=False,
-        )
-        self.register_buffer("scores", torch.rand(num_words, num_clusters))
+        self.register_tables(weight_of_new=torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share))
+        self.register_buffer("scores", torch.rand(num_words, num_clusters, device="cpu"))  # read now, also on the meta device
         self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
         """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
         self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
+from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.structure import EdgeKind
 
@@ -33,7 +34,7 @@ class EdgePairs(NamedTuple):
 
 
 @final
-class EdgeWeights(nn.Module):
+class EdgeWeights(FixedTables):
     """A positive weight for each class of edges in each basis: u[c, r] = exp(v[c, r] / 3), with v learned and 0 at the start.
 
     Edges without structure, the first class, keep the weight one. The gradient of a class is the sum over thousands of edges:
@@ -55,8 +56,7 @@ class EdgeWeights(nn.Module):
         super().__init__()
         self.names = pairs.names
         self.logs_CR = nn.Parameter(torch.zeros(len(pairs.names) - 1, num_bases))
-        self.register_buffer("sememe", pairs.sememe, persistent=False)
-        self.register_buffer("edge_class", pairs.edge_class, persistent=False)
+        self.register_tables(sememe=pairs.sememe, edge_class=pairs.edge_class)
 
     def weights_CR(self) -> Tensor:
         """u[c, r] of all classes, in the order of ``names``."""
@@ -69,7 +69,7 @@ class EdgeWeights(nn.Module):
 
 
 @final
-class SenseStructure(nn.Module):
+class SenseStructure(FixedTables):
     """Words, senses and sememes as index arrays on the device; it holds nothing that is learned.
 
     Made from a sememe graph by ``from_graph``, and cut to some of its words by ``of_words``.
@@ -116,7 +116,7 @@ class SenseStructure(nn.Module):
             ("set_sememes", set_sememes),
             ("squared_degree", squared_degree),
         ):
-            self.register_buffer(name, tensor, persistent=False)
+            self.register_tables(**{name: tensor})
         self._blocks: dict[tuple[torch.device, torch.dtype], SenseBlocks] = {}
 
     @classmethod

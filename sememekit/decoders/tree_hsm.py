@@ -14,12 +14,13 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.decoders.bias_start import BiasStart, BiasStartSettings
 from sememekit.errors import ConfigError
+from sememekit.layers import FixedTables
 from sememekit.word_classes.partition import sememe_order
 from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
 
 
 @final
-class TreeHSM(Decoder):
+class TreeHSM(Decoder, FixedTables):
     """log p(w | g) = sum over the inner nodes j on the way to w of log sigmoid(s_j (g . n_j + b_j)).
 
     s_j is +1 where the way turns left and -1 where it turns right; n_j (H) and b_j belong to the node, of which there are
@@ -92,7 +93,7 @@ class TreeHSM(Decoder):
             ("path_nodes", nodes),
             ("path_signs", 1 - 2 * sides),
         ):
-            self.register_buffer(name, torch.from_numpy(array), persistent=False)
+            self.register_tables(**{name: torch.from_numpy(array)})
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """The log-probability of a place is that of its parent plus that of the turn."""

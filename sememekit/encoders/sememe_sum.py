@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
 
 
@@ -31,7 +32,7 @@ class Pi:
         return values.index_select(0, self.where.flatten()).view(*self.where.shape, values.shape[-1])
 
 
-class SememeSum(nn.Module):
+class SememeSum(FixedTables):
     """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
 
     A word that no lexicon knows has pi = 0 exactly. The sets are held as lists of ids, padded to the longest and one for all
@@ -52,8 +53,7 @@ class SememeSum(nn.Module):
         lengths = np.diff(offsets)
         lists = np.full((len(lengths), max(1, lengths.max())), graph.num_sememes, dtype=np.int64)
         lists[np.arange(lists.shape[1]) < lengths[:, None]] = members
-        self.register_buffer("set_of_word", torch.from_numpy(set_of_word), persistent=False)
-        self.register_buffer("lists", torch.from_numpy(lists), persistent=False)
+        self.register_tables(set_of_word=torch.from_numpy(set_of_word), lists=torch.from_numpy(lists))
 
     def forward(self, tokens: Tensor) -> Pi:
         """pi of each of ``tokens``.

@@ -4,6 +4,7 @@ from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import WordVectors, uniform_embedding
+from sememekit.layers.fixed_tables import FixedTables
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.gru_scan import gru_scan
@@ -30,6 +31,7 @@ from sememekit.layers.weight_drop import WeightDropped
 __all__ = [
     "BY_LOG_PROB",
     "ChosenLogits",
+    "FixedTables",
     "GateMap",
     "Groups",
     "Incidence",

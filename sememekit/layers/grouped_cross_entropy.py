@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
+from sememekit.layers.fixed_tables import FixedTables
 from sememekit.layers.precision import product_dtype
 
 BLOCK: Final = 16
@@ -20,7 +21,7 @@ LOPSIDED: Final = 8
 
 
 @final
-class Groups(nn.Module):
+class Groups(FixedTables):
     """V items in G disjoint groups, as index arrays on the device; it holds nothing that is learned by gradients.
 
     >>> groups = Groups(np.array([0, 1, 0]))
@@ -51,20 +52,33 @@ class Groups(nn.Module):
         super().__init__()
         numbers = np.unique(group_of, return_inverse=True)[1] if num_groups is None else group_of
         self.num_groups = int(numbers.max()) + 1 if num_groups is None else num_groups
-        self.register_buffer("group_of", torch.from_numpy(numbers.astype(np.int64)), persistent=persistent)
-        for name in ("members", "place_of", "offsets"):
-            self.register_buffer(name, torch.empty(0, dtype=torch.int64), persistent=False)
-        self.set(self.group_of)
+        own = torch.from_numpy(numbers.astype(np.int64))
+        if persistent:
+            self.register_buffer("group_of", own)
+        else:
+            self.register_tables(group_of=own)
+        self._divide()
         self.register_load_state_dict_post_hook(_set_again)
 
     def set(self, group_of: Tensor) -> None:
         """Divide the items anew, among as many groups as before. Reads the sizes back from the device."""
         self.group_of.copy_(group_of)
+        self._divide()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "group_of" and name not in self._tables:  # a loader put what it read in its place
+            self._divide()
+
+    def _divide(self) -> None:
+        """The other tables, from ``group_of``."""
+        if self.group_of.is_meta:
+            return
         sizes = torch.bincount(self.group_of, minlength=self.num_groups)
-        self.members = self.group_of.argsort(stable=True)
-        self.place_of = self.members.argsort()
-        self.offsets = functional.pad(sizes.cumsum(0), (1, 0))
-        self.bounds: list[int] = self.offsets.tolist()
+        members = self.group_of.argsort(stable=True)
+        offsets = functional.pad(sizes.cumsum(0), (1, 0))
+        self.register_tables(members=members, place_of=members.argsort(), offsets=offsets)
+        self.bounds: list[int] = offsets.tolist()
         self.largest, self.any_empty = int(sizes.max()), bool((sizes == 0).any())
         self.in_order = bool((self.group_of.diff() >= 0).all())
 
@@ -90,7 +104,7 @@ class Groups(nn.Module):
 def _set_again(groups: nn.Module, keys: Any) -> None:
     """After a state dict was read; no lambda, which could not be pickled."""
     assert isinstance(groups, Groups)
-    groups.set(groups.group_of)
+    groups._divide()
 
 
 def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from sememekit.layers.fixed_tables import FixedTables
 
-class Incidence(nn.Module):
+
+class Incidence(FixedTables):
     """Which columns belong to which row, for sums over the members of a row and, transposed, over the rows of a member.
 
     >>> incidence = Incidence(offsets=torch.tensor([0, 2, 3]), members=torch.tensor([0, 1, 1]), num_columns=2)
@@ -45,7 +47,7 @@ class Incidence(nn.Module):
             ("back_rows", row_of_edge[by_column].int()),
             ("back_edges", by_column),
         ):
-            self.register_buffer(name, tensor, persistent=False)
+            self.register_tables(**{name: tensor})
 
     def forward(self, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Sum over the members of each row. ``x``: (columns, N); ``edge_weight``: (edges,). Returns (rows, N)."""

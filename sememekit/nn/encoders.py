@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, cast, final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.text.vocabulary import Vocabulary
 
 LSTMState = tuple[Tensor, Tensor]
+
+_MOST_GAPS: Final = 100
+"""Vectors for a sememe that is used at most: more come of numbers that were never meant as places in a table."""
 
 
 class _Recurrent(nn.Module):
@@ -116,7 +119,7 @@ class _Recurrent(nn.Module):
             layers that read forwards come first.
 
         Raises:
-            TypeError: words or lengths that are no whole numbers.
+            TypeError: words or lengths that are no whole numbers, or a state of another kind of encoder.
             ValueError: shapes that do not fit, or numbers out of their range: on a CPU. On a GPU the device refuses words and
                 sememes with an assertion, and a compiled graph does not look at them.
         """
@@ -131,9 +134,21 @@ class _Recurrent(nn.Module):
         pi = self._pi(x, words, sememes)
         if words is None:
             words = x.new_zeros(x.shape[:2], dtype=torch.int64)
-        start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state)
+        start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state, x.shape[1])
         encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu().long())
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            x: Tensor,
+            words: Tensor | None = None,
+            state: Tensor | LSTMState | None = None,
+            *,
+            sememes: Tensor | None = None,
+            lengths: Tensor | None = None,
+        ) -> tuple[Tensor, Any]: ...
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
@@ -178,8 +193,15 @@ class _Recurrent(nn.Module):
         parts = tuple(torch.stack(state[first :: self.states_per_layer]) for first in range(self.states_per_layer))
         return parts[0] if len(parts) == 1 else (parts[0], parts[1])
 
-    def _unpacked(self, state: Tensor | LSTMState) -> State:
+    def _unpacked(self, state: Tensor | LSTMState, batch: int) -> State:
+        name, directions = type(self).__name__, 2 if isinstance(self.encoder, Bidirectional) else 1
         parts = (state,) if isinstance(state, Tensor) else tuple(state)
+        shape = (self.num_layers * directions, batch, self.hidden_size)
+        wanted = f"h {shape}" if self.states_per_layer == 1 else f"h and c, {shape} each"
+        if len(parts) != self.states_per_layer or isinstance(state, Tensor) != (self.states_per_layer == 1):
+            given = "one tensor" if isinstance(state, Tensor) else f"{len(parts)} of them"
+            raise TypeError(f"{name}: the state must be {wanted}, given {given}")
+        _check_shapes(parts, [shape] * len(parts), f"{name}: the state must be {wanted}")
         return tuple(part for layer in zip(*(each.unbind(0) for each in parts), strict=True) for part in layer)
 
 
@@ -290,12 +312,25 @@ class AWDLSTM(nn.Module):
         """
         _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
-        start = self.encoder.start(inputs.shape[1]) if state is None else tuple(part[0] for layer in state for part in layer)
+        start = usual = self.encoder.start(inputs.shape[1])
+        if state is not None:
+            parts = [part for layer in state for part in layer]
+            shapes = [(1, *part.shape) for part in usual]
+            _check_shapes(
+                parts, shapes, f"AWDLSTM: the state must be (h, c) of {len(usual) // 2} layers, of shapes {shapes[::2]}"
+            )
+            start = tuple(part[0] for part in parts)
         tokens = inputs.new_zeros(inputs.shape[:2], dtype=torch.int64)
         encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu().long())
         after = [part.unsqueeze(0) for part in encoded.state]
         hidden = encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden
         return hidden, list(zip(after[::2], after[1::2], strict=True))
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, x: Tensor, state: list[LSTMState] | None = None, *, lengths: Tensor | None = None
+        ) -> tuple[Tensor, list[LSTMState]]: ...
 
 
 def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:
@@ -321,6 +356,13 @@ def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | No
     check_range(numbers.cpu(), 1, steps, f"{name}: lengths")
 
 
+def _check_shapes(parts: Sequence[Tensor], shapes: Sequence[tuple[int, ...]], wanted: str) -> None:
+    """Refuse a state of other shapes, which would be broadcast, or read as another layer's."""
+    given = [tuple(part.shape) for part in parts]
+    if given != list(shapes):
+        raise ValueError(f"{wanted}, given {', '.join(map(str, given))}")
+
+
 def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:
     """The words and sememes that an encoder is built from: all numbers up to the largest, whether a word has them or not."""
     if senses is None:
@@ -332,4 +374,10 @@ def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:
     numbers = [sememe for sememe in senses.sememes if not isinstance(sememe, str)]
     if num_sememes is None and not numbers:
         return senses
-    return senses.with_sememes(max(numbers) + 1 if num_sememes is None else num_sememes)
+    count = max(numbers) + 1 if num_sememes is None else num_sememes
+    if num_sememes is None and count > _MOST_GAPS * len(numbers) + _MOST_GAPS:
+        raise ConfigError(
+            f"an encoder has a vector for every number of a sememe up to the largest, here {count:,} for {len(numbers):,} "
+            "sememes; number them 0, 1, 2, ... or give names"
+        )
+    return senses.with_sememes(count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ class LatticeLoss(nn.Module):
     """
 
     def __init__(self, reduction: Literal["mean", "sum", "none"] = "mean") -> None:
-        """``mean`` is over the tokens of the batch (nats a token), ``sum`` over all, ``none`` gives (B,) nats of texts."""
+        """``mean`` is over the tokens of the batch (nats a token, 0 of none), ``sum`` of all, ``none`` gives (B,) of texts."""
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f"LatticeLoss: reduction is 'mean', 'sum' or 'none', given {reduction!r}")
@@ -42,10 +42,16 @@ class LatticeLoss(nn.Module):
             ValueError: shapes that do not fit, or lengths outside of 0 to T, on a CPU (a GPU refuses those with an assertion).
         """
         lengths = _checked(scores, lengths)
-        nats = -log_marginal(scores, lengths)
         if self.reduction == "none":
-            return nats
-        return nats.sum() / lengths.sum() if self.reduction == "mean" else nats.sum()
+            return -log_marginal(scores, lengths)
+        # summed in single precision at least: half-precision nats of a long text reach beyond 65,504
+        wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        nats = -log_marginal(wide, lengths).sum()
+        return (nats / lengths.sum().clamp(min=1) if self.reduction == "mean" else nats).to(scores.dtype)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, scores: Tensor, lengths: Tensor) -> Tensor: ...
 
     @torch.no_grad()
     def posteriors(self, scores: Tensor, lengths: Tensor) -> Tensor:
@@ -72,8 +78,8 @@ def _checked(scores: Tensor, lengths: Tensor) -> Tensor:
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
         given = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise TypeError(f"LatticeLoss: scores must be a tensor of floats (B, T, L, E), given {given}")
-    if scores.ndim != 4:
-        raise ValueError(f"LatticeLoss: scores must be (B, T, L, E), given {tuple(scores.shape)}")
+    if scores.ndim != 4 or not scores.shape[2] or not scores.shape[3]:
+        raise ValueError(f"LatticeLoss: scores must be (B, T, L, E) with L and E of 1 or more, given {tuple(scores.shape)}")
     batch, tokens = scores.shape[:2]
     lengths = whole_numbers(lengths, "LatticeLoss: lengths")
     if lengths.shape != (batch,):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -91,6 +91,8 @@ class OutputLayer(nn.Module):
         """
         super().__init__()
         name, kind = type(self).__name__, self.decoder_class
+        if isinstance(in_features, bool) or not isinstance(in_features, int) or in_features < 1:
+            raise ConfigError(f"{name}: in_features is the width of the contexts, 1 or more, given {in_features!r}")
         for what, given, choice in (("clusters", clusters, self.by_clusters), ("senses", senses, self.by_senses)):
             if given is not None and choice is None:
                 raise ConfigError(f"{name} reads no {what}; leave {what}= out")
@@ -114,6 +116,7 @@ class OutputLayer(nn.Module):
         words = Words(tokens, counted[order], "" if graph is None else graph.vocabulary_fingerprint)
         self.in_features, self.num_words = in_features, len(counted)
         self.ignore_index, self.batch_first = ignore_index, batch_first
+        self._shared = () if embedding is None else (embedding,)  # a tuple: the layer registers it where it is used
         self.sememes = () if meanings is None else meanings.sememes
         groups = as_clusters(clusters, len(counted), name)
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
@@ -135,7 +138,13 @@ class OutputLayer(nn.Module):
         target = self._checked(hidden, target)
         nats = self._unreduced(hidden, target)
         counted = (target != self.ignore_index).sum().clamp(min=1)
-        return Output(-nats, nats.sum() / counted)
+        # summed in single precision at least: a batch of half-precision nats reaches beyond 65,504
+        total = nats.sum(dtype=torch.promote_types(nats.dtype, torch.float32))
+        return Output(-nats, (total / counted).to(nats.dtype))
+
+    if TYPE_CHECKING:
+
+        def __call__(self, hidden: Tensor, target: Tensor) -> Output: ...
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""
@@ -162,8 +171,11 @@ class OutputLayer(nn.Module):
 
     @torch.no_grad()
     def topk(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and ids (..., C) of the ``count`` most probable words, by falling probability."""
+        """Log-probabilities and ids (..., C) of the ``count`` most probable words, by falling probability; of all V words where
+        there are fewer."""
         self._check(hidden)
+        if count < 1:
+            raise ValueError(f"{type(self).__name__}: topk gives one word or more, given {count}")
         values, words = self.layer.topk_words(hidden.reshape(-1, self.in_features), count)
         words = self.rank_of_word.argsort()[words] if self.ordered else words
         shape = (*hidden.shape[:-1], values.shape[-1])
@@ -200,8 +212,14 @@ class OutputLayer(nn.Module):
         return x.transpose(0, 1) if self.batch_first and x.ndim >= 2 else x
 
     def _check(self, hidden: Tensor) -> None:
-        if hidden.shape[-1] != self.in_features:
+        if hidden.shape[-1:] != (self.in_features,):
             raise ValueError(f"{type(self).__name__}: contexts must be (..., {self.in_features}), given {tuple(hidden.shape)}")
+        for rows in (embedding.weight.shape[0] for embedding in self._shared):
+            if rows != self.num_words:
+                raise ValueError(
+                    f"{type(self).__name__}: the shared embedding has {rows} rows now, and the layer was built for "
+                    f"{self.num_words} words; build the layer anew with it"
+                )
 
     def _checked(self, hidden: Tensor, target: Tensor) -> Tensor:
         """Targets as int64, each a word or ignored."""

@@ -58,6 +58,7 @@ class SelfOrganizedSoftmax(OutputLayer):
             self._draw_first_clusters()
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0
+        self._followed: Any = None
         self._version = self.layer.groups.group_of._version
         self.register_load_state_dict_post_hook(_read_steps_again)
 
@@ -95,12 +96,21 @@ class SelfOrganizedSoftmax(OutputLayer):
         return figures
 
     def follow(self, optimizer: Optimizer) -> Any:
-        """Call ``after_step`` after each step of an optimiser from now on; the handle returned has ``remove()``."""
+        """Call ``after_step`` after each step of an optimiser from now on, of no other; the handle returned has ``remove()``.
+
+        Raises:
+            TypeError: no optimiser.
+        """
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"SelfOrganizedSoftmax.follow: give the torch.optim optimiser, given {type(optimizer).__name__}")
+        if self._followed is not None:
+            self._followed.remove()  # or a step would count twice
 
         def call(*_: Any) -> None:
             self.after_step()
 
-        return optimizer.register_step_post_hook(call)
+        self._followed = optimizer.register_step_post_hook(call)
+        return self._followed
 
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         learns = self.training and torch.is_grad_enabled() and self.layer.settings.update_every > 0
@@ -130,7 +140,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _draw_first_clusters(self) -> None:
         scores = self.layer.scores
         start = scores.clone()
-        scores.copy_(torch.rand(scores.shape, generator=torch.Generator().manual_seed(0)))
+        scores.copy_(torch.rand(scores.shape, generator=torch.Generator().manual_seed(0), device="cpu"))
         self.layer.orphaned_at_start = self.layer.reassign().orphaned_words
         scores.copy_(start)
 

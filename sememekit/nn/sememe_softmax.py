@@ -29,13 +29,19 @@ class _SememeLayer(StructuredLayer):
         ask for them. A compiled graph draws no ``samples``: its loss is exact.
 
         Raises:
-            ConfigError: as ``OutputLayer``, or no senses.
+            ConfigError: as ``OutputLayer``, no senses, or no counts where they are asked for.
         """
         if senses is None or isinstance(senses, str):
             raise ConfigError(
                 f"{type(self).__name__}: senses must be lists for each of V words, Senses or a SememeGraph, given {senses!r}; "
                 "look the words of a tokenizer up with Senses.of_words(tokens, 'open'), or nest lists as "
                 "[[['human', 'thing'], ['tool']], [['human']], []]"
+            )
+        if counts is None and (options.get("samples") or options.get("bias_start") == "log_frequency"):
+            asked = "samples" if options.get("samples") else 'bias_start="log_frequency"'
+            raise ConfigError(
+                f"{type(self).__name__}: {asked} needs counts; give counts= (V,) of the words in the training text, or the "
+                "number of words for equal ones"
             )
         super().__init__(in_features, counts, senses, **options)
         self._warm_up()

@@ -19,7 +19,8 @@ GIVEN: Final = "given"
 """The source of senses that a user gives."""
 
 _DIGITS: Final = 9
-"""Of a number as a name, so that names sort as numbers do."""
+"""Of a number as a name, so that names sort as numbers do; a longer one has a colon before it for each digit more."""
+_LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str
 Nested = Sequence[Sequence[Sequence[Sememe]]]
@@ -90,7 +91,7 @@ class Senses:
         given = {sememe for word in read for sense in word for sememe in sense}
         if len({isinstance(sememe, str) for sememe in given}) > 1:
             raise ConfigError("Senses: some sememes are names and some are numbers; give all as one or as the other")
-        names = {sememe: sememe if isinstance(sememe, str) else f"{sememe:0{_DIGITS}d}" for sememe in given}
+        names = {sememe: sememe if isinstance(sememe, str) else _named(sememe) for sememe in given}
         spelled = tuple(str(number) for number in range(len(senses))) if words is None else tuple(words)
         entries = (
             _entry(name, [[names[sememe] for sememe in sense] for sense in word])
@@ -135,7 +136,12 @@ class Senses:
             words: V different words in the order of their ids, such as ``tokenizer.convert_ids_to_tokens(range(V))``.
             lexicons: opened ones, or ``FORMAT:PATH``; ``open`` is the one that ships with sememekit.
             clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``.
+
+        Raises:
+            ConfigError: a string in place of the list of words.
         """
+        if isinstance(words, str):
+            raise ConfigError(f"Senses.of_words: words must be a list, given the string {words!r:.60}; give [{words!r:.60}]")
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         cleaned = [clean(word) for word in words]
         places = {word: place for place, word in enumerate(dict.fromkeys(cleaned))}
@@ -155,7 +161,7 @@ class Senses:
         if len(own) == count:
             return self
         more = [number for number in range(count) if number not in own]
-        entries = [*self.graph.entries(), *(_entry(f"<sememe {number}>", [[f"{number:0{_DIGITS}d}"]]) for number in more)]
+        entries = [*self.graph.entries(), *(_entry(f"<sememe {number}>", [[_named(number)]]) for number in more)]
         extended = Senses(SememeGraph(entries, GIVEN))
         extended.sememes = (*range(count), *(sememe for sememe in self.sememes if sememe == UNKNOWN))
         return extended
@@ -185,9 +191,9 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
     """(V,) counts from an array, a tensor or a list; a number V, or None, stands for V equal counts.
 
     Raises:
-        ConfigError: not one number of 0 or more for each word.
+        ConfigError: not one whole number of 0 or more for each word.
     """
-    if counts is None or isinstance(counts, int | np.integer):
+    if counts is None or (isinstance(counts, int | np.integer) and not isinstance(counts, bool)):
         size = num_words if counts is None else int(counts)
         if size is None or size < 1 or (num_words is not None and size != num_words):
             raise ConfigError(f"{name}: counts={counts!r} where there are {num_words} words; give one count for each word")
@@ -197,7 +203,14 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
         raise ConfigError(f"{name}: counts must be (V,) numbers of 0 or more, given shape {found.shape}, {found.dtype}")
     if num_words is not None and len(found) != num_words:
         raise ConfigError(f"{name}: {len(found)} counts where there are {num_words} words; give one count for each word")
-    return np.ascontiguousarray(np.rint(found), dtype=np.int64)
+    if (found != np.rint(found)).any():
+        raise ConfigError(
+            f"{name}: counts are whole numbers of occurrences, given such as {found[found != np.rint(found)][0]:g}; multiply "
+            "frequencies by the number of words of the text, and round them"
+        )
+    if found.max() >= _LARGEST_COUNT:
+        raise ConfigError(f"{name}: a count must be below 2**62, given {found.max():g}")
+    return np.ascontiguousarray(found, dtype=np.int64)
 
 
 def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] | None:
@@ -238,6 +251,11 @@ def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:
     if not sets:
         return WordEntry(word, Source.NONE, (SenseEntry((UNKNOWN,), UNKNOWN),))
     return WordEntry(word, GIVEN, tuple(SenseEntry(sememes, " ".join(sememes)) for sememes in sets))
+
+
+def _named(number: int) -> str:
+    digits = f"{number:0{_DIGITS}d}"
+    return ":" * (len(digits) - _DIGITS) + digits
 
 
 def _checked(sememe: Any) -> Sememe:

@@ -259,7 +259,34 @@ def test_senses_and_gates_of_a_context() -> None:
     torch.testing.assert_close(senses[..., :2].sum(dim=-1), layer.log_prob(hidden).exp()[..., 0])
 
 
+@pytest.mark.parametrize("case", LAYERS, ids=str)
+def test_the_mean_loss_of_many_half_precision_targets_is_finite(case: Case) -> None:
+    layer = case.build().half().eval()
+    hidden, target = contexts(100, 400).half(), targets(100, 400)
+    answer = layer(hidden, target)
+    assert -answer.output.double().sum() > 65504, "what half precision cannot hold"
+    assert answer.loss.dtype == torch.float16
+    torch.testing.assert_close(answer.loss.double(), -answer.output.double().mean(), atol=0, rtol=2e-3)
+
+
+def test_a_shared_embedding_that_changed_its_rows_is_refused() -> None:
+    for kind, given in ((FullSoftmax, COUNTS), (SememeSoftmax, SENSES), (MixtureOfSoftmaxes, COUNTS)):
+        embedding = nn.Embedding(WORDS, WIDTH)
+        layer = kind(WIDTH, given, embedding=embedding)
+        embedding.weight = nn.Parameter(torch.randn(WORDS + 3, WIDTH))
+        for call in (layer.log_prob, layer.predict, lambda hidden, layer=layer: layer(hidden, targets(2))):
+            with pytest.raises(ValueError, match="the shared embedding has 10 rows now, and the layer was built for 7 words"):
+                call(contexts(2))
+
+
 def test_wrong_arguments_are_told() -> None:
+    for width in (0, -3, 4.0, True):
+        with pytest.raises(ConfigError, match="in_features is the width of the contexts, 1 or more, given"):
+            FullSoftmax(width, 7)
+    with pytest.raises(ValueError, match="topk gives one word or more, given -1"):
+        FullSoftmax(4, 7).topk(torch.randn(2, 4), -1)
+    with pytest.raises(ValueError, match=r"contexts must be \(\.\.\., 4\), given \(\)"):
+        FullSoftmax(4, 7).log_prob(torch.tensor(1.0))
     for key, nearest in (("bidirectionl", "bidirectional"), ("batchfirst", "batch_first"), ("num_sememe", "num_sememes")):
         with pytest.raises(ConfigError, match=rf"'{key}' \(did you mean '{nearest}'\?\); allowed: (?!.*output_size)"):
             SememeLSTM(4, 8, **{key: 1})

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from sememekit.nn import AWDLSTM, MogrifierLSTM, OutputLayer, SememeGRU, SememeLSTM
+from sememekit.nn import AWDLSTM, LatticeLoss, MogrifierLSTM, OutputLayer, SememeGRU, SememeLSTM
 from tests.nn.cases import ENCODERS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
 each_layer = pytest.mark.parametrize("case", LAYERS, ids=str)
@@ -71,3 +71,20 @@ def test_lengths_that_do_not_fit_are_refused(kind: Any, batch_first: bool) -> No
         encoder(torch.zeros(*x.shape[:2], 6), *given[1:])
     whole = encoder(*given, lengths=torch.tensor([4, 2, 1]))[0]
     torch.testing.assert_close(encoder(*given, lengths=torch.tensor([4, 2, 1], dtype=torch.uint8))[0], whole)
+
+
+def test_a_lattice_loss_without_tokens_and_of_long_texts_in_half_precision() -> None:
+    for shape in ((2, 3, 2, 1), (2, 0, 2, 1), (0, 3, 2, 1)):
+        assert LatticeLoss()(torch.zeros(shape), torch.zeros(shape[0], dtype=torch.int64)) == 0
+    for shape in ((2, 3, 0, 1), (2, 3, 2, 0)):
+        with pytest.raises(ValueError, match="with L and E of 1 or more"):
+            LatticeLoss()(torch.zeros(shape), torch.tensor([3, 3]))
+    scores = torch.full((2, 8000, 1, 1), -9.0, dtype=torch.float16, requires_grad=True)
+    loss = LatticeLoss()(scores, torch.tensor([8000, 8000]))
+    assert loss.dtype == torch.float16
+    assert loss == 9
+    loss.backward()
+    assert scores.grad is not None
+    torch.testing.assert_close(
+        scores.grad.double(), torch.full(scores.shape, -1 / 16000, dtype=torch.float64), atol=1e-7, rtol=0
+    )

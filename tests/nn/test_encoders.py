@@ -105,6 +105,29 @@ def test_without_sememes_it_is_the_plain_cell() -> None:
     torch.testing.assert_close((output, h, c), (expected, h_plain, c_plain))
 
 
+def test_a_state_of_another_kind_or_shape_is_refused() -> None:
+    """Each of these would be read as something else: broadcast over rows, a cell as the state of another layer, or cut off."""
+    x, one, two = contexts(4, 3, width=5), torch.zeros(1, 3, WIDTH), torch.zeros(2, 3, WIDTH)
+    lstm, gru = SememeLSTM(5, WIDTH, num_layers=2), SememeGRU(5, WIDTH, num_layers=2)
+    narrow = torch.zeros(2, 1, WIDTH)
+    wrong: list[tuple[Any, Any, type[Exception], str]] = [
+        (gru, (one, one), TypeError, r"SememeGRU: the state must be h \(2, 3, 6\), given 2 of them"),
+        (lstm, torch.zeros(4, 3, WIDTH), TypeError, r"h and c, \(2, 3, 6\) each, given one tensor"),
+        (lstm, (two, two, two), TypeError, "given 3 of them"),
+        (lstm, (narrow, narrow), ValueError, r"given \(2, 1, 6\), \(2, 1, 6\)"),
+        (lstm, (torch.zeros(4, 3, WIDTH),) * 2, ValueError, r"given \(4, 3, 6\)"),
+        (lstm, (one, one), ValueError, r"given \(1, 3, 6\)"),
+        (AWDLSTM(5, WIDTH, num_layers=2), [(one, one)] * 3, ValueError, r"\(h, c\) of 2 layers"),
+    ]
+    for encoder, state, kind, told in wrong:
+        with pytest.raises(kind, match=told):
+            encoder(x, state=state)
+    both = SememeLSTM(5, WIDTH, num_layers=2, bidirectional=True)
+    with pytest.raises(ValueError, match=r"h and c, \(4, 3, 6\) each"):
+        both(x, state=(two, two))
+    assert both(x, state=both(x)[1])[0].shape == (4, 3, 2 * WIDTH)
+
+
 def test_wrong_arguments_are_told() -> None:
     x, words = contexts(4, 3, width=5), targets(4, 3)
     with pytest.raises(ConfigError, match="reads in one direction"):

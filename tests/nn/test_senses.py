@@ -8,7 +8,15 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from sememekit.errors import ConfigError
-from sememekit.nn import LatticeLoss, MixtureOfSememeSoftmaxes, SelfOrganizedSoftmax, SememeSoftmax, Senses
+from sememekit.nn import (
+    AdaptiveSoftmax,
+    LatticeLoss,
+    MixtureOfSememeSoftmaxes,
+    SelfOrganizedSoftmax,
+    SememeLSTM,
+    SememeSoftmax,
+    Senses,
+)
 from tests.nn.cases import COUNTS, SENSES, WIDTH, contexts, targets
 from tests.small import small_graph, small_lexicon, small_vocabulary
 
@@ -47,6 +55,30 @@ def test_a_graph_of_our_own() -> None:
     layer = SememeSoftmax(WIDTH, small_graph(), small_vocabulary().counts, samples=3)
     assert layer.sememes == small_graph().sememes
     assert layer(contexts(4), targets(4)).loss.isfinite()
+
+
+def test_numbers_of_any_length_rise() -> None:
+    numbers = (5, 999_999_999, 1_000_000_000, 70_000_000_000)
+    senses = Senses([[[number]] for number in reversed(numbers)])
+    assert senses.sememes == numbers
+    with pytest.raises(ConfigError, match=r"here 70,000,000,001 for 4 sememes; number them 0, 1, 2, \.\.\. or give names"):
+        SememeLSTM(4, 8, senses)
+
+
+def test_words_are_a_list() -> None:
+    with pytest.raises(ConfigError, match=r"words must be a list, given the string '工人'"):
+        Senses.of_words("工人")
+
+
+def test_wrong_counts_are_told() -> None:
+    for counts, told in (
+        ([0.1, 0.4, 0.2, 0.25, 0.05], r"counts are whole numbers of occurrences, given such as 0\.1; multiply frequencies"),
+        ([1e30, 1.0], r"a count must be below 2\*\*62, given 1e\+30"),
+        (True, r"counts must be \(V,\) numbers"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            AdaptiveSoftmax(8, counts, cutoffs=(1,))
+    assert AdaptiveSoftmax(8, [1.0, 4.0, 2.0], cutoffs=(1,)).rank_of_word.tolist() == [2, 0, 1]
 
 
 def test_wrong_senses_are_told() -> None:
@@ -107,7 +139,7 @@ def test_lattices_that_do_not_fit_are_told() -> None:
     loss, scores, lengths = LatticeLoss(), torch.zeros(2, 3, 2, 1), torch.tensor([3, 1])
     calls = (loss, loss.posteriors, loss.best_path, loss.sample)
     for call in calls:
-        with pytest.raises(ValueError, match=r"scores must be \(B, T, L, E\), given \(2, 3, 2\)"):
+        with pytest.raises(ValueError, match=r"scores must be \(B, T, L, E\) with L and E of 1 or more, given \(2, 3, 2\)"):
             call(scores[..., 0], lengths)
         with pytest.raises(ValueError, match=r"lengths must be \(2,\) for scores \(2, 3, 2, 1\), given \(3,\)"):
             call(scores, torch.tensor([3, 1, 1]))
@@ -162,7 +194,10 @@ def test_clusters_move_after_steps_and_never_in_a_loss() -> None:
 def test_an_optimizer_is_followed_until_its_hook_is_removed() -> None:
     layer = clusters_layer()
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    handle = layer.follow(optimizer)
+    with pytest.raises(TypeError, match=r"give the torch\.optim optimiser, given Linear"):
+        layer.follow(torch.nn.Linear(2, 2))  # type: ignore[arg-type]
+    layer.follow(optimizer)
+    handle = layer.follow(optimizer)  # in the place of the first: a step counts once
     for _ in range(3):
         layer(contexts(4), targets(4)).loss.backward()
         optimizer.step()
@@ -225,3 +260,11 @@ def test_statistics_leave_ignored_targets_out() -> None:
     layer(contexts(6), target)
     other(contexts(6)[target != -100], target[target != -100])
     torch.testing.assert_close(layer.layer.scores, other.layer.scores)
+
+
+def test_layers_that_ask_for_counts_say_so() -> None:
+    for kind in (SememeSoftmax, MixtureOfSememeSoftmaxes):
+        for setting in ({"samples": 3}, {"bias_start": "log_frequency"}):
+            with pytest.raises(ConfigError, match=r"needs counts; give counts= \(V,\) of the words"):
+                kind(WIDTH, SENSES, **setting)
+            kind(WIDTH, SENSES, len(SENSES), **setting)
