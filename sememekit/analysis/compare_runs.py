@@ -16,10 +16,11 @@ from sememekit.analysis.evaluate_several import check_all_comparable, score_all
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.measure.intervals import RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
 from sememekit.measure.seed_interval import seed_difference
-from sememekit.measure.sides import Curve, best_within, equal_budget, mean_over_drawn_seeds
+from sememekit.measure.sides import Curve, at_equal_budget, mean_over_drawn_seeds
 from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
@@ -184,6 +185,7 @@ def compare_runs(
             *_remarks(sides, columns, [loaded.folder.plan for loaded in opened]),
             *_remark_of_machines([loaded.folder.versions for loaded in opened]),
             *_remarks_of_budgets(sides, measures),
+            *_remarks_of_times(sides, [[curves[index][-1][1] for index in side] for side in columns]),
         ),
     )
 
@@ -219,8 +221,7 @@ def _at_equal_budget(
     sides: list[list[Curve]] = [
         [[(point[place], math.log(point[2])) for point in curves[index]] for index in side] for side in columns
     ]
-    budget = equal_budget(sides)
-    values = [best_within(side, budget) for side in sides]
+    budget, values = at_equal_budget(sides)
     first, found = values[0], []
     for number, own in enumerate(values):
         apart = Estimate(math.nan, math.nan, math.nan) if first is None or own is None else seed_difference(first, own)
@@ -291,6 +292,22 @@ def _remarks_of_budgets(sides: Sequence[str], measures: Sequence[Sequence[SideMe
         for measure in measures
         for name, one in zip(sides, measure, strict=True)
         if one.mean is None
+    ]
+
+
+_ALIKE: Final = 1.1
+"""Times of two sides whose ratio is below it may differ by chance."""
+
+
+def _remarks_of_times(sides: Sequence[str], seconds: Sequence[Sequence[float]]) -> list[str]:
+    """A sentence for each side that took little longer than the fastest, whose last epochs are left out all the same."""
+    means = [statistics.fmean(own) for own in seconds]
+    fastest = min(means)
+    return [
+        f"{name} took {percent(mean / fastest - 1, 0)} longer than the fastest side, which may be chance; at equal time its "
+        "last epochs are left out all the same: read equal updates beside it"
+        for name, mean in zip(sides, means, strict=True)
+        if fastest * 1.001 < mean < fastest * _ALIKE
     ]
 
 

@@ -12,7 +12,7 @@ from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate
 from sememekit.measure.seed_interval import seed_difference, seed_mean
-from sememekit.measure.sides import best_within, equal_budget
+from sememekit.measure.sides import at_equal_budget
 
 Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
 
@@ -43,7 +43,7 @@ class ClaimResult(Record):
         untrained: whether the baseline needs no training, so that there are no updates to time.
         cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
         cost_after_cut: the same from the first cut of the rate on; None where it is ``cost``, or was not measured.
-        at_equal_time: the relative difference on validation after equal CPU time, that of the faster arm to its end.
+        at_equal_time: the relative difference on validation after equal CPU time: the mean of the faster arm to its end.
         verdict_at_equal_time: the verdict by that difference.
         cpu_minutes: of the training of both arms with all seeds.
     """
@@ -178,8 +178,7 @@ def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], co
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):
         return None
-    budget = equal_budget(curves)
-    first, second = (best_within(side, budget, higher) for side in curves)
+    _, (first, second) = at_equal_budget(curves, higher)
     return None if first is None or second is None else _log_ratio(first, second)
 
 

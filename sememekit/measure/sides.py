@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Curve = Sequence[tuple[float, float]]
 """A validation figure by what was spent for it: updates or seconds, rising."""
+
+_NEARLY: Final = 1.001
+"""Budgets are alike to a thousandth."""
 
 
 def mean_over_drawn_seeds(draws: NDArray[np.float64], sides: Sequence[Sequence[int]], seed: int = 0) -> NDArray[np.float64]:
@@ -27,9 +32,18 @@ def mean_over_drawn_seeds(draws: NDArray[np.float64], sides: Sequence[Sequence[i
     return np.stack(means, axis=1)
 
 
-def equal_budget(sides: Sequence[Sequence[Curve]]) -> float:
-    """What the cheapest side spent to its end, in the mean over its trainings; curves have one point at least."""
-    return min(sum(curve[-1][0] for curve in side) / len(side) for side in sides)
+def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:
+    """The budget of the cheapest side, and the best figures of each side within it.
+
+    The budget is what that side spent to its end, in the mean over its trainings, each of which counts to its own end; those of
+    the others count within the budget (``best_within``). Curves have one point at least.
+    """
+    spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
+    budget = min(spent)
+    to_the_end = [own <= budget * _NEARLY for own in spent]
+    return budget, [
+        best_within(side, math.inf if whole else budget, higher) for side, whole in zip(sides, to_the_end, strict=True)
+    ]
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
@@ -39,5 +53,5 @@ def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> l
     Args:
         higher: whether more is better.
     """
-    reached = [[value for spent, value in curve if spent <= budget * 1.001] for curve in side]
+    reached = [[value for spent, value in curve if spent <= budget * _NEARLY] for curve in side]
     return [max(values) if higher else min(values) for values in reached] if all(reached) else None

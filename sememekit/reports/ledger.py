@@ -117,9 +117,9 @@ def _body(found: Ledger, heading: str) -> str:
 _SUMMARY: Final = """\
 Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
 `baseline`, at a size that a CPU affords: the geometric mean of the metric on test over seeds, and the relative difference with
-its 95 % interval (Student, pooled variance, of logarithms). At equal CPU time the best validation values within the time of
-the faster model are compared, by the CPU time of an update of `other` over that of `baseline`, which was measured in turns;
-where the baseline needs no training there is none."""
+its 95 % interval (Student, pooled variance, of logarithms). At equal CPU time the best validation value of the faster
+model is compared with that of the other within its time, by the CPU time of an update of `other` over that of `baseline`, which
+was measured in turns; where the baseline needs no training there is none."""
 
 
 def ledger_page(found: Ledger) -> str:

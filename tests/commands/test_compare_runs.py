@@ -125,6 +125,23 @@ def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
     assert "& 2 & -- & -- & -- " in latex_text(found)
 
 
+def test_a_side_that_took_little_longer_is_named(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds of one model whose CPU times differ by chance: the faster one counts to its end, the other lacks an epoch."""
+    original, factor = RunFolder.epochs, {"seed-1": 1.0, "seed-2": 1.05}
+
+    def timed(self: RunFolder) -> list[dict[str, Any]]:
+        return [{**record, "cpu_seconds": factor[self.path.name]} for record in original(self)]
+
+    monkeypatch.setattr(RunFolder, "epochs", timed)
+    sides = [str(seeds["fast"] / name) for name in factor]
+    found = compare_runs(sides, device="cpu")
+    assert [f"{sides[1]} took 5 % longer than the fastest side, which may be chance" in one for one in found.remarks] == [True]
+    ends = [[point[2] for point in side.curves[0]] for side in found.sides]
+    assert [side.measures[2].values for side in found.sides] == [(min(ends[0]),), (min(ends[1][:-1]),)]
+    factor["seed-2"] = 1.2
+    assert not compare_runs(sides, device="cpu").remarks
+
+
 def test_a_run_without_cpu_time_has_all_compared_by_wall_time(
     seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

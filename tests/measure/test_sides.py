@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sememekit.measure.intervals import ratio_difference_interval, resampled_ratios
-from sememekit.measure.sides import best_within, equal_budget, mean_over_drawn_seeds
+from sememekit.measure.sides import at_equal_budget, best_within, mean_over_drawn_seeds
 
 
 def test_a_side_of_one_training_keeps_it() -> None:
@@ -41,8 +41,15 @@ def test_of_one_seed_a_side_the_interval_is_that_of_the_paired_bootstrap() -> No
 def test_the_budget_is_what_the_cheapest_side_spent_in_the_mean() -> None:
     dear = [[(1.0, 9.0), (10.0, 8.0)], [(2.0, 9.0), (20.0, 8.0)]]
     cheap = [[(3.0, 9.0), (6.0, 7.0)], [(3.0, 9.0), (12.0, 7.0)]]
-    assert equal_budget([dear, cheap]) == 9.0
-    assert equal_budget([dear]) == 15.0
+    for sides in ([dear, cheap], [cheap, dear]):
+        budget, found = at_equal_budget(sides)
+        assert budget == 9.0
+        assert found[sides.index(cheap)] == [7.0, 7.0], "each to its own end, though the second ended behind the mean"
+        assert found[sides.index(dear)] == [9.0, 9.0]
+    assert at_equal_budget([dear]) == (15.0, [[8.0, 8.0]])
+    assert at_equal_budget([dear, dear])[1] == [[8.0, 8.0]] * 2
+    late = [[(50.0, 1.0)], [(50.0, 1.0)]]
+    assert at_equal_budget([cheap, late], higher=True)[1] == [[9.0, 9.0], None]
 
 
 @pytest.mark.parametrize(
