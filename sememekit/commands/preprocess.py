@@ -29,6 +29,8 @@ EXAMPLES = (
     "sememekit preprocess peoples-daily-headlines --out data/headlines",
 )
 
+_MUCH: Final = 0.01
+"""Unknown words of a held-out split from which on a train without any is told."""
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 
@@ -127,6 +129,9 @@ def command(
     if signature.examples is not None:
         _print_examples(signature.examples, quiet)
     remark_faults(signature.faults.model_dump(), quiet)
+    if vocabulary is not None and dataset == "plain" and any(source.split == "all" for source in signature.sources):
+        remark("the text was divided into train, valid and test; a test set is named so: --test FILE in place of SOURCE", quiet)
+    _remark_untrained_unknown(signature, quiet)
     if signature.lexicon_coverage is not None:
         remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
     unknown = sum(one.unknown for one in signature.splits.values())
@@ -237,6 +242,18 @@ def preprocess(
     known = GivenVocabulary(given.vocabulary, str(vocabulary)) if given is not None else None
     pipeline = Pipeline(dataset, corpus, settings, Path(out), lexicon=words, given=known, progress=progress)
     return PreprocessReport(folder=str(out), signature=pipeline.run(open_it).signature)
+
+
+def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
+    """Say where held-out words become ``<unk>`` and no training word does, so that its probability is never learned."""
+    rates = {name: split.unknown_rate for name, split in signature.splits.items()}
+    worst = max((name for name in rates if name != "train"), key=rates.__getitem__, default="train")
+    if rates.get("train") == 0 and rates[worst] >= _MUCH:
+        remark(
+            f"train has no <unk>, and {percent(rates[worst])} of {worst} are: its probability is never learned, and it weighs "
+            "in the perplexity; --min-count 2 makes rare words of train <unk>, too",
+            quiet,
+        )
 
 
 def _print_examples(examples: Any, quiet: bool) -> None:

@@ -52,7 +52,7 @@ def open_corpus(
         found = ExampleCorpus(examples, files_of_splits(examples, folder, paths, has_vocabulary=has_vocabulary), seed)
         return found if column is None else ColumnCorpus(found, column)
     if kind is Plain:
-        return Plain.of(source, files, column)
+        return Plain.of(source, files, column, has_vocabulary=has_vocabulary)
     if column is not None:
         raise ConfigError(
             f"--column {column}: {dataset} is text without columns; this is for sets of examples, such as gigaword"

@@ -27,7 +27,8 @@ class Plain(Corpus):
     Text may be in many files: a folder without train.txt, a pattern, a URL behind fsspec, or several of each for a split. Of
     .jsonl and .parquet files one column is read. Blank lines are no sentences. In a folder, valid and test may be absent. The
     vocabulary is that of train alone. Options bring the text into the form of a benchmark: lower case, one word in place of
-    every number (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split.
+    every number (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split. With the vocabulary of other
+    data, a text may be a test set alone.
     """
 
     segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
@@ -41,17 +42,20 @@ class Plain(Corpus):
         *,
         files: Mapping[str, Sequence[Path | str]] | None = None,
         column: str | None = None,
+        has_vocabulary: bool = False,
         lower: bool = False,
         numbers_to: str | None = None,
         max_length: int | None = None,
     ) -> None:
-        """Read ``source``, or the ``files`` of each split; the options as in ``PreprocessSettings``. Raises ConfigError for a
-        replacement of numbers that is no word, or a length below 1."""
+        """Read ``source``, or the ``files`` of each split; the options as in ``PreprocessSettings``. With ``has_vocabulary``,
+        that of other data, the text may have no train. Raises ConfigError for a replacement of numbers that is no word, or a
+        length below 1."""
         if numbers_to is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:
             raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
         self._source, self._files, self.column = source, dict(files or {}), column or TEXT
+        self._has_vocabulary = has_vocabulary
         self._form, self._max_length = TextForm(lower, numbers_to), max_length
         rules = ["lower case"] * lower
         rules += [f"numbers to {numbers_to}"] * (numbers_to is not None)
@@ -65,21 +69,32 @@ class Plain(Corpus):
         return cls.of(source, {}, None)
 
     @classmethod
-    def of(cls, source: Path | str | None, files: Mapping[str, Sequence[Path | str]], column: str | None) -> Plain:
-        """The reader of a source, or of the files of each split. Raises ConfigError: neither, or both."""
+    def of(
+        cls,
+        source: Path | str | None,
+        files: Mapping[str, Sequence[Path | str]],
+        column: str | None,
+        *,
+        has_vocabulary: bool = False,
+    ) -> Plain:
+        """The reader of a source, or of the files of each split. Raises ConfigError: neither, or both, or no train where the
+        vocabulary is to be counted."""
         if files and source is not None:
             raise ConfigError(f"preprocess plain {source}: either SOURCE or --train, --valid and --test; leave one out")
-        if files and "train" not in files:
-            raise ConfigError(f"--{next(iter(files))}: --train is missing; name the files of train, too")
+        if files and "train" not in files and not has_vocabulary:
+            raise ConfigError(
+                f"--{next(iter(files))}: --train is missing; name the files of train, too, or the run or data whose words are "
+                "used: --vocabulary RUN"
+            )
         if not files:
             wanted = "a text file, a pattern, a URL, or a folder, with train.txt, valid.txt and test.txt or of any text files"
             source = require_source("plain", source, wanted)
-        return cls(source, files=files, column=column)
+        return cls(source, files=files, column=column, has_vocabulary=has_vocabulary)
 
     def with_rules(self, *, lower: bool, numbers_to: str | None, max_length: int | None) -> Plain:
         column = self.column if self.column != TEXT else None
         rules: dict[str, Any] = {"lower": lower, "numbers_to": numbers_to, "max_length": max_length}
-        return Plain(self._source, files=self._files, column=column, **rules)
+        return Plain(self._source, files=self._files, column=column, has_vocabulary=self._has_vocabulary, **rules)
 
     def sources(self) -> list[CorpusFile]:
         found = self._sources()
@@ -94,8 +109,11 @@ class Plain(Corpus):
             named = [(split, str(place)) for split in SPLITS for place in self._files.get(split, ())]
             return [CorpusFile(split, path) for split, place in named for path in files_of_place(place)]
         folder = Path(str(self._source))
-        if not is_url(self._source) and folder.is_dir() and any(folder.glob("train.txt*")):
-            return find_splits(folder, ["{}.txt"], required=("train",))
+        if not is_url(self._source) and folder.is_dir():
+            if any(folder.glob("train.txt*")):
+                return find_splits(folder, ["{}.txt"], required=("train",))
+            if self._has_vocabulary and (found := find_splits(folder, ["{}.txt"], required=())):
+                return found
         return [CorpusFile(None, path) for path in files_of_place(str(self._source))]
 
     def is_lines(self, segmenter: Segmenter) -> bool:

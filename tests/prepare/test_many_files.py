@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision
@@ -300,11 +302,44 @@ def test_a_column_of_files_without_columns_is_refused(tmp_path: Path) -> None:
         preprocess("plain", tmp_path, tmp_path / "out", PreprocessSettings(column="body"))
 
 
+def test_a_test_set_alone_takes_the_words_of_other_data(tmp_path: Path) -> None:
+    """Named as such, or as a folder has it; a file that is no split is divided, and the command says so."""
+    write_batch(tmp_path / "all.txt", BATCHES[0])
+    preprocess("plain", tmp_path / "all.txt", tmp_path / "data", PreprocessSettings(min_count=1))
+    (tmp_path / "other").mkdir()
+    text = write_batch(tmp_path / "other" / "test.txt", BATCHES[0])
+    settings = PreprocessSettings(vocabulary=tmp_path / "data", segmenter="none")
+    for source, files, name in ((None, {"test": [text]}, "named"), (tmp_path / "other", {}, "folder")):
+        report = preprocess("plain", source, tmp_path / name, settings, files=files)
+        assert {split: one.sentences for split, one in report.signature.splits.items()} == {
+            "test": len(text.read_text(encoding="utf-8").splitlines())
+        }
+    said = [
+        CliRunner()
+        .invoke(app, ["preprocess", "plain", *given, "--vocabulary", str(tmp_path / "data"), "--out", str(tmp_path / name)])
+        .stderr
+        for given, name in ((["--test", str(text)], "quiet"), ([str(text)], "told"))
+    ]
+    assert "was divided" not in said[0]
+    assert "the text was divided into train, valid and test; a test set is named so: --test FILE" in said[1]
+
+
+def test_an_unknown_word_that_train_lacks_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b c a b c\n" * 9, encoding="utf-8")
+    (tmp_path / "test.txt").write_text("a b d e f\n", encoding="utf-8")
+    for count, told in (("1", True), ("2", False)):
+        (tmp_path / "train.txt").write_text("a b c a b c\n" * 9 + "z\n", encoding="utf-8")
+        given = ["--segmenter", "none", "--min-count", count, "--out", str(tmp_path / count)]
+        found = CliRunner().invoke(app, ["preprocess", "plain", str(tmp_path), *given])
+        assert found.exit_code == 0, found.stderr
+        assert ("train has no <unk>, and 50.0 % of test are" in found.stderr) is told
+
+
 def test_sources_of_plain_exclude_each_other(tmp_path: Path) -> None:
     text = write_batch(tmp_path / "a.txt", BATCHES[0])
     with pytest.raises(ConfigError, match="either SOURCE or --train"):
         preprocess("plain", text, tmp_path / "out", files={"train": [text]})
-    with pytest.raises(ConfigError, match="--valid: --train is missing"):
+    with pytest.raises(ConfigError, match=r"--valid: --train is missing; .*--vocabulary RUN$"):
         preprocess("plain", None, tmp_path / "out", files={"valid": [text]})
     with pytest.raises(ConfigError, match="ptb is read from a folder or a file of this machine"):
         preprocess("ptb", "s3://bucket/ptb", tmp_path / "out")
