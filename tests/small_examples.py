@@ -68,7 +68,7 @@ class ExamplePlace:
             "data": {"path": str((self.pairs if task == "nli" else self.reviews).folder)},
             "task": {"name": task, "embedding_size": 5, "batch_size": 8, "evaluation_batch_size": 7, "classifier_size": 6},
             "encoder": {"name": encoder, "hidden_size": 4, "num_layers": 1},
-            "optimizer": {"learning_rate": 0.2, "clip": 5.0},
+            "optimizer": {"name": "sgd", "learning_rate": 0.2, "clip": 5.0},
             "schedule": {"epochs": 2, "factor": 0.2, "decay": 0.99},
             "run": {"threads": 1, "device": "cpu", "stall_epochs": 0, "report_every": 3},
         }

@@ -108,8 +108,8 @@ def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[
             rows = [[*one, *[len(part.vectors)] * (width - len(one))] for one in sets]
             added = torch.tensor(rows, dtype=lists.dtype, device=lists.device).view(len(sets), width)
             new = torch.arange(len(lists), len(lists) + len(sets), device=set_of_word.device)
-            part.set_of_word, part.lists = torch.cat([set_of_word, new]), torch.cat([longer, added])
+            part.register_tables(set_of_word=torch.cat([set_of_word, new]), lists=torch.cat([longer, added]))
         yield len(before[0][1]) if before else 0
     finally:
         for part, set_of_word, lists in before:
-            part.set_of_word, part.lists = set_of_word, lists
+            part.register_tables(set_of_word=set_of_word, lists=lists)

@@ -14,7 +14,7 @@ class FixedTables(nn.Module):
 
     ``to_empty``, and loaders that build a module on the meta device and give it fresh memory, fill what a state dict holds and
     leave other buffers as they find them. These are filled again: when memory is exchanged (``_apply``), and when a tensor is
-    put in the place of one (``setattr``), as ``transformers`` does.
+    put in the place of one (``setattr``), as ``transformers`` does. Other values are given by ``register_tables`` alone.
     """
 
     _tables: dict[str, Tensor]

@@ -28,8 +28,8 @@ class ClassScores(Record):
 class Accuracy(Record):
     """Accuracy (correct / examples) with its 95 % Wilson score interval, and scores by label.
 
-    ``macro_f1`` is the plain mean of the F1 of all labels; ``confusion`` has a row for each true label and a column for each
-    predicted one.
+    ``macro_f1`` is the plain mean of the F1 of the labels that examples have or were given; ``confusion`` has a row for each
+    true label and a column for each predicted one.
     """
 
     accuracy: float
@@ -73,12 +73,13 @@ def accuracy_of(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Accu
                 support=support,
             )
         )
+    met = [scores for index, scores in enumerate(classes) if scores.support or confusion[:, index].any()]
     return Accuracy(
         accuracy=correct / total,
         accuracy_low=low,
         accuracy_high=high,
         examples=total,
-        macro_f1=sum(scores.f1 for scores in classes) / len(classes),
+        macro_f1=sum(scores.f1 for scores in met) / len(met),
         classes=tuple(classes),
         confusion=tuple(tuple(row) for row in confusion.tolist()),
     )

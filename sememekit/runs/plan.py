@@ -146,6 +146,10 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     for slot in table:
         if slot not in allowed:
             raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
+    task = variant("task", (table.get("task") or {}).get("name", VARIANTS["task"][2]))
+    optimizer = table.get("optimizer") or {}
+    if "name" not in optimizer:
+        table = {**table, "optimizer": {**task.usual_optimizer, **optimizer}}
     parts: dict[str, Any] = {}
     keys = _keys_of(table)
     for slot, kind in PLAIN.items():

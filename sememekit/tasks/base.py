@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 import numpy as np
@@ -100,6 +101,8 @@ class Task(nn.Module, ABC):
     """The kind that this class itself promises, where it promises one."""
     summary: ClassVar[str]
     """That kind in words, for messages: "a model that predicts words"."""
+    usual_optimizer: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Settings of the optimiser where a plan names none, for tasks that the SGD of language models does not suit."""
     trained_by: ClassVar[str]
     """Tasks of that kind, for messages."""
     takes_decoder: ClassVar[bool] = True
@@ -306,6 +309,7 @@ class LabelPredictor(Task):
     kind: ClassVar[Kind] = "labels"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"labels"})
     summary, trained_by = "a model that predicts labels", "nli|classification"
+    usual_optimizer: ClassVar[Mapping[str, Any]] = MappingProxyType({"name": "adam", "learning_rate": 0.002, "clip": 5.0})
     takes_decoder: ClassVar[bool] = False
     vocabulary: Vocabulary
     labels: tuple[str, ...]

@@ -75,6 +75,9 @@ class Schedule:
         """Whether a run that seems stuck has learned its training text, and validation was better before."""
         nats = progress.nats / progress.count
         goal = math.log(self.baseline) if self.metric.name == "perplexity" else progress.first_nats
+        if self.metric.name == "accuracy" and 0 < self.baseline < 1:
+            # what two labels cost, of which the more frequent has that share: coming back to it from above is no learning
+            goal = min(goal, -sum(share * math.log(share) for share in (self.baseline, 1 - self.baseline)))
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
 
     def _no_rate(self, progress: TrainingState) -> str:

@@ -102,7 +102,7 @@ def without(task: TextClassifier, word: int, sememe: int) -> TextClassifier:
         if isinstance(part, SememeSum):
             row = part.lists[part.set_of_word[word]].clone()
             row[row == sememe] = len(part.vectors)
-            part.lists = torch.cat([part.lists, row[None]])
+            part.register_tables(lists=torch.cat([part.lists, row[None]]))
             part.set_of_word[word] = len(part.lists) - 1
     return other
 

@@ -159,3 +159,17 @@ def test_a_key_in_the_wrong_table_is_told_where_it_belongs(slot: str, key: str, 
     with pytest.raises(ConfigError) as told:
         read_plan({slot: {key: 1}}, "test")
     assert f"unknown key {key!r} ({hint}); allowed: " in str(told.value)
+
+
+@pytest.mark.parametrize("task", ["nli", "classification"])
+def test_tasks_with_labels_have_an_optimiser_of_their_own_where_none_is_named(task: str) -> None:
+    """SGD at 20, that of the papers' language models, leaves them at chance."""
+
+    def found(**optimizer: Any) -> tuple[str, float, float]:
+        plan = read_plan({"task": {"name": task}, "optimizer": optimizer}, "test")
+        return plan.optimizer.name, plan.optimizer.learning_rate, plan.optimizer.clip
+
+    assert found() == ("adam", 0.002, 5.0)
+    assert found(learning_rate=0.01) == ("adam", 0.01, 5.0)
+    assert found(name="sgd") == ("sgd", 20.0, 0.25)
+    assert read_plan({}, "test").optimizer.name == "sgd"

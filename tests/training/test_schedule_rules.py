@@ -154,6 +154,16 @@ def test_a_run_is_stuck_after_some_epochs_near_word_frequencies(
     assert progress.stalled == 0
 
 
+def test_labels_that_cost_what_their_shares_do_are_not_learned() -> None:
+    """A loss that began far above that of label frequencies and came back to it is stuck; of 7 epochs at ln 2 that is said."""
+    schedule = rules(PrimaryMetric("accuracy", lower_is_better=False), 0.5, run__stall_epochs=1, run__stall_ratio=0.75)
+    for nats, fits in ((6.9, False), (4.1, False), (4.0, True)):  # of 10 examples: ln 2 + ln 0.75 = 0.405 each
+        progress = state(best=0.52, best_epoch=2, nats=nats, first_nats=5.0)
+        verdict = schedule.decide(progress, 0.5)
+        assert (progress.finished == Ending.OVER_FITS) is fits
+        assert (verdict.stuck == "") is fits
+
+
 @pytest.mark.parametrize(
     ("rate", "advice"),
     [
