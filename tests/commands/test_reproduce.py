@@ -120,7 +120,8 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     assert (times["arms"], len(times["baseline"]), len(times["other"])) == (["narrow", "wide"], 1, 1)
     assert times["versions"]["processor"]
     assert found["cost"] == times["other"][0] / times["baseline"][0]
-    assert found["verdict_at_equal_time"] != "not run"
+    # within the epoch of the narrow model the wide one finishes its first, or there is no such verdict
+    assert (found["verdict_at_equal_time"] != "not run") is (found["cost"] <= 1.001)
     result = json.loads(next(Path("reproduced/results").glob("wide-*")).read_text(encoding="utf-8"))
     assert [point["epoch"] for point in result["curve"]] == [1, 2, 3, 4]
     assert result["plan"]["encoder"]["hidden_size"] == 24
