@@ -103,7 +103,7 @@ class Decoder(nn.Module, ABC):
 
     def __init__(self, settings: Any, resources: Resources) -> None:
         super().__init__()
-        self._num_words = len(resources.vocabulary)
+        self._num_words, self._width = len(resources.vocabulary), resources.width
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")

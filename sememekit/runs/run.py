@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sememekit.config import Record, check_code, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
+from sememekit.decoders.contract import check_own_decoders
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
@@ -209,6 +210,7 @@ class Run:
                 "values that are not finite, so its results mean nothing; train again with a lower rate "
                 "(--set optimizer.learning_rate=R)"
             )
+        check_own_decoders(task)
         return task.to(self.device).eval(), snapshot.name
 
     def load(self) -> Run:

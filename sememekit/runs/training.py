@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sememekit.config import trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
+from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import typed
@@ -140,6 +141,7 @@ def open_training(
                     part.initialise()
             task.initialise()
             task.begin_training(data)
+        check_own_decoders(task)
         remarks = remarks_on(plan) if folder is None else ()
         for text in remarks:
             on_remark(text)

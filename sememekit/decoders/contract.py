@@ -1,0 +1,81 @@
+"""What an output layer promises, looked at on a few contexts: for classes that are not of sememekit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from sememekit.decoders.base import Decoder
+from sememekit.errors import ConfigError, SememekitError
+
+TOLERANCE: Final = 1e-3
+"""Nats by which a row of probabilities may miss one, and a loss the probability of its word."""
+
+
+def check_own_decoders(model: nn.Module) -> None:
+    """``check_contract`` of every output layer of a model whose class is not of sememekit."""
+    for part in model.modules():
+        if isinstance(part, Decoder) and type(part).__module__.partition(".")[0] != "sememekit":
+            check_contract(part)
+
+
+def check_contract(decoder: Decoder) -> None:
+    """Refuse an output layer whose losses or probabilities are none: figures of it would mean nothing.
+
+    In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one, and
+    ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. Generators are left as they are.
+
+    Raises:
+        ConfigError: naming the class, the method and what came.
+    """
+    name = f"{type(decoder).__module__}:{type(decoder).__qualname__}"
+    weight = next((parameter for parameter in decoder.parameters() if parameter.is_floating_point()), torch.zeros(()))
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(2, 3, decoder._width, generator=generator).to(weight)
+    target = (torch.arange(6).reshape(2, 3) % decoder._num_words).to(weight.device)
+    devices = [weight.device] if weight.is_cuda else []
+    modes = [(part, part.training) for part in decoder.modules()]
+    try:
+        decoder.eval()
+        with torch.random.fork_rng(devices), torch.no_grad():
+            nats = _called(decoder, "nll", name, hidden, target)
+            log_probs = _called(decoder, "log_probs", name, hidden).double()
+    finally:
+        for part, training in modes:
+            part.training = training
+    _check_shape(nats, target.shape, f"{name}.nll must give the nats of each target, unreduced")
+    shape = (*target.shape, decoder._num_words)
+    _check_shape(log_probs, shape, f"{name}.log_probs must give the logarithms of the probabilities of all words")
+    missed = log_probs.logsumexp(dim=-1).abs().max()
+    if not missed <= TOLERANCE:
+        raise ConfigError(
+            f"{name}.log_probs: the probabilities of a context sum to {float(log_probs.exp().sum(-1).flatten()[0]):.4g} and "
+            "not to one; end with log_softmax, or subtract logsumexp"
+        )
+    own = -log_probs.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    apart = (own - nats.double()).abs() > TOLERANCE * (1 + own.abs())
+    if apart.any():
+        place = tuple(int(index) for index in apart.nonzero()[0])
+        raise ConfigError(
+            f"{name}.nll gives {float(nats[place]):.4g} nats for a word whose log-probability is {-float(own[place]):.4g} by "
+            "log_probs; in evaluation both must agree"
+        )
+
+
+def _called(decoder: Decoder, method: str, name: str, *given: Tensor) -> Tensor:
+    try:
+        answer = getattr(decoder, method)(*given)
+    except SememekitError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{name}.{method} raised {type(error).__name__}: {error}") from error
+    if not isinstance(answer, Tensor):
+        raise ConfigError(f"{name}.{method} must give a tensor, given {type(answer).__name__}")
+    return answer
+
+
+def _check_shape(answer: Tensor, shape: tuple[int, ...], promise: str) -> None:
+    if answer.shape != shape:
+        raise ConfigError(f"{promise}: {tuple(shape)} for contexts of 2 x 3, given {tuple(answer.shape)}")

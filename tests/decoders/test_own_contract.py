@@ -1,0 +1,88 @@
+"""Output layers of other people that break their promise are refused before a figure of theirs is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sememekit.commands.train import train
+from sememekit.config import trusting_code
+from sememekit.decoders.base import Resources
+from sememekit.decoders.contract import check_contract
+from sememekit.decoders.softmax import Softmax
+from sememekit.errors import ConfigError
+from sememekit.runs.run import Run
+from tests.small import small_vocabulary
+from tests.small_run import Place
+
+
+class Kept(Softmax):
+    """One that keeps it."""
+
+
+class Unnormalised(Softmax):
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        return super().log_probs(hidden) + 2.0
+
+
+class Mean(Softmax):
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        return super().nll(hidden, target).mean()
+
+
+class Base2(Softmax):
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        return super().nll(hidden, target) / 0.6931
+
+
+class Broken(Softmax):
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        raise KeyError("words")
+
+
+class Tuple(Softmax):
+    def log_probs(self, hidden: Tensor) -> Any:
+        return (super().log_probs(hidden),)
+
+
+WRONG = [
+    (Unnormalised, r"test_own_contract:Unnormalised\.log_probs: the probabilities of a context sum to 7\.389 and not to one"),
+    (Mean, r"Mean\.nll must give the nats of each target, unreduced: \(2, 3\) for contexts of 2 x 3, given \(\)"),
+    (Base2, r"Base2\.nll gives \S+ nats for a word whose log-probability is -\S+ by log_probs; in evaluation both must agree"),
+    (Broken, r"Broken\.nll raised KeyError: 'words'"),
+    (Tuple, r"Tuple\.log_probs must give a tensor, given tuple"),
+]
+
+
+def built(kind: Any) -> Softmax:
+    layer: Softmax = kind(Softmax.Settings(tied=False), Resources(width=4, vocabulary=small_vocabulary()))
+    return layer
+
+
+@pytest.mark.parametrize(("kind", "told"), WRONG)
+def test_a_layer_that_breaks_its_promise_is_told_how(kind: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        check_contract(built(kind))
+
+
+def test_one_that_keeps_it_and_the_generators_are_left_alone() -> None:
+    layer = built(Kept).train()
+    state = torch.random.get_rng_state()
+    check_contract(layer)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert layer.training
+
+
+def test_nothing_is_trained_or_measured_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(tmp_path / "place")
+    with pytest.raises(ConfigError, match=r"Mean\.nll must give the nats"):
+        train(place.table("tests.decoders.test_own_contract:Mean"), tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    train(place.table("tests.decoders.test_own_contract:Kept"), tmp_path / "run")
+    monkeypatch.setattr(Kept, "log_probs", lambda layer, hidden: Softmax.log_probs(layer, hidden) + 2.0)
+    with trusting_code(), pytest.raises(ConfigError, match=r"Kept\.log_probs: the probabilities of a context sum to"):
+        Run.open(tmp_path / "run", device="cpu").load()
