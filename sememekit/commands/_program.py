@@ -9,12 +9,14 @@ import os
 import re
 import signal
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final
 
@@ -306,7 +308,20 @@ def _unexpected_message(error: Exception) -> str:
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
         return _OUT_OF_MEMORY
-    return f"{type(error).__name__}: {error}; this is a bug; run again with --debug and report what it prints"
+    told = f"{type(error).__name__}: {error}"
+    if (place := _place_in_own_code(error)) is not None:
+        return f"{told}, in {place}, which is no part of sememekit; run again with --debug to see how it was called"
+    return f"{told}; this is a bug; run again with --debug and report what it prints"
+
+
+def _place_in_own_code(error: Exception) -> str | None:
+    """File, line and function of the innermost call of code that is neither ours nor installed, such as a user's class."""
+    installed = [Path(__file__).parents[1], *(Path(path) for path in sysconfig.get_paths().values())]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_file() and not any(path.is_relative_to(folder) for folder in installed):
+            return f"{path}:{frame.lineno} ({frame.name})"
+    return None
 
 
 def main() -> None:

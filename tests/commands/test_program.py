@@ -13,8 +13,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from sememekit.commands._program import Program, app
+from sememekit.commands._program import Program, _unexpected_message, app
 from sememekit.errors import DataError
+from sememekit.figures import percent
 
 runner = CliRunner()
 
@@ -61,7 +62,7 @@ class OutOfMemoryError(RuntimeError):
         ),
         (RuntimeError("Storage size calculation overflowed with sizes=[8000000000, 2000000000]"), 1, "out of memory; use a"),
         (OutOfMemoryError("CUDA out of memory"), 1, "--device cpu"),
-        (ZeroDivisionError("division by zero"), 1, "this is a bug; run again with --debug"),
+        (ZeroDivisionError("division by zero"), 1, "(work), which is no part of sememekit; run again with --debug"),
         (typer.BadParameter("give either this or that"), 2, "give either this or that"),
     ],
 )
@@ -70,6 +71,16 @@ def test_an_error_is_one_line_on_stderr(error: Exception, code: int, fragment: s
     assert result.exit_code == code
     assert fragment in one_line(result)
     assert result.stdout == "a result\n"
+
+
+def test_an_error_of_our_own_code_is_a_bug() -> None:
+    with pytest.raises(ValueError, match="format") as caught:
+        percent("no number")  # type: ignore[arg-type]
+    error = caught.value
+    assert "test_program.py" in _unexpected_message(error), "which called it"
+    assert error.__traceback__ is not None
+    error.__traceback__ = error.__traceback__.tb_next  # as if nobody else had
+    assert _unexpected_message(error).endswith("; this is a bug; run again with --debug and report what it prints")
 
 
 def test_a_message_that_quotes_a_whole_file_is_cut_in_the_middle() -> None:
