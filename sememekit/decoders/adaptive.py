@@ -8,6 +8,7 @@ from typing import ClassVar, final
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
@@ -56,6 +57,30 @@ class Adaptive(Decoder):
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
+
+    def _topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The head for all contexts, and a tail for those alone in which it is more probable than the last word so far: no word
+        of a tail is more probable than the tail."""
+        count = min(count, self.layer.n_classes)
+        with torch.autocast(hidden.device.type, enabled=False):
+            rows = self._rows(hidden)
+            head = self.layer.head(rows).log_softmax(dim=-1)
+            first = self.layer.shortlist_size
+            values, words = head[:, :first].topk(min(count, first))
+            values = functional.pad(values, (0, count - values.shape[1]), value=-torch.inf)
+            words = functional.pad(words, (0, count - words.shape[1]))
+            for number, tail in enumerate(self.layer.tail):
+                of_tail = head[:, first + number]
+                asked = (of_tail > values[:, -1]).nonzero()[:, 0]
+                if not len(asked):
+                    continue
+                inside = tail(rows[asked]).log_softmax(dim=-1) + of_tail[asked, None]
+                best = inside.topk(min(count, inside.shape[1]))
+                both = torch.cat([values[asked], best.values], dim=1)
+                numbers = torch.cat([words[asked], best.indices + self.layer.cutoffs[number]], dim=1)
+                values[asked], kept = both.topk(count)
+                words[asked] = numbers.gather(1, kept)
+        return values, words
 
     def _rows(self, hidden: Tensor) -> Tensor:
         """(N, H) in the dtype of the weights: torch's layer mixes dtypes under autocast and fails."""
