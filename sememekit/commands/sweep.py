@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, 
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, TrainingError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
@@ -65,7 +66,8 @@ def command(
     """Search the settings that are best on validation, within a budget. Test data are never read.
 
     Each trial is a run folder, OUT/trial-0001 and so on. The best settings are written to OUT/best.toml, a recipe for train.
-    The same command goes on with a sweep that was stopped; only its budget may change.
+    The same command goes on with a sweep that was stopped; only its budget may change. Where all trials failed the exit code
+    is 1.
     """
     if out is None:
         fail_usage("missing option '--out': the folder of the sweep")
@@ -101,6 +103,8 @@ def command(
     if report.stopped:
         remark("stopped by a signal; type the same command to go on", quiet=False)
         raise typer.Exit(STOPPED)
+    if report.trials and all(trial.state == "failed" for trial in report.trials):
+        raise _all_failed(report)
     hint(f"next: {typed('sememekit', 'train', '--recipe', str(report.best), '--out', 'RUN')}", quiet or report.best is None)
 
 
@@ -163,7 +167,7 @@ def sweep(
     for space in spaces:
         for value in space.values:
             read_plan(apply_overrides(whole, overrides_of({space.key: value})), f"--over {space.key}={value}")
-    budget = f"{trials} trials" if trials is not None else f"{cpu_minutes:g} CPU minutes"
+    budget = _trials(trials) if trials is not None else f"{cpu_minutes:g} CPU minutes"
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     check_same(out, said, SETTINGS)
     out.mkdir(parents=True, exist_ok=True)
@@ -212,11 +216,12 @@ def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
     if not plan["run"]:
         del plan["run"]
     figure = f"validation {report.metric} {_figure(best.valid)}"
-    return f"# Best of {len(report.trials)} trials of a sweep: trial {best.number}, {figure}.\n{toml_text(plan)}\n"
+    return f"# Best of {_trials(len(report.trials))} of a sweep: trial {best.number}, {figure}.\n{toml_text(plan)}\n"
 
 
 def _print(report: SweepReport) -> None:
-    columns = ("trial", f"validation {report.metric}", "epochs", "CPU s", "ended", "settings")
+    figure = "validation" if report.metric == "validation" else f"validation {report.metric}"
+    columns = ("trial", figure, "epochs", "CPU s", "ended", "settings")
     rows = [
         (
             str(trial.number),
@@ -229,7 +234,20 @@ def _print(report: SweepReport) -> None:
         for trial in report.trials
     ]
     print_table(f"Sweep: {report.out}, budget {report.budget}", columns, rows)
-    say(f"{len(report.trials)} trials, {report.cpu_minutes:.1f} CPU minutes; best settings: {report.best or 'none yet'}")
+    say(f"{_trials(len(report.trials))}, {report.cpu_minutes:.1f} CPU minutes; best settings: {report.best or 'none yet'}")
+
+
+def _all_failed(report: SweepReport) -> TrainingError:
+    """Of a sweep without any figure: the reason that most of its trials have."""
+    reason, times = Counter(trial.why or "it ended before its settings were drawn" for trial in report.trials).most_common(1)[0]
+    number = len(report.trials)
+    often = "" if times == number else f" (so {times} of them; {report.out}/{REPORT} has the others)"
+    failed = "the only trial failed" if number == 1 else f"all {number} trials failed"
+    return TrainingError(f"{report.out}: {failed}: {reason}{often}; change --over or --set, and choose another --out")
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'' if number == 1 else 's'}"
 
 
 def _settings(trial: TrialReport) -> str:

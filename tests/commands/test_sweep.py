@@ -14,13 +14,13 @@ from sememekit.commands import _sweep_study
 from sememekit.commands._program import app
 from sememekit.commands._sweep_space import Space, overrides_of, read_spaces
 from sememekit.commands._sweep_study import Study
-from sememekit.commands.sweep import sweep
+from sememekit.commands.sweep import _all_failed, sweep
 from sememekit.commands.train import train
 from sememekit.config import load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import sole_writer
-from sememekit.runs.train_report import SweepReport
+from sememekit.runs.train_report import SweepReport, TrialReport
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
@@ -273,3 +273,45 @@ def test_what_is_typed_and_printed(place: Place, tmp_path: Path) -> None:
     assert "best.toml" in done.stdout
     plan = RunFolder.open(tmp_path / "out" / "trial-0002").plan
     assert (plan["schedule"]["epochs"], plan["task"]["embedding_size"], plan["run"]["seed"]) == (1, 4, 1)
+
+
+def test_a_sweep_whose_trials_all_fail_is_an_error_that_says_why(place: Place, tmp_path: Path) -> None:
+    sizes = ["--set", "task.embedding_size=8", "--set", "encoder.hidden_size=8", "--set", "task.batch_size=4"]
+    typed = ["sweep", "--data", str(place.data.folder), "--epochs", "1", "--jobs", "1", *sizes, "--over"]
+    out = tmp_path / "out"
+    done = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(out), "--trials", "3"])
+    assert done.exit_code == 1
+    assert f"sememekit: error: {out}: all 3 trials failed: " in done.stderr
+    assert "8" in done.stderr, "the reason"
+    assert done.stderr.rstrip().endswith("; change --over or --set, and choose another --out")
+    assert "validation validation" not in done.stdout
+    assert "3 trials, " in done.stdout
+    assert not (out / "best.toml").exists()
+    again = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(out), "--trials", "3", "--json"])
+    assert (again.exit_code, json.loads(again.stdout)["best"]) == (1, None)
+    one = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(tmp_path / "one"), "--trials", "1"])
+    assert (one.exit_code, "the only trial failed: " in one.stderr) == (1, True)
+    assert "budget 1 trial\n" in one.stdout
+    assert "\n1 trial, " in one.stdout
+
+
+def test_a_sweep_of_which_one_trial_is_done_is_none_that_failed(place: Place, tmp_path: Path) -> None:
+    sizes = ["--set", "task.embedding_size=8", "--set", "encoder.hidden_size=8", "--set", "task.batch_size=4"]
+    sizes += ["--set", "optimizer.learning_rate=2", "--set", "run.stall_epochs=0"]
+    typed = ["--data", str(place.data.folder), "--out", str(tmp_path / "out"), "--epochs", "1", "--jobs", "1", *sizes]
+    done = runner.invoke(app, ["sweep", *typed, "--over", "encoder.hidden_size=4,6,8", "--trials", "4"])
+    assert done.exit_code == 0, done.stderr
+    assert "validation perplexity" in done.stdout
+    assert "failed: " in done.stdout
+
+
+def test_of_several_reasons_the_most_frequent_is_told() -> None:
+    def failed(number: int, why: str) -> TrialReport:
+        return TrialReport(number=number, run="r", settings={}, state="failed", valid=None, epochs=0, cpu_seconds=1, why=why)
+
+    trials = (failed(1, "a"), failed(2, "b"), failed(3, "b"))
+    report = SweepReport(out="o", budget="3 trials", metric="", cpu_minutes=1, trials=trials, best=None, stopped=False)
+    assert str(_all_failed(report)) == (
+        "o: all 3 trials failed: b (so 2 of them; o/report.json has the others); change --over or --set, and choose another "
+        "--out"
+    )
