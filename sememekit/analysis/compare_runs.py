@@ -24,6 +24,7 @@ from sememekit.measure.sides import Curve, at_equal_budget, mean_over_drawn_seed
 from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
+from sememekit.training.checkpoint import seed_runs
 
 TEST: Final = "at the best checkpoint"
 UPDATES: Final = "validation, equal updates"
@@ -117,11 +118,10 @@ def runs_of(side: str) -> list[Path]:
         return [run for part in side.split(",") for run in runs_of(part)]
     if (path / "plan.json").is_file():
         return [path]
-    numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
-    if not numbered:
+    if not (seeds := seed_runs(path)):
         what = "does not exist" if not path.exists() else "is no run folder, and no folder of runs seed-1, seed-2, ..."
         raise CheckpointError(f"{side} {what}; give runs of 'sememekit train', several of one model with commas between")
-    return [numbered[seed] for seed in sorted(numbered)]
+    return seeds
 
 
 def compare_runs(

@@ -13,6 +13,7 @@ from sememekit.commands._render import print_table
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
+from sememekit.training.checkpoint import seed_runs
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SeedsReport, TrainReport
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SEEDS: Final = "seeds.json"
 JOBS: Final = 2
 """Processes at a time unless told otherwise; each computes with one thread."""
+_TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
+"""Slots of a plan that make a model; the others say where files lie and how it is computed."""
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
@@ -55,7 +58,8 @@ def train_seeds(
         seeds: what ``run.seed`` is, one after the other.
         jobs: processes at a time.
         engine: where they run, as ``--engine`` takes it.
-        resume: go on with the runs that have begun, and begin those that have not as the others were.
+        resume: go on with the runs that have begun, and begin those that have not as the others were. Seeds of earlier calls
+            that are finished and were trained alike stay in the report; of others a remark says that they are left out.
         progress: told of each run as "train seed-N".
         on_report: told the name of a run and each report of its trainer.
         on_remark: as ``train`` tells it.
@@ -83,10 +87,11 @@ def train_seeds(
     kept = out / SEEDS
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
-    stored = read_object(kept, CheckpointError)["table"] if resume else {}
+    before = read_object(kept, CheckpointError) if resume else {"table": {}}
+    stored = before["table"]
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
     whole["run"] = {"threads": 1, **whole.get("run", {})}
-    read_plan(whole, "the plan")
+    plan = read_plan(whole, "the plan").table()
     tables = {name: _with_seed(table if name in begun else whole, seed) for name, seed in names.items()}
     with ExitStack() as held:
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
@@ -105,9 +110,59 @@ def train_seeds(
             in_words=lambda name, error: _of_run(out / name, error),
             on_remark=on_remark,
         )
-    report = _report(out, whole, tuple(seeds), tuple(one.report for one in trained.values()))
+    runs = dict(zip(seeds, (one.report for one in trained.values()), strict=True))
+    runs |= _of_earlier_calls(out, seeds, before, plan, on_remark)
+    report = _report(out, whole, tuple(runs), tuple(runs.values()))
     replace_file(kept, _file(report))
     return report
+
+
+def _of_earlier_calls(
+    out: Path,
+    seeds: Sequence[int],
+    before: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    on_remark: Callable[[str], None],
+) -> dict[int, TrainReport]:
+    """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
+    from sememekit.runs.plan import completed
+    from sememekit.runs.train_report import TrainReport
+    from sememekit.training.snapshots import read_json
+
+    told = dict(zip(before.get("seeds", ()), before.get("runs", ()), strict=False))
+    found, left_out = dict[int, TrainReport](), []
+    for run in seed_runs(out):
+        seed = int(run.name.removeprefix("seed-"))
+        if seed in seeds:
+            continue
+        try:
+            report = TrainReport.model_validate({**told[seed], "run": str(run)})
+        except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
+            report = None
+        own = completed(read_json(run / "plan.json"))
+        if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
+            found[seed] = report
+        else:
+            left_out.append(seed)
+    if left_out:
+        named = ",".join(map(str, sorted({*seeds, *found, *left_out})))
+        on_remark(
+            f"left out of {SEEDS}: {', '.join(f'seed-{seed}' for seed in left_out)}, which this call did not train and "
+            f"that are unfinished, of other settings or not in the {SEEDS} of before; to have all: "
+            + typed("sememekit", "train", "--out", out, "--seeds", named, "--resume")
+        )
+    return found
+
+
+def check_one_run(out: Path) -> None:
+    """Raises CheckpointError: what is to be resumed as one run is a folder of several seeds."""
+    if not (out / "plan.json").is_file() and (runs := seed_runs(out)):
+        named = ",".join(run.name.removeprefix("seed-") for run in runs)
+        raise CheckpointError(
+            f"{out} holds runs of {len(runs)} seeds; go on with all of them: "
+            f"{typed('sememekit', 'train', '--out', out, '--seeds', named, '--resume')}, or with one: "
+            f"{typed('sememekit', 'train', '--out', runs[0], '--resume')}"
+        )
 
 
 def print_seeds(report: SeedsReport) -> None:

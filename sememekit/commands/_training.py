@@ -56,6 +56,7 @@ def train(
     from sememekit.runs.training import open_training
     from sememekit.signals import stop_signals
     from sememekit.training import EpochReport, StopReport
+    from sememekit.training.metrics import tokens_per_second
     from sememekit.training.progress import ending_text
     from sememekit.training.tracking import check_trackers, tracking
 
@@ -105,7 +106,7 @@ def train(
         metric=training.task.metric.name,
         best_valid=progress.best,
         best_epoch=progress.best_epoch,
-        tokens_per_second=tokens / seconds if seconds else 0.0,
+        tokens_per_second=tokens / seconds if seconds else tokens_per_second(folder.epochs()),
         parameters=training.parameters,
         vectors=training.vectors,
         remarks=training.remarks,

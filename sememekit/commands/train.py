@@ -147,6 +147,10 @@ def command(
             fail_usage("--seeds starts processes of its own, and torchrun started this one; take one of the two")
         _command_seeds(table, out, seeds, jobs, engine or "local", resume=resume, json=json, quiet=quiet)
         return
+    if resume:
+        from sememekit.commands._seeds import check_one_run
+
+        check_one_run(out)
     with ExitStack() as held:
         ranks = held.enter_context(_ranks()) if "WORLD_SIZE" in os.environ else None
         follows = ranks is not None and not ranks.leads

@@ -16,7 +16,8 @@ class TrainReport(Record):
     Attributes:
         epochs: epochs done in all, earlier calls included.
         metric: the primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation.
-        tokens_per_second: predictions of training a second over this call: tokens, or examples of a classifier.
+        tokens_per_second: predictions of training a second over this call, or over all epochs where this call trained none:
+            tokens, or examples of a classifier.
         parameters: how many numbers are learned, shared ones once.
         vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
         remarks: what was given and changes nothing in this model.
@@ -46,7 +47,7 @@ class SeedsReport(Record):
         out: the folder of the runs, ``seed-N`` for seed N.
         metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
         table: what was trained, without the seed; a seed that is added later is trained alike.
-        seeds: in the order given.
+        seeds: in the order given; then those of earlier calls that were trained alike and are finished.
         runs: a report for each seed.
         stopped: whether a signal ended one of them, with checkpoints to resume from.
     """

@@ -120,8 +120,7 @@ class RunFolder:
         path = Path(path)
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
-            seeds = sorted(found.parent for found in path.glob("seed-*/plan.json"))
-            if seeds:
+            if seeds := seed_runs(path):
                 raise CheckpointError(f"{path} holds runs of {len(seeds)} seeds; name one of them, such as {seeds[0]}")
             below = sorted(str(found.parent) for found in path.glob("*/plan.json"))
             if below:
@@ -307,6 +306,12 @@ class RunFolder:
         ]
         metrics_file.write(self.path / "metrics.jsonl", kept)
         return kept
+
+
+def seed_runs(path: Path) -> list[Path]:
+    """The runs in a folder that ``train --seeds`` wrote, by seed; none where it is no such folder."""
+    numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
+    return [numbered[seed] for seed in sorted(numbered)]
 
 
 def write_run_manifest(run: RunFolder | Path | str) -> None:

@@ -54,6 +54,13 @@ def epochs(path: Path) -> list[dict[str, Any]]:
     return [record for record in read(path) if record["kind"] == EpochReport.__name__]
 
 
+def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:
+    """The mean speed of finished epochs; 0 without any."""
+    timed = [(float(record["seconds"]), float(record["tokens_per_second"])) for record in epochs]
+    seconds = sum(spent for spent, _ in timed)
+    return sum(spent * speed for spent, speed in timed) / seconds if seconds else 0.0
+
+
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Replace all records."""
     replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())

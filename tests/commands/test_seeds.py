@@ -86,6 +86,41 @@ def test_a_stop_keeps_what_has_begun(place: Place, tmp_path: Path, monkeypatch: 
     assert train_seeds({}, tmp_path / "runs", (1, 2), jobs=1, resume=True).mean is not None
 
 
+def test_seeds_of_earlier_calls_stay_in_the_table(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    out, remarks = tmp_path / "runs", list[str]()
+    first = train_seeds(place.table(), out, (3, 1, 2), jobs=1)
+    by_seed = dict(zip(first.seeds, first.runs, strict=True))
+    assert all(run.tokens_per_second > 0 for run in first.runs)
+    again = train_seeds({}, out, (2, 4), jobs=1, resume=True, on_remark=remarks.append)
+    assert again.runs[0].tokens_per_second > 0, "of the epochs of the call that trained it"
+    assert again.seeds == (2, 4, 1, 3)
+    assert (again.runs[2], again.runs[3]) == (by_seed[1], by_seed[3])
+    assert again.mean == statistics.fmean(run.best_valid or 0 for run in again.runs)
+    assert remarks == []
+    assert json.loads((out / "seeds.json").read_text(encoding="utf-8")) == again.model_dump(mode="json")
+
+    longer = train_seeds({"schedule": {"epochs": 3}}, out, (1, 2), jobs=1, resume=True, on_remark=remarks.append)
+    assert longer.seeds == (1, 2), "a mean of unlike trainings is of nothing"
+    (remark,) = remarks
+    assert remark.startswith("left out of seeds.json: seed-3, seed-4, which this call did not train")
+    assert remark.endswith(f"sememekit train --out {out} --seeds 1,2,3,4 --resume")
+    assert train_seeds({}, out, (1, 2, 3, 4), jobs=1, resume=True).seeds == (1, 2, 3, 4)
+
+
+def test_a_folder_of_seeds_is_no_run_to_resume_and_train_says_what_to_type(tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    for seed in (10, 2):
+        (out / f"seed-{seed}").mkdir(parents=True)
+        (out / f"seed-{seed}" / "plan.json").write_text("{}")
+    done = runner.invoke(app, ["train", "--out", str(out), "--resume"])
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"sememekit: error: {out} holds runs of 2 seeds; go on with all of them: sememekit train --out {out} --seeds 2,10 "
+        f"--resume, or with one: sememekit train --out {out}/seed-2 --resume\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
