@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -144,31 +144,28 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Every claim with its verdict, from the results that are there."""
-    from sememekit.files import PAGE, check_output, read_text, replace_file
+    from sememekit.files import PAGE, check_output, replace_file
     from sememekit.reports import ledger as reports
     from sememekit.reports.pages import write_page
 
     if html is not None:
         check_output(html, PAGE)
-    if results is not None and not results.is_dir():
-        raise DataError(
-            f"--from {results}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results"
-        )
+    if markdown is not None:
+        _check_markdown(markdown)
+    given, where = ("--out", out) if results is None else ("--from", results)
+    if not where.is_dir():
+        raise DataError(f"{given} {where}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results")
     folder = results or out / "results"
+    page = None if into is None else _page(into)
     found = reports.ledger(judged(out, list(_claims()), tiny, folder))
-    if others := _of_no_claim(folder):
-        remark(
-            f"{len(others)} results in {folder} are of other settings than the claims have now and are not counted: "
-            f"{', '.join(others[:5])}{' and more' if len(others) > 5 else ''}",
-            quiet,
-        )
+    for line in _remarks(folder, tiny):
+        remark(line, quiet)
     if html is not None:
         write_page(html, reports.ledger_page(found))
     if markdown is not None:
-        _check_markdown(markdown)
         replace_file(markdown, reports.markdown(found).encode())
-    if into is not None:
-        replace_file(into, reports.into_page(read_text(into, DataError), found, str(into)).encode())
+    if into is not None and page is not None:
+        replace_file(into, reports.into_page(page, found, str(into)).encode())
     if json:
         print_json(found)
         return
@@ -213,14 +210,49 @@ def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
     return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
 
-def _of_no_claim(folder: Path) -> list[str]:
-    """The names of results that belong to no claim, as where a recipe was changed since."""
-    there = {file.name for file in folder.glob("*.json")} if folder.is_dir() else set()
+def _remarks(folder: Path, tiny: bool) -> list[str]:
+    """What the table does not count: files that cannot be read, results of other settings, as where a recipe was changed since,
+    and tiny results."""
+    from sememekit.files import read_object
+
+    there = {file.name for file in folder.glob("*.json")}
+    if not there:
+        return [f"there are no results in {folder}"]
+    known, small = set[str](), set[str]()
     for file, claim in _claims().values():
-        if there and claim.small:
-            there -= {path.name for tiny in (False, True) for path in _result_files(file, claim, folder, tiny)}
-            there -= {path.name for path in _time_files(file, claim, folder)}
-    return sorted(name.removesuffix(".json") for name in there)
+        if claim.small:
+            small |= {path.name for path in _result_files(file, claim, folder, tiny=True)}
+            known |= {path.name for path in _result_files(file, claim, folder, tiny=False)}
+            known |= {path.name for path in _time_files(file, claim, folder)}
+    unreadable = set[str]()
+    for name in there - known - small:
+        try:
+            read_object(folder / name, DataError)
+        except DataError:
+            unreadable.add(name)
+    found = []
+    if others := there - known - small - unreadable:
+        are = "is" if len(others) == 1 else "are"
+        settings = f"{are} of other settings than the claims have now and {are} not counted"
+        found.append(f"{_results(len(others))} in {folder} {settings}: {_named(others)}")
+    if unreadable:
+        is_no = "file is no JSON object and is" if len(unreadable) == 1 else "files are no JSON objects and are"
+        found.append(f"{len(unreadable)} {is_no} not counted, in {folder}: {_named(unreadable)}")
+    if not tiny and (number := len(there & small)):
+        one = number == 1
+        found.append(
+            f"{_results(number, 'tiny ')} {'is' if one else 'are'} not counted; see {'it' if one else 'them'} with --tiny"
+        )
+    return found
+
+
+def _results(number: int, kind: str = "") -> str:
+    return f"{number} {kind}result{'' if number == 1 else 's'}"
+
+
+def _named(files: Collection[str]) -> str:
+    names = sorted(name.removesuffix(".json") for name in files)
+    return f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
 
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
@@ -272,6 +304,18 @@ def _claim(name: str, claims: Mapping[str, tuple[ClaimFile, PaperClaim]]) -> tup
     if name not in claims:
         raise ConfigError(f"unknown claim {name!r}{nearest(name, claims)}; 'sememekit reproduce list' shows all {len(claims)}")
     return claims[name]
+
+
+def _page(path: Path) -> str:
+    """The page of ``--into``."""
+    from sememekit.files import read_text
+    from sememekit.reports.ledger import BEGIN, END
+
+    if not path.exists():
+        raise DataError(
+            f"--into {path}: no such file; make it with these two lines, between which the ledger goes: {BEGIN} and {END}"
+        )
+    return read_text(path, DataError)
 
 
 def _check_markdown(path: Path) -> None:
