@@ -17,7 +17,7 @@ from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run
-from sememekit.runs.writing import describe_search, search_of
+from sememekit.runs.writing import describe_search, search_of, words_read
 from sememekit.search import SEARCH, BeamSettings
 from sememekit.tasks.headline import rouge_settings
 from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
@@ -56,6 +56,8 @@ class WrittenReport(Record):
         checkpoint_by: what the best weights of the run were chosen by.
         words: mean length of the best texts.
         unknown: share of ``<unk>`` among their words.
+        cut_sources: how many sources had more words than the model reads (``task.read_words``).
+        source_words, read_words: how many words all sources have, and how many of them the model read.
         scores: for each kind of scoring, the metrics.
     """
 
@@ -68,6 +70,9 @@ class WrittenReport(Record):
     search: str
     words: float
     unknown: float
+    cut_sources: int
+    source_words: int
+    read_words: int
     scores: tuple[Scores, ...]
 
 
@@ -98,6 +103,8 @@ def evaluate_writing(
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)
     sources = [examples.text(index, 0) for index in range(len(examples))]
+    lengths = [len(source) for source in sources]
+    read = [words_read(loaded, length) for length in lengths]
     if texts is not None:
         check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: progress("texts", done, total))
@@ -118,6 +125,9 @@ def evaluate_writing(
         search=describe_search(search),
         words=len(best_words) / len(found),
         unknown=sum(word == task.vocabulary.unknown_id for word in best_words) / max(len(best_words), 1),
+        cut_sources=sum(own < length for own, length in zip(read, lengths, strict=True)),
+        source_words=sum(lengths),
+        read_words=sum(read),
         scores=tuple(_scores(task, data, split, written, originals, search)),
     )
 

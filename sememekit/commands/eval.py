@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import given, option
-from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, say
+from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ def command(
             loaded, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
         )
     print_json(report) if json else print_report(report)
+    if getattr(report, "cut_sources", 0):
+        from sememekit.runs.writing import told_of_cut, words_read
+
+        most = words_read(loaded, report.source_words)
+        remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
 
 
 def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]]:

@@ -11,7 +11,7 @@ from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._lines import lines_of
 from sememekit.commands._options import ErrorPolicy, option
-from sememekit.commands._render import print_json, remark_uncut, say
+from sememekit.commands._render import print_json, remark, remark_uncut, say
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,15 +61,20 @@ def _texts(
     errors: ErrorPolicy = "strict",
     **options: Any,
 ) -> None:
-    from sememekit.runs.writing import load_writer, search_of, write_texts
+    from sememekit.runs.writing import load_writer, search_of, told_of_cut, write_texts
 
     if prompt is not None and input_file is not None:
         raise ConfigError("give the text itself or --input FILE, not both")
     writer = load_writer(run, **options)
     lines = [prompt] if prompt is not None else lines_of(input_file, errors)
     name = "the text, line" if prompt is not None else f"{input_file or 'stdin'}, line"
+    sources, cut, most = 0, 0, 0
     for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
         print_json(written) if json else say(written.best.text)
+        sources, cut = written.line, cut + (written.read_words < written.source_words)
+        most = max(most, written.read_words)
+    if cut:
+        remark(told_of_cut(cut, sources, most), quiet=False)
 
 
 def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:

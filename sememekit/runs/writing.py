@@ -44,12 +44,15 @@ class WrittenText(Record):
 
     Attributes:
         unknown: words of the line that the model does not know, each once.
+        source_words, read_words: how many words the line has, and how many of them, the first ones, the model read.
     """
 
     line: int
     best: Found
     others: tuple[Found, ...]
     unknown: tuple[str, ...]
+    source_words: int
+    read_words: int
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,18 @@ class Writer:
         words = self.words(text)
         self.task.check_source(len(words), where)
         return words
+
+
+def words_read(run: Run, words: int) -> int:
+    """How many words of a source of ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
+    return min(words, int(run.plan.table()["task"].get("read_words", 0)) or words)
+
+
+def told_of_cut(cut: int, sources: int, words: int) -> str:
+    """What a person reads where ``cut`` of the sources had more words than the model reads."""
+    were, their = ("was", "its") if cut == 1 else ("were", "their")
+    of = f"{cut:,} of {sources:,} source{'' if sources == 1 else 's'}"
+    return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
 
 
 def load_writer(
@@ -147,7 +162,14 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
                 raise DataError(f"{name} {number}: no text satisfies the settings of the search ({describe_search(search)})")
             first, *others = [_found(writer.task, item, source, search) for item in best]
             unknown = tuple(dict.fromkeys(word for word in source if word not in vocabulary))
-            yield WrittenText(line=number, best=first, others=tuple(others), unknown=unknown)
+            yield WrittenText(
+                line=number,
+                best=first,
+                others=tuple(others),
+                unknown=unknown,
+                source_words=len(source),
+                read_words=words_read(writer.run, len(source)),
+            )
 
 
 def _found(task: TextWriter, item: Hypothesis, source: Sequence[str], search: BeamSettings) -> Found:

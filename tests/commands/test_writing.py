@@ -108,6 +108,27 @@ def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
         assert len(scores) == 3
 
 
+def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None:
+    train(place.table(task__read_words=3, schedule__epochs=1), tmp_path / "run")
+    lines = "我 吃\n我 吃 苹果 。 人 吃 梨 。\n人 买 电脑 。\n"
+    done = runner.invoke(app, ["generate", str(tmp_path / "run"), "--json"], input=lines)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["source_words"], row["read_words"]) for row in rows] == [(2, 2), (8, 3), (4, 3)]
+    assert done.stderr == "2 of 3 sources were cut to their first 3 words (task.read_words)\n"
+    one = runner.invoke(app, ["generate", str(tmp_path / "run"), "我 吃 苹果 。"])
+    assert one.stderr == "1 of 1 source was cut to its first 3 words (task.read_words)\n"
+    assert runner.invoke(app, ["generate", str(tmp_path / "run"), "我 吃 苹果"]).stderr == ""
+
+    judged = runner.invoke(app, ["eval", str(tmp_path / "run"), "--json"])
+    report, examples = json.loads(judged.stdout), place.pairs.examples("test")
+    lengths = [len(examples.text(number, 0)) for number in range(len(examples))]
+    assert (report["source_words"], report["read_words"]) == (sum(lengths), sum(min(length, 3) for length in lengths))
+    assert report["cut_sources"] == sum(length > 3 for length in lengths) > 0
+    told = f"{report['cut_sources']} of 15 sources were cut to their first 3 words (task.read_words)"
+    assert told in judged.stderr.splitlines()
+    assert told not in runner.invoke(app, ["eval", str(tmp_path / "run"), "--quiet"]).stderr
+
+
 def test_company_changes_nothing(run: Path) -> None:
     writer = load_writer(run)
     search = BeamSettings(beam_size=4, num_best=2)
