@@ -51,6 +51,7 @@ def score(
     lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
+    name: str = "line",
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
@@ -58,7 +59,7 @@ def score(
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
     word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers). Empty lines
     give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of
-    ``evaluate-ppl --batch-size 1``. Other arguments as ``sememekit score --help``.
+    ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. Other arguments as ``sememekit score --help``.
 
     Raises:
         ConfigError: the task predicts no words.
@@ -71,14 +72,14 @@ def score(
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
-        return _score_pairs(Writer(loaded, task, segmenter), lines)
+        return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form())
+    read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form(), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
 def _read(
-    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm
+    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
 ) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         if segmenter is not None:
@@ -91,13 +92,13 @@ def _read(
         try:
             ids = vocabulary.encode(read).tolist()
         except DataError as error:
-            raise DataError(f"line {number}: {error}") from None
+            raise DataError(f"{name} {number}: {error}") from None
         if end is not None and ids[-1] != end:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
 
 
-def _score_pairs(writer: Writer, lines: Iterable[str]) -> Iterator[ScoredToken]:
+def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[ScoredToken]:
     task, vocabulary = writer.task, writer.task.vocabulary
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -105,14 +106,14 @@ def _score_pairs(writer: Writer, lines: Iterable[str]) -> Iterator[ScoredToken]:
         texts = line.rstrip("\r\n").split("\t")
         if len(texts) != 2:
             raise DataError(
-                f"line {number}: {len(texts) - 1} tabs, where a line is a source, one tab and a target; a text can be "
+                f"{name} {number}: {len(texts) - 1} tabs, where a line is a source, one tab and a target; a text can be "
                 "written for a source alone by 'sememekit generate RUN --input FILE'"
             )
-        source, target = writer.read(texts[0], f"line {number}"), writer.words(texts[1])
+        source, target = writer.read(texts[0], f"{name} {number}"), writer.words(texts[1])
         try:
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:
-            raise DataError(f"line {number}: {error}") from None
+            raise DataError(f"{name} {number}: {error}") from None
         nats = task.teacher_forced(ids, words).nats.tolist()
         tokens = [*target, vocabulary.token(task.end)]
         for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):

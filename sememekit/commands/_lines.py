@@ -11,10 +11,15 @@ from typing import BinaryIO
 from sememekit.errors import DataError
 
 
+def input_name(file: Path | None) -> str:
+    """What messages call the input: the file, or "stdin" for None and for ``-``."""
+    return "stdin" if file is None or str(file) == "-" else str(file)
+
+
 @contextmanager
 def input_stream(file: Path | None) -> Iterator[BinaryIO]:
-    """A file, or stdin for None, open for reading bytes."""
-    if file is None:
+    """A file, or stdin for None and for ``-``, open for reading bytes."""
+    if file is None or str(file) == "-":
         yield sys.stdin.buffer
         return
     try:
@@ -26,10 +31,9 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
 
 
 def lines_of(path: Path | None, errors: str) -> Iterator[str]:
-    """Lines of a file, or of stdin, without their ends."""
+    """Lines of a file, or of stdin, without their ends; see ``input_stream``."""
     from sememekit.text.reading import FaultCounter, read_named
 
-    name = "stdin" if path is None else str(path)
     with input_stream(path) as file:
-        for piece in read_named(file, name, FaultCounter(errors)):
+        for piece in read_named(file, input_name(path), FaultCounter(errors)):
             yield piece.text

@@ -49,6 +49,14 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
+Word = Annotated[str | None, typer.Argument(metavar="[WORD]", help="Only those with this word.", show_default=False)]
+
+
+def has_word(word: str | None, *texts: str) -> bool:
+    """Whether one of the texts has the word, in any case; without a word, yes."""
+    return word is None or any(word.casefold() in text.casefold() for text in texts)
+
+
 _ENGINE_HELP = "Where processes run: local, dask:tcp://HOST:PORT, or slurm:KEY=VALUE,... (docs/scale.md)."
 Engine = Annotated[str, option("--engine", _ENGINE_HELP, "engine")]
 EngineIfGiven = Annotated[str | None, option("--engine", _ENGINE_HELP, "engine", show_default="local")]

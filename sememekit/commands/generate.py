@@ -9,7 +9,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run
-from sememekit.commands._lines import lines_of
+from sememekit.commands._lines import input_name, lines_of
 from sememekit.commands._options import ErrorPolicy, option
 from sememekit.commands._render import print_json, remark, remark_uncut, say
 from sememekit.errors import ConfigError
@@ -32,7 +32,9 @@ def command(
     ] = None,
     top_k: Annotated[int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0)] = None,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
-    input_file: Annotated[Path | None, option("--input", "For headline, dialogue: a text a line; stdin unless given.")] = None,
+    input_file: Annotated[
+        Path | None, option("--input", "For headline, dialogue: a text a line; - or nothing for stdin.")
+    ] = None,
     overrides: shared.SearchOverrides = None,
     apart: shared.Apart = False,
     lexicon: shared.DataLexicon = None,
@@ -67,12 +69,14 @@ def _texts(
         raise ConfigError("give the text itself or --input FILE, not both")
     writer = load_writer(run, **options)
     lines = [prompt] if prompt is not None else lines_of(input_file, errors)
-    name = "the text, line" if prompt is not None else f"{input_file or 'stdin'}, line"
+    name = "the text, line" if prompt is not None else f"{input_name(input_file)}, line"
     sources, cut, most = 0, 0, 0
     for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
         print_json(written) if json else say(written.best.text)
         sources, cut = written.line, cut + (written.read_words < written.source_words)
         most = max(most, written.read_words)
+    if not sources:
+        remark(f"no line in {input_name(input_file)}, so nothing is written", quiet=False)
     if cut:
         remark(told_of_cut(cut, sources, most), quiet=False)
 

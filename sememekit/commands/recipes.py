@@ -10,7 +10,7 @@ import typer
 
 from sememekit.commands._completion import complete_recipe
 from sememekit.commands._exit import FAILED
-from sememekit.commands._options import Json, example
+from sememekit.commands._options import Json, Word, example, has_word
 from sememekit.commands._render import print_json, print_table, say
 from sememekit.config import Record, list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
@@ -85,10 +85,13 @@ def _check(name: str) -> RecipeCheck:
     return RecipeCheck(recipe=name, valid=True)
 
 
-@command.command("list", epilog=example("sememekit recipes list"))
-def list_all(json: Json = False) -> None:
-    """List all recipes, with the number that each should reproduce."""
-    recipes = list_recipes()
+@command.command("list", epilog=example("sememekit recipes list", "sememekit recipes list small"))
+def list_all(word: Word = None, json: Json = False) -> None:
+    """List all recipes, with the number that each should reproduce; with a WORD those that have it in a name or summary."""
+    found = list_recipes()
+    recipes = [recipe for recipe in found if has_word(word, recipe.name, recipe.summary)]
+    if not recipes:
+        raise ConfigError(f"no recipe has {word!r} in its name or summary; 'sememekit recipes list' shows all {len(found)}")
     if json:
         say(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Engine, Html, Json, Quiet, example, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
 from sememekit.commands._render import print_json, print_table, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
@@ -45,13 +45,20 @@ command = typer.Typer(
 DEFAULT_OUT = Path("reproduced")
 
 
-@command.command("list", epilog=example("sememekit reproduce list"))
-def list_all(json: Json = False) -> None:
-    """All claims, with what the paper printed and whether there is a small protocol."""
-    from sememekit.claims import judge, load_claims
+@command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
+def list_all(word: Word = None, json: Json = False) -> None:
+    """All claims, with what the paper printed and whether there is a small protocol; with a WORD those that have it."""
+    from sememekit.claims import judge
     from sememekit.reports.ledger import ledger
 
-    claims = load_claims()
+    everything = _claims()
+    claims = {
+        name: (file, claim) for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source)
+    }
+    if not claims:
+        raise ConfigError(
+            f"no claim has {word!r} in its name, statement or source; 'sememekit reproduce list' shows all {len(everything)}"
+        )
     if json:
         print_json(ledger([judge(name, claim, [], []) for name, (_, claim) in claims.items()]))
         return

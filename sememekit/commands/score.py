@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._kinds import refuse
-from sememekit.commands._lines import lines_of
+from sememekit.commands._lines import input_name, lines_of
 from sememekit.commands._options import Device, Errors, Run, Which, option
 from sememekit.commands._render import remark_uncut, say
 
@@ -45,7 +45,8 @@ def command(
     if not segment:
         refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines, warned = lines_of(file, errors), segment
-    for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device):
+    line = f"{input_name(file)}, line"
+    for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device, name=line):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
         if not warned and row.read_as == UNKNOWN:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._lines import input_stream
+from sememekit.commands._lines import input_name, input_stream
 from sememekit.commands._options import WhichName, given, option
 from sememekit.commands._render import hint, remark_faults
 from sememekit.errors import ConfigError, DataError
@@ -42,9 +42,9 @@ def command(
     """
     from sememekit.text.reading import FaultCounter
 
-    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or file is not None or not sys.stdin.isatty())
+    name = input_name(file)
+    hint("reading from the terminal; Ctrl-D ends", quiet=quiet or name != "stdin" or not sys.stdin.isatty())
     faults = FaultCounter(errors)
-    name = "stdin" if file is None else str(file)
     if model is not None and not model.exists():
         raise DataError(
             f"segment --model {model}: no such file or folder; give the run of a lattice model, or a SentencePiece model"

@@ -158,11 +158,19 @@ def read_settings(
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
             else:
-                problems.append(f"key {path!r}: {item['msg'][0].lower()}{item['msg'][1:]}, given {_short(item['input'])}")
+                problems.append(_problem(path, item["msg"], item["input"]))
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
     if problems := list(_too_large(settings)):
         raise ConfigError(f"{where}: {'; '.join(problems)}")
     return settings
+
+
+def _problem(path: str, why: str, given: object) -> str:
+    """What is wrong with a key, or with keys that do not go together, which name themselves."""
+    own = why.removeprefix("Value error, ")
+    if own != why and isinstance(given, Mapping):
+        return f"key {path!r}: {own}" if path else own
+    return f"key {path!r}: {own[0].lower()}{own[1:]}, given {_short(given)}"
 
 
 def _home(key: str, homes: Mapping[str, str]) -> str:

@@ -29,6 +29,22 @@ def test_recipes_are_listed() -> None:
     assert [recipe["name"] for recipe in listed] == recipe_names()
 
 
+def test_recipes_and_claims_are_listed_by_a_word() -> None:
+    listed = json.loads(runner.invoke(app, ["recipes", "list", "Small/", "--json"]).stdout)["recipes"]
+    assert [recipe["name"] for recipe in listed] == [name for name in recipe_names() if name.startswith("small/")]
+    shown = runner.invoke(app, ["recipes", "list", "small/sdlm"]).stdout
+    assert "small/sdlm" in shown
+    assert "ours/pd-softmax" not in shown
+    claims = json.loads(runner.invoke(app, ["reproduce", "list", "headlines", "--json"]).stdout)["claims"]
+    assert {"sdlm-headlines", "self-organized-headlines"} <= {claim["name"] for claim in claims}
+    assert len(claims) < 20
+    for command, what in (("recipes", "recipe"), ("reproduce", "claim")):
+        done = runner.invoke(app, [command, "list", "zzz"])
+        assert done.exit_code == 1
+        assert f"no {what} has 'zzz' in its name" in done.stderr
+        assert f"'sememekit {command} list' shows all" in done.stderr
+
+
 def test_a_recipe_is_shown_merged_as_toml_and_json() -> None:
     shown = runner.invoke(app, ["recipes", "show", "ours/pd-softmax"]).stdout
     assert tomllib.loads(shown) == load_recipe("ours/pd-softmax")

@@ -61,7 +61,7 @@ def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
     vocabulary = Vocabulary.from_counts({"我": 2, "人": 1})
     with pytest.raises(DataError, match=r"line 2: the word '海豚'"):
-        list(score_module._read(["我", "海豚"], vocabulary, None, None, TextForm()))
+        list(score_module._read(["我", "海豚"], vocabulary, None, None, TextForm(), "line"))
 
 
 @pytest.mark.parametrize("fixture", ["sdlm", "ending"])

@@ -108,6 +108,26 @@ def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
         assert len(scores) == 3
 
 
+def test_lines_come_from_stdin_where_a_dash_is_typed_and_none_is_told(run: Path, tmp_path: Path) -> None:
+    dash = runner.invoke(app, ["generate", str(run), "--input", "-"], input="\n".join(LINES))
+    assert (dash.exit_code, dash.stdout.splitlines()) == (0, WRITTEN)
+    empty = runner.invoke(app, ["generate", str(run), "--input", "-"], input="")
+    assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", "no line in stdin, so nothing is written\n")
+    (tmp_path / "none.txt").touch()
+    done = runner.invoke(app, ["generate", str(run), "--input", str(tmp_path / "none.txt")])
+    assert done.stderr == f"no line in {tmp_path / 'none.txt'}, so nothing is written\n"
+    assert (
+        "stdin, line 1: the source is empty" in runner.invoke(app, ["generate", str(run), "--input", "-"], input=" \n").stderr
+    )
+
+
+def test_score_names_the_file_of_a_line_that_is_no_pair(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.txt").write_text("我 吃\t吃\n我 吃 苹果\n", encoding="utf-8")
+    done = runner.invoke(app, ["score", str(run), str(tmp_path / "pairs.txt")])
+    assert (done.exit_code, f"{tmp_path / 'pairs.txt'}, line 2: 0 tabs" in done.stderr) == (1, True)
+    assert "stdin, line 1: 0 tabs" in runner.invoke(app, ["score", str(run)], input="我 吃 苹果\n").stderr
+
+
 def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None:
     train(place.table(task__read_words=3, schedule__epochs=1), tmp_path / "run")
     lines = "我 吃\n我 吃 苹果 。 人 吃 梨 。\n人 买 电脑 。\n"
@@ -221,7 +241,9 @@ def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
     assert "predicts labels" in failure("predict", run)
     assert "only task.search.KEY can be changed" in failure("eval", run, "--set", "task.hidden_size=3")
     assert "did you mean 'beam_size'" in failure("eval", run, "--set", "task.search.beamsize=3")
-    assert "num_best (9) is above beam_size (5)" in failure("generate", run, "我", "--set", "task.search.num_best=9")
+    told = failure("generate", run, "我", "--set", "task.search.num_best=9")
+    assert told.startswith("sememekit: error: --set task.search: num_best (9) is above beam_size (5)")
+    assert "{" not in told
 
 
 def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
