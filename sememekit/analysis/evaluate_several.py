@@ -130,7 +130,7 @@ def check_all_comparable(runs: Sequence[Run], text: TextReading, command: str = 
     """
     first, *others = (_signed(loaded, text, command) for loaded in runs)
     for other in others:
-        _check_comparable(first, other)
+        check_comparable(first, other)
 
 
 def score_all(
@@ -154,7 +154,7 @@ def score_all(
         else:
             found.append(TextNats(data, text.split))
         reports.append(measure_ppl(loaded, text, by, graph, progress, found[-1]))
-        _check_comparable(*((one.run, f"{of_text(one.signature)}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
+        check_comparable(*((one.run, f"{of_text(one.signature)}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
     return reports, found
 
 
@@ -174,7 +174,7 @@ def _signed(loaded: Run, text: TextReading, command: str) -> tuple[str, str]:
     return str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"
 
 
-def _check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
+def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     """Refuse two runs whose figures are not of the same text by the same rule.
 
     Args:

@@ -14,9 +14,11 @@ from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Ove
 from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.errors import ConfigError
 from sememekit.figures import percent
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import PerplexityReport
+    from sememekit.analysis.evaluate_seeds import SeedsPerplexity
     from sememekit.protocols.adaptation import AdaptationReport
 
 EXAMPLES = (
@@ -107,13 +109,17 @@ def command(
     With several runs: one table, differences from the first run with paired 95 % intervals over the sentences of the text. With
     --overlay the same of one run before and after, for the words whose annotation is changed and for all others.
 
+    RUN may be a folder that train --seeds wrote: then the perplexity of each seed, with mean and standard deviation.
+
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
     from sememekit.analysis.evaluate import evaluate_ppl
     from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
+    from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.runs.run import Run as LoadedRun
+    from sememekit.training.checkpoint import seed_runs
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     options: dict[str, Any] = {
@@ -128,10 +134,24 @@ def command(
         raise ConfigError(
             "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
         )
-    opened = [LoadedRun.open(one, **where) for one in (run, *(others or ()))]
+    runs = (run, *(others or ()))
+    seeds = next((one for one in runs if not (one / "plan.json").is_file() and seed_runs(one)), None)
+    if seeds is not None and (others or overlay is not None):
+        raise ConfigError(
+            f"{seeds} holds runs of several seeds; "
+            + (
+                f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
+                if others
+                else f"--overlay takes one run, such as {seed_runs(seeds)[0]}"
+            )
+        )
+    opened = [] if seeds is not None else [LoadedRun.open(one, **where) for one in runs]
+    report: PerplexityReport | PerplexityComparison | SeedsPerplexity
     with progress_bars(quiet) as show:
-        if overlay is not None:
-            report: PerplexityReport | PerplexityComparison = evaluate_overlay(opened[0], overlay, **options, progress=show)
+        if seeds is not None:
+            report = evaluate_seeds(seeds, **options, **where, adaptation=adaptation, progress=show)
+        elif overlay is not None:
+            report = evaluate_overlay(opened[0], overlay, **options, progress=show)
         elif others:
             report = compare_ppl(opened, **options, adaptation=adaptation, progress=show)
         else:
@@ -142,6 +162,8 @@ def command(
         print_overlay(report, quiet)
     elif isinstance(report, PerplexityComparison):
         print_comparison(report)
+    elif isinstance(report, SeedsPerplexity):
+        _print_seeds(report)
     else:
         _print_report(report)
 
@@ -154,6 +176,30 @@ def _print_report(report: PerplexityReport) -> None:
     for grouping, groups in (report.groups or {}).items():
         rows = [(group.name, group.perplexity, group.tokens, percent(group.share)) for group in groups]
         print_table(f"By {grouping} of the word", ("words", "perplexity", "tokens", "share"), rows)
+    say(f"signature: {report.signature}")
+
+
+def _print_seeds(report: SeedsPerplexity) -> None:
+    """A row for each seed, then mean and standard deviation; groups of words with their means."""
+    from sememekit.analysis.evaluate_seeds import geometric_mean
+
+    adapted = any(one.adaptation is not None for one in report.reports)
+    columns = ["seed", "perplexity", "tokens", "checkpoint", *(["perplexity as trained"] if adapted else [])]
+    rows: list[tuple[object, ...]] = []
+    for seed, one in zip(report.seeds, report.reports, strict=True):
+        before = [one.adaptation.static_perplexity] if one.adaptation is not None else []
+        rows.append((str(seed), one.perplexity, one.tokens, one.checkpoint, *before))
+    rows += [("geometric mean", report.mean), ("sd", report.sd)]
+    print_table(f"Perplexity of {report.run} on {report.split}", columns, rows)
+    for grouping, groups in (report.reports[0].groups or {}).items():
+        found = []
+        for place, group in enumerate(groups):
+            values = [(one.groups or {})[grouping][place].perplexity for one in report.reports]
+            known = [value for value in values if value is not None]
+            mean = geometric_mean(known) if known else None
+            found.append((group.name, group.tokens, percent(group.share), *values, mean))
+        columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
+        print_table(f"By {grouping} of the word", columns, found)
     say(f"signature: {report.signature}")
 
 

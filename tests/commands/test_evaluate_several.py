@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
 from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
 from sememekit.analysis.text_nats import BLOCK, TextNats, sentences_of
 from sememekit.commands._program import app
 from sememekit.commands.train import train
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.protocols.cache import CacheSettings
@@ -24,6 +27,8 @@ from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from tests.small_pairs import PairPlace
 from tests.small_run import Place, in_chunks
+
+runner = CliRunner()
 
 
 def runs_of(*folders: Path, dtype: str | None = None) -> list[Run]:
@@ -45,6 +50,47 @@ def test_both_models_are_as_they_are_alone(softmax: Path, sdlm: Path, place: Pla
             None if one.perplexity is None else pytest.approx(one.perplexity, rel=1e-12) for one in pair
         )
     assert PerplexityComparison.model_validate_json(report.model_dump_json()) == report
+
+
+@pytest.fixture(scope="module")
+def seeds(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of two seeds, as ``train --seeds`` lays the runs down."""
+    folder = tmp_path_factory.mktemp("seeds")
+    for seed in (10, 2):
+        train(place.table("sdlm", run__seed=seed, schedule__epochs=1), folder / f"seed-{seed}")
+    return folder
+
+
+def test_a_folder_of_seeds_has_a_row_for_each_and_their_mean(seeds: Path) -> None:
+    alone = [evaluate_ppl(seeds / f"seed-{seed}", by=["senses"], device="cpu") for seed in (2, 10)]
+    values = [one.perplexity for one in alone]
+    done = runner.invoke(app, ["evaluate-ppl", str(seeds), "--by", "senses", "--device", "cpu", "--json"])
+    assert done.exit_code == 0, done.stderr
+    report = SeedsPerplexity.model_validate_json(done.stdout)
+    assert (report.seeds, list(report.reports)) == ((2, 10), alone)
+    assert report.mean == pytest.approx(math.sqrt(values[0] * values[1]))
+    assert report.sd == pytest.approx(statistics.stdev(values))
+    assert report.signature == alone[0].signature
+    shown = runner.invoke(app, ["evaluate-ppl", str(seeds), "--by", "senses"]).stdout
+    for part in ("geometric mean", f"{report.mean:,.4g}", "seed 10", f"signature: {report.signature}"):
+        assert part in shown
+
+    tuned = runner.invoke(app, ["evaluate-ppl", str(seeds), "--cache", "--tune", "--set", "cache.window=5", "--json"])
+    assert tuned.exit_code == 0, tuned.stderr
+    cached = SeedsPerplexity.model_validate_json(tuned.stdout)
+    assert all(one.adaptation is not None for one in cached.reports)
+    assert cached.mean != report.mean
+
+
+def test_one_seed_has_no_deviation_and_other_models_are_for_compare(seeds: Path, softmax: Path, tmp_path: Path) -> None:
+    shutil.copytree(seeds / "seed-2", tmp_path / "seed-2")
+    assert evaluate_seeds(tmp_path, device="cpu").sd is None
+    done = runner.invoke(app, ["evaluate-ppl", str(softmax), str(seeds)])
+    assert (done.exit_code, f"compared by: sememekit compare {softmax} {seeds}" in done.stderr) == (1, True)
+    done = runner.invoke(app, ["evaluate-ppl", str(seeds), "--overlay", "none.txt"])
+    assert (done.exit_code, f"--overlay takes one run, such as {seeds / 'seed-2'}" in done.stderr) == (1, True)
+    with pytest.raises(CheckpointError, match="is no folder of runs seed-1, seed-2"):
+        evaluate_seeds(tmp_path / "seed-2")
 
 
 def test_a_difference_is_that_of_the_figures_with_its_interval(softmax: Path, sdlm: Path, ending: Path) -> None:
