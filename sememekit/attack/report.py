@@ -58,7 +58,8 @@ class AttackComparison(Record):
 
     Attributes:
         common: examples that both finished without an error.
-        only_one: examples that one side alone has, or that ended in an error on a side; they are left out.
+        only_one: examples that one side alone has, or that ended in an error on a side; they are left out. Of the
+            latter, accuracy and accuracy under attack count those that both sides classified.
         unlike: settings that differ between the two, which a difference of rates may come from.
         rows: the differences, the first minus the second.
     """

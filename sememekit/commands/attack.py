@@ -217,7 +217,8 @@ def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool)
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
     print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
     if found.only_one:
-        say(f"left out: {found.only_one:,} examples that one side lacks or that ended in an error")
+        told = f"left out: {found.only_one:,} examples that one side lacks or that ended in an error"
+        say(f"{told} (accuracy counts those that both classified)")
     rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
     if rows:
         print_table("What differs", ("setting", "first", "second"), rows, numeric=3)

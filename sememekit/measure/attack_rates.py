@@ -6,7 +6,8 @@ An example has one of five outcomes, which are never added up into each other:
     failed         the search ended without one, or the query budget was spent
     no_candidates  nothing to try: no word has a substitute, or the constraints leave none
     skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
-    error          the victim or the example itself is at fault: neither robust nor fooled
+    error          the victim or the example itself is at fault: neither robust nor fooled; one that was classified before still
+                   counts for accuracy, and as untried where it was right
 
 Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means and of differences are bootstrap intervals. A
 difference of rates that has no spread under the bootstrap (both at 0 or 100 %, or equal on every example) gets the interval of
@@ -55,7 +56,8 @@ class AttackRates(Record):
         examples, outcomes: in all, and by outcome.
         attackable: success and failed together, the examples with something to try: the divisor of the success rate.
         attacked: these and those of no_candidates.
-        untried: correctly classified and never tried: no_candidates, and those that the constraints or the search left out.
+        untried: correctly classified and never tried to the end: no_candidates, those that the constraints or the search left
+            out, and those that ended in an error.
         accuracy: correctly classified before the attack, of all that could be classified.
         accuracy_under_attack: correctly classified, tried and not fooled, of the same; nothing untried counts as surviving.
         accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
@@ -146,23 +148,22 @@ def paired_differences(
     """Differences between two attacks on the same examples, by their number, resampled together.
 
     A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
-    rows "attacked in both" compare like with like. Only examples in both count, and those with an error on a side do not.
-    ``budgets`` are the queries allowed an example, for each side; 0 for none.
+    rows "attacked in both" compare like with like. Only examples in both count; those with an error on a side count for the
+    accuracies alone, where both sides classified them. ``budgets`` are the queries allowed an example, for each side; 0 for none.
     """
-    common = [
-        index for index in sorted(first) if index in second and "error" not in (first[index].outcome, second[index].outcome)
-    ]
+    common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]
-    success = [_flags(side, "success") for side in sides]
-    failed = [_flags(side, "failed") for side in sides]
-    attacked = [success[k] + failed[k] for k in (0, 1)]
-    known, right = [_known(side) for side in sides], [_right(side) for side in sides]
+    whole = (1 - _flags(sides[0], "error")) * (1 - _flags(sides[1], "error"))
+    known = _known(sides[0]) * _known(sides[1])
+    right = [_right(side) * known for side in sides]
+    fooled, survived = ([_flags(side, outcome) * known for side in sides] for outcome in ("success", "failed"))
+    success, attacked = [each * whole for each in fooled], [(fooled[k] + survived[k]) * whole for k in (0, 1)]
     queries = [np.array([record.queries for record in side], dtype=np.float64) for side in sides]
     both = attacked[0] * attacked[1]
     rows: list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]] = [
-        ("accuracy", [(right[k], known[k]) for k in (0, 1)]),
-        ("accuracy under attack", [(failed[k], known[k]) for k in (0, 1)]),
-        ("accuracy under attack, untried as surviving", [(right[k] - success[k], known[k]) for k in (0, 1)]),
+        ("accuracy", [(right[k], known) for k in (0, 1)]),
+        ("accuracy under attack", [(survived[k], known) for k in (0, 1)]),
+        ("accuracy under attack, untried as surviving", [(right[k] - fooled[k], known) for k in (0, 1)]),
         ("success rate", [(success[k], attacked[k]) for k in (0, 1)]),
     ]
     for level in LEVELS:
@@ -198,9 +199,10 @@ def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:
 
 
 def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
-    """Examples that count for accuracy: classified, and without an error later on."""
-    return np.array([record.correct is not None and record.outcome != "error" for record in records], dtype=np.float64)
+    """Examples that count for accuracy: all that were classified, whatever came later. Those misclassified are final after one
+    query, and those right stay exposed to a victim that raises: without the errors accuracy would be too low."""
+    return np.array([record.correct is not None for record in records], dtype=np.float64)
 
 
 def _right(records: Sequence[ExampleOutcome]) -> np.ndarray:
-    return np.array([bool(record.correct) and record.outcome != "error" for record in records], dtype=np.float64)
+    return np.array([bool(record.correct) for record in records], dtype=np.float64)

@@ -127,7 +127,7 @@ class OpenAttack:
             query_budget=self.plan.attack.query_budget,
             segmentation=self.named.cut_by,
             notes=tuple(notes(self.plan, self.named, [part.told for part in self.engine.constraints if part.told])),
-            warnings=(*self.uncut, *warnings(self.plan, coverage), *([unfinished] if stopped else [])),
+            warnings=(*self.uncut, *warnings(self.plan, coverage, results), *([unfinished] if stopped else [])),
             coverage=coverage,
             rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
             perplexity_before=before,
@@ -272,9 +272,16 @@ def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str
     return found
 
 
-def warnings(plan: AttackPlan, coverage: Coverage) -> list[str]:
+def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
     """What makes the figures say less than they seem to."""
     found = []
+    errors = Counter(result.reason for result in results if result.outcome == "error")
+    if errors:
+        [(reason, _)] = errors.most_common(1)
+        found.append(
+            f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
+            "the rest and may be biased"
+        )
     paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
     if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
         found.append(

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sememekit.commands.attack import attack
 from sememekit.errors import ConfigError, DataError
-from tests.commands.attacks import VICTIM, table_of
+from tests.attack.toys import LABELS, TEXTS, predict
+from tests.commands.attacks import VICTIM, run, table_of
 
 
 def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
@@ -47,6 +49,27 @@ def test_a_victim_that_always_fails_is_no_result(files: dict[str, Path]) -> None
             table=table_of(files),
             labels=("no", "yes"),
         )
+
+
+def broken_on_fine(texts: list[str]) -> np.ndarray:
+    if any("fine" in text for text in texts):
+        raise RuntimeError("not fine")
+    return predict(texts)
+
+
+def test_a_victim_that_fails_on_a_part_is_a_warning_and_keeps_its_accuracy(files: dict[str, Path]) -> None:
+    name = "tests.commands.test_attack_victims:broken_on_fine"
+    files["data"].write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS), encoding="utf-8")
+    report = attack(name, files["data"], files["out"], table=table_of(files), labels=LABELS)
+    whole = run(files, files["out"].with_name("whole"))
+    assert report.rates.outcomes["error"] >= 2
+    assert report.rates.accuracy == whole.rates.accuracy
+    number = report.rates.outcomes["error"]
+    assert report.warnings == (
+        f"{number} of {len(TEXTS)} examples ended in an error (most frequent: the victim raised RuntimeError: not fine); "
+        "rates are over the rest and may be biased",
+    )
+    assert report.rates.untried == number + report.rates.outcomes["no_candidates"]
 
 
 CHINESE = """

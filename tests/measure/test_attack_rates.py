@@ -29,12 +29,12 @@ RECORDS = [
 def test_rates_divide_by_what_was_attacked() -> None:
     rates = attack_rates(RECORDS)
     assert rates.outcomes == {"success": 2, "failed": 2, "no_candidates": 0, "skipped": 2, "error": 2}
-    assert (rates.attackable, rates.attacked, rates.untried) == (4, 4, 1)
+    assert (rates.attackable, rates.attacked, rates.untried) == (4, 4, 2)
     assert rates.success_rate.value == 0.5
     assert {level: found.value for level, found in rates.success_at.items() if found} == {100: 0.25, 500: 0.25, 2000: 0.5}
-    assert rates.accuracy.value == pytest.approx(5 / 6), "errors count on neither side"
-    assert rates.accuracy_under_attack.value == pytest.approx(2 / 6), "the one that was right and skipped does not survive"
-    assert rates.accuracy_at_most.value == pytest.approx(3 / 6)
+    assert rates.accuracy.value == pytest.approx(6 / 7), "an error without an answer counts on neither side"
+    assert rates.accuracy_under_attack.value == pytest.approx(2 / 7), "right and skipped or with an error: does not survive"
+    assert rates.accuracy_at_most.value == pytest.approx(4 / 7)
     assert rates.mean_queries.value == pytest.approx((90 + 600 + 3000 + 2) / 4)
     assert rates.median_queries == pytest.approx((90 + 600) / 2)
     assert rates.mean_queries_of_successes == pytest.approx(345)
@@ -45,15 +45,30 @@ def test_rates_divide_by_what_was_attacked() -> None:
 def test_nothing_to_try_is_not_robust() -> None:
     nothing = outcome("no_candidates")
     rates = attack_rates([*RECORDS, *[nothing] * 4])
-    assert (rates.attackable, rates.attacked, rates.untried) == (4, 8, 5)
+    assert (rates.attackable, rates.attacked, rates.untried) == (4, 8, 6)
     assert (rates.success_rate.value, rates.success_of_attacked.value) == (0.5, 0.25)
-    assert rates.accuracy_under_attack.value == pytest.approx(2 / 10)
-    assert rates.accuracy_at_most.value == pytest.approx(7 / 10)
+    assert rates.accuracy_under_attack.value == pytest.approx(2 / 11)
+    assert rates.accuracy_at_most.value == pytest.approx(8 / 11)
     assert rates.mean_queries.value == attack_rates(RECORDS).mean_queries.value
     rates = attack_rates([nothing] * 9)
     assert rates.success_rate.value is None
     assert rates.success_of_attacked.value == 0
     assert (rates.accuracy_under_attack.value, rates.accuracy_at_most.value) == (0, 1)
+
+
+def test_a_victim_that_raises_does_not_bias_accuracy() -> None:
+    """300 examples, 160 of them right; 150 of the right ones end in an error of a later query."""
+    records = [outcome("skipped", correct=False)] * 140 + [outcome("error", 9)] * 150 + [outcome("failed", 9)] * 10
+    rates = attack_rates(records)
+    assert rates.accuracy.value == pytest.approx(160 / 300)
+    assert (rates.attackable, rates.untried) == (10, 150)
+    assert (rates.accuracy_under_attack.value, rates.accuracy_at_most.value) == pytest.approx((10 / 300, 160 / 300))
+    whole = dict(enumerate([*records[:140], *[outcome("success", 9)] * 150, *records[290:]]))
+    rows = {row.name: row for row in paired_differences(dict(enumerate(records)), whole)}
+    assert (rows["accuracy"].first.value, rows["accuracy"].difference.value) == (pytest.approx(160 / 300), 0)
+    assert rows["accuracy under attack"].difference.value == 0
+    assert rows["accuracy under attack, untried as surviving"].difference.value == pytest.approx(150 / 300)
+    assert (rows["success rate"].first.value, rows["success rate"].second.value) == (0, 0), "of the ten without an error"
 
 
 def test_rates_of_none_and_all_have_an_interval() -> None:
