@@ -66,7 +66,10 @@ def command(
             metavar="FORMAT:PATH",
         ),
     ] = None,
-    lemmas: Annotated[Path | None, option("--lemmas", "Lemma TAB form lines: the inflected words of this lexicon.")] = None,
+    lemmas: Annotated[
+        str | None,
+        option("--lemmas", "Lemma TAB form lines, or wordnet: the inflected words of this lexicon.", metavar="FILE|wordnet"),
+    ] = None,
     vectors: Annotated[
         Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
     ] = None,

@@ -149,7 +149,7 @@ def paired_differences(
 
     A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
     rows "attacked in both" compare like with like. Only examples in both count; those with an error on a side count for the
-    accuracies alone, where both sides classified them. ``budgets`` are the queries allowed an example, for each side; 0 for none.
+    accuracies alone, where both sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none.
     """
     common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sememekit.errors import DataError
 from sememekit.sememes.reading import read_lexicon_text
-from sememekit.sememes.wordnet import read_wordnet_index, wordnet_folder
+from sememekit.sememes.wordnet import WordNetIndex, read_wordnet_index, wordnet_folder
 
 
 class Lemmas(Protocol):
@@ -41,21 +41,30 @@ class LemmaList:
 def open_lemmas(spec: str) -> Lemmas:
     """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError for files
     that are absent or of another form."""
+    return wordnet_of(spec) or read_lemmas(Path(spec).expanduser())
+
+
+def wordnet_of(spec: str) -> WordNetIndex | None:
+    """The index of ``wordnet`` or ``wordnet:FOLDER``; None for the name of a file. Raises DataError: no WordNet."""
     name, _, path = spec.partition(":")
-    if name == "wordnet" and not Path(spec).is_file():
-        return read_wordnet_index(wordnet_folder(path))
-    return read_lemmas(Path(spec).expanduser())
+    return read_wordnet_index(wordnet_folder(path)) if name == "wordnet" and not Path(spec).is_file() else None
 
 
 def read_lemmas(path: Path) -> LemmaList:
     """Read ``lemma TAB form`` lines; of several lines with one form the last counts, as in the released code of sememe RNNs.
-    Raises DataError: absent, not text, or a line without two columns."""
+    Errors as ``read_pairs``."""
+    pairs, sha256 = read_pairs(path)
+    return LemmaList(f"lemmas:{path.name}", sha256, {form: lemma for lemma, form in pairs})
+
+
+def read_pairs(path: Path) -> tuple[list[tuple[str, str]], str]:
+    """Lemma and form of every line of a list of ``lemma TAB form``, and the SHA-256 of the file. Raises DataError: absent, not
+    text, or a line without two columns."""
     source = read_lexicon_text(path)
-    of_form: dict[str, str] = {}
+    pairs = []
     for number, line in source.entries():
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) != 2 or not all(columns):
             raise DataError(f"{source.place(number)}: a list of lemmas has lemma TAB form, found {line[:60]!r}")
-        lemma, form = columns
-        of_form[form] = lemma
-    return LemmaList(f"lemmas:{path.name}", source.sha256, of_form)
+        pairs.append((columns[0], columns[1]))
+    return pairs, source.sha256

@@ -5,12 +5,12 @@ A substitute has an equal sememe set in some sense, the same part of speech and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sememekit.sememes.lemmas import read_pairs, wordnet_of
 from sememekit.sememes.lexicon import Lexicon, Sense
-from sememekit.sememes.reading import read_lexicon_text
 
 ENDINGS: Final = {"ing": "v", "ed": "v", "est": "ar", "er": "ar", "s": "nv"}
 """Regular endings of inflected English words -> the parts of speech that they can have."""
@@ -72,9 +72,22 @@ class Substitutes:
 
 
 class Inflections:
-    """Regular English inflections from a list of ``lemma TAB form`` lines."""
+    """Regular English inflections: pairs of lemma and form, and where there is one, what else knows base forms.
 
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+    Attributes:
+        source, sha256: the name of the file or of WordNet, and its hash.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        bases: Callable[[str], tuple[str, ...]] = lambda form: (),
+        *,
+        source: str = "",
+        sha256: str = "",
+    ) -> None:
+        self.source, self.sha256 = source, sha256
+        self._bases = bases
         self._lemmas: dict[str, list[str]] = {}
         self._forms: dict[tuple[str, str], list[str]] = {}
         for lemma, form in pairs:
@@ -83,13 +96,18 @@ class Inflections:
                 self._forms.setdefault((lemma, ending), []).append(form)
 
     @classmethod
-    def read(cls, path: Path) -> Inflections:
-        """Read the list; lines without a tab are skipped. Raises DataError: absent, empty or not UTF-8."""
-        lines = (line.split("\t") for line in read_lexicon_text(path).lines())
-        return cls((fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 2)
+    def open(cls, spec: str, words: Iterable[str] = ()) -> Inflections:
+        """The inflections of a file of ``lemma TAB form`` lines, or those of ``words`` whose base forms ``wordnet`` or
+        ``wordnet:FOLDER`` knows, as ``open_lemmas`` takes them. Raises DataError: files that are absent or of another form."""
+        if (index := wordnet_of(spec)) is not None:
+            pairs = ((base, word) for word in dict.fromkeys(words) for base in index.bases(word))
+            return cls(pairs, index.bases, source=index.name, sha256=index.sha256)
+        path = Path(spec).expanduser()
+        listed, sha256 = read_pairs(path)
+        return cls(listed, source=path.name, sha256=sha256)
 
     def lemmas(self, form: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._lemmas.get(form, ())))
+        return tuple(dict.fromkeys((*self._lemmas.get(form, ()), *self._bases(form))))
 
     @staticmethod
     def ending(lemma: str, form: str) -> str:

@@ -121,6 +121,39 @@ def test_sememe_candidates(tmp_path: Path) -> None:
     assert limited.table(["walk", "big"]) == {"walk": ("run",), "big": ()}
 
 
+def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path: Path) -> None:
+    lexicon = tmp_path / "lexicon.tsv"
+    lexicon.write_text("word\tpos\tsememes\ndog\tn\tx y\nanimal\tn\ty x\nfilm\tn\tz\n", encoding="utf-8")
+    wrong = tmp_path / "wrong.tsv"
+    wrong.write_text("1\tdog\tn\t\t狗\tn\t\tDEF={x}\n", encoding="utf-8")
+    settings = {"name": "sememe", "sources": [f"table:{lexicon}"]}
+    with pytest.raises(DataError, match=r"wrong\.tsv:1: a list of lemmas has lemma TAB form, found '1\\tdog"):
+        build_candidates(plan_of(candidates={**settings, "lemmas": str(wrong)}), RESOURCES).table(["dogs"])
+    constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": str(wrong)}}
+    with pytest.raises(DataError, match=r"wrong\.tsv:1: a list of lemmas"):
+        build_constraints(plan_of(constraints=constraint), RESOURCES)
+    folder = tmp_path / "wordnet"
+    folder.mkdir()
+    (folder / "data.noun").write_text("", encoding="utf-8")
+    for kind in ("noun", "verb", "adj", "adv"):
+        lines = "animal n 1 0 1 1 00000020\ndog n 1 0 1 1 00000010\nfilm n 1 0 1 1 00000030\n" if kind == "noun" else ""
+        (folder / f"index.{kind}").write_text("  1 licence\n" + lines, encoding="utf-8")
+        (folder / f"{kind}.exc").write_text("", encoding="utf-8")
+    settings["lemmas"] = f"wordnet:{folder}"
+    for words, known in ((["dogs", "animals"], RESOURCES), (["dogs"], AttackResources(None, ("animals", "dogs"), ("text",)))):
+        candidates = build_candidates(plan_of(candidates=settings), known)
+        assert candidates.table(words)["dogs"] == ("animals",), "a form among the texts, or the words of the victim"
+        assert candidates.sources().keys() == {"table:lexicon.tsv", "wordnet:wordnet"}
+    assert build_candidates(plan_of(candidates=settings), RESOURCES).table(["dogs"]) == {"dogs": ()}, "no form of 'animal'"
+    constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": f"wordnet:{folder}"}}
+    (kept,) = build_constraints(plan_of(constraints=constraint), RESOURCES)
+    lexicon.write_text("word\tpos\tsememes\ndog\tn\tx\nanimal\tv\tx\nfilm\tn\tz\n", encoding="utf-8")
+    (other,) = build_constraints(plan_of(constraints=constraint), RESOURCES)
+    space = Space.open(Document.read(("dogs",)), {"dogs": ("animals", "films")})
+    found = [constraint.narrow(space).substitutes[0] for constraint in (kept, other)]
+    assert found == [("animals", "films"), ("films",)]
+
+
 def test_a_table_of_candidates(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"a": {"noun": ["b", "a b", "a"], "verb": ["c", "b"]}, "d": ["e"]}), encoding="utf-8")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, final
 
 from pydantic import Field
@@ -27,7 +25,7 @@ class SememeCandidates(Candidates):
         sources: tuple[str, ...] = ()
         """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
         lemmas: str = ""
-        """A list of ``lemma TAB form`` lines: inflected words get inflected substitutes; empty for none."""
+        """A file of ``lemma TAB form`` lines, or ``wordnet``: inflected words get inflected substitutes; empty for none."""
         most: int = Field(default=0, ge=0)
         """Substitutes a word; 0 for all."""
 
@@ -45,9 +43,8 @@ class SememeCandidates(Candidates):
         self.hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
         inflections = None
         if self.settings.lemmas:
-            path = Path(self.settings.lemmas).expanduser()
-            inflections = Inflections.read(path)
-            self.hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            inflections = Inflections.open(self.settings.lemmas, (*words, *self.resources.frequent_words))
+            self.hashes[inflections.source] = inflections.sha256
         ranks = {word: rank for rank, word in reversed(list(enumerate(self.resources.frequent_words)))}
         substitutes = Substitutes(lexicons, inflections, ranks)
         return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}

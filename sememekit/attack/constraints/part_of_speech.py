@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import final
 
 from sememekit.attack.constraints.base import Constraint
@@ -26,7 +24,7 @@ class PartOfSpeech(Constraint):
         sources: tuple[str, ...] = ()
         """Lexicons, ``FORMAT:PATH``; the command line's --source where candidates are not sememe."""
         lemmas: str = ""
-        """A list of ``lemma TAB form`` lines, for inflected words; empty for none. The command line's --lemmas."""
+        """A file of ``lemma TAB form`` lines, or ``wordnet``, for inflected words; empty: none. The command line's --lemmas."""
 
     settings: PartOfSpeech.Settings
 
@@ -36,9 +34,8 @@ class PartOfSpeech(Constraint):
         self.hashes = {lexicon.name: lexicon.sha256 for lexicon in self._lexicons}
         self._inflections = None
         if settings.lemmas:
-            path = Path(settings.lemmas).expanduser()
-            self._inflections = Inflections.read(path)
-            self.hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            self._inflections = Inflections.open(settings.lemmas)
+            self.hashes[self._inflections.source] = self._inflections.sha256
         self._known: dict[str, tuple[frozenset[str], ...]] = {}
 
     @property
