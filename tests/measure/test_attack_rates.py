@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sememekit.measure.attack_coverage import SpaceSize, coverage_of
-from sememekit.measure.attack_rates import ExampleOutcome, attack_rates, paired_differences
+from sememekit.measure.attack_rates import ExampleOutcome, attack_rates, paired_differences, rate_difference
 from sememekit.measure.intervals import FEWEST_EXAMPLES, from_draws, ratio_difference_interval, ratio_interval
 
 
@@ -188,8 +188,81 @@ def test_sides_of_a_difference_have_intervals_and_no_difference_is_certain() -> 
     half = {**never, **dict(list(always.items())[:9])}
     row = {row.name: row for row in paired_differences(half, half)}["success rate"]
     low, high = (getattr(attack_rates(list(half.values())).success_rate, name) for name in ("low", "high"))
-    side = np.hypot(0.25 - low, high - 0.25)
-    assert (row.difference.low, row.difference.high) == (pytest.approx(-side), pytest.approx(side))
+    wide = np.hypot(0.25 - low, high - 0.25)
+    assert (row.difference.low, row.difference.high) == pytest.approx(newcombe(9, 0, 0, 27), abs=1e-6)
+    assert row.difference.high < 0.45 * wide, "equal outcomes are not those of two attacks that have nothing in common"
+
+
+def newcombe(both: int, first: int, second: int, neither: int) -> tuple[float, float]:
+    """Newcombe 1998, Statistics in Medicine 17, 2635-2650, method 10, out of the four counts as the paper writes it."""
+    n, z = both + first + second + neither, 1.959964
+    one, two = both + first, both + second
+
+    def roots(hits: int) -> tuple[float, float]:
+        """The p with (p - hits / n)^2 = z^2 p (1 - p) / n."""
+        low, high = sorted(np.roots([1 + z * z / n, -(2 * hits / n + z * z / n), (hits / n) ** 2]).real)
+        return low, high
+
+    margins = one * (second + neither) * two * (first + neither)
+    crossed = both * neither - first * second
+    phi = (max(crossed - n / 2, 0) if crossed > 0 else crossed) / margins**0.5 if margins else 0.0
+    (low_one, high_one), (low_two, high_two) = roots(one), roots(two)
+    below, above = (one / n - low_one, high_two - two / n), (high_one - one / n, two / n - low_two)
+    shift = [(a * a - 2 * phi * a * b + b * b) ** 0.5 for a, b in (below, above)]
+    return (one - two) / n - shift[0], (one - two) / n + shift[1]
+
+
+@pytest.mark.parametrize(
+    "counts", [(20, 12, 2, 16), (36, 0, 0, 14), (36, 3, 2, 9), (0, 1, 0, 36), (3, 20, 18, 4), (25, 0, 0, 0), (8, 1, 0, 2)]
+)
+def test_a_difference_over_the_same_examples_has_newcombes_paired_interval(counts: tuple[int, int, int, int]) -> None:
+    kinds = [("success", "success"), ("success", "failed"), ("failed", "success"), ("failed", "failed")]
+    pairs = [pair for pair, number in zip(kinds, counts, strict=True) for _ in range(number)]
+    first, second = (dict(enumerate(outcome(pair[side], 5, changed=1) for pair in pairs)) for side in (0, 1))
+    rows = {row.name: row for row in paired_differences(first, second)}
+    low, high = newcombe(*counts)
+    for name in ("success rate", "success rate at 100 queries", "success rate, attacked in both"):
+        found = rows[name].difference
+        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6), name
+        assert rows[name].excludes_zero is bool(low > 0 or high < 0)
+    under = rows["accuracy under attack"].difference
+    assert (under.low, under.high) == pytest.approx((-high, -low), abs=1e-6), "what is not fooled survives"
+
+
+def test_the_paired_interval_is_that_of_others() -> None:
+    """Complete response before and after a therapy (Cavo et al. 2012), as the R package contingencytables gives it."""
+    assert newcombe(59, 6, 16, 80) == pytest.approx((-0.1186, -0.0046), abs=5e-5)
+
+
+def test_differences_of_rates_hold_what_is_true_in_19_of_20() -> None:
+    """Over the same examples and where each side divides by its own, near 0 and 100 % too; the outcomes of both are alike."""
+    generator = np.random.default_rng(0)
+    for number, right, same, rates in (
+        (40, 1.0, 1.0, (0.5, 0.4)),
+        (40, 1.0, 1.0, (0.9, 0.85)),
+        (50, 0.7, 0.8, (0.5, 0.45)),
+        (50, 0.7, 0.8, (0.05, 0.02)),
+        (50, 0.7, 0.0, (0.5, 0.5)),
+    ):
+        held = 0
+        for _ in range(400):
+            one = generator.random(number) < right
+            two = np.where(generator.random(number) < same, one, generator.random(number) < right)
+            luck = generator.random(number)
+            other = np.where(generator.random(number) < 0.8, luck, generator.random(number))
+            found = rate_difference((one * (luck < rates[0]), 1.0 * one), (two * (other < rates[1]), 1.0 * two))
+            held += found.low <= rates[0] - rates[1] <= found.high
+        assert held >= 368, (number, right, same, rates)
+
+
+def test_sides_without_a_common_example_are_independent() -> None:
+    one, two = np.zeros(60), np.zeros(60)
+    one[:30], two[30:] = 1, 1
+    hits = np.array([1.0, 0.0] * 30)
+    found = rate_difference((hits * one, one), (hits * two, two))
+    side = attack_rates([outcome(kind) for kind in ["success", "failed"] * 15]).success_rate
+    assert found.high == pytest.approx(np.hypot(side.high - 0.5, 0.5 - side.low))
+    assert rate_difference((hits * 0, one), (hits * two, two * 0)).value is None
 
 
 def test_a_clear_difference_excludes_zero_in_either_direction() -> None:
