@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sememekit.attack.documents import Fields
+from sememekit.attack.victim import FAULT
 from sememekit.config import Record
 from sememekit.corpora.examples import ExampleSet
 from sememekit.corpora.examples.labelled import LabelledFile, read_labelled
@@ -76,6 +77,11 @@ class ExampleResult(ExampleOutcome):
     adversarial_probabilities: tuple[float, ...] | None = None
     changes: tuple[Change, ...] = ()
     best_score: float | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the victim gave no answer; a resumed attack tries again, for it may be repaired by then."""
+        return self.outcome == "error" and self.reason.startswith(FAULT)
 
 
 def read_examples(path: Path, kind: ExampleSet | None = None) -> tuple[list[Example], LabelledFile]:

@@ -6,7 +6,8 @@
       report.json      the numbers
       report.html      the same for people, with every change marked
 
-A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
+A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result. So are
+examples on which the victim failed, which may be repaired by then; of two lines of an example the last counts.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ DECIMALS: Final = 9
 _TOLERANCE: Final = 1e-3
 """How far from 1 a row may sum: half precision is not exact."""
 
+FAULT: Final = "the victim"
+"""How every answer begins that says what was wrong: examples with another error cannot be attacked whatever the victim does."""
+
 
 @final
 class Victim:
@@ -82,22 +85,22 @@ class Victim:
         try:
             found = self._predict([text[0] if len(text) == 1 else text for text in batch])
         except (Exception, SystemExit) as error:  # whatever a stranger's function raises must not end the attack on the others
-            return f"the victim raised {type(error).__name__}: {error}"
+            return f"{FAULT} raised {type(error).__name__}: {error}"
         try:
             array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found)
         except Exception as error:
-            return f"the victim's answer is no array: {error}"
+            return f"{FAULT}'s answer is no array: {error}"
         if array.dtype.kind != "f":
-            return f"the victim must give floating-point probabilities, and gave {array.dtype}"
+            return f"{FAULT} must give floating-point probabilities, and gave {array.dtype}"
         if array.shape != (len(batch), len(self.labels)):
-            return f"the victim must give an array of shape {(len(batch), len(self.labels))}, and gave {array.shape}"
+            return f"{FAULT} must give an array of shape {(len(batch), len(self.labels))}, and gave {array.shape}"
         rows = array.astype(np.float64)
         return [_checked(row) for row in rows.round(DECIMALS)]
 
 
 def _checked(row: NDArray[np.float64]) -> Answer:
     if not np.isfinite(row).all():
-        return "the victim gave a probability that is not finite"
+        return f"{FAULT} gave a probability that is not finite"
     if (row < -_TOLERANCE).any() or abs(float(row.sum()) - 1.0) > _TOLERANCE:
-        return f"the victim's numbers are no probabilities: sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
+        return f"{FAULT}'s numbers are no probabilities: sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
     return row

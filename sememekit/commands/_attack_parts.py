@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -150,9 +150,10 @@ def run_parts(
     folder = begun.folder.path / PARTS
     gather(begun, folder)
     folder.mkdir()
-    done = begun.folder.results()
-    left = [example.index for example in begun.chosen if example.index not in done]
+    left = [example.index for example in begun.left()]
     total = len(begun.chosen)
+    done = total - len(left)
+    found: set[int] = set()
     size = max(1, min(_EXAMPLES, -(-len(left) // workers)))
     tasks = [
         PartTask(call, sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
@@ -164,7 +165,7 @@ def run_parts(
         while not ended.wait(_LOOK_EVERY):
             if should_stop():
                 (folder / _STOP).touch()
-            progress("examples", len(done) + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
+            progress("examples", done + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
@@ -176,26 +177,29 @@ def run_parts(
     finally:
         ended.set()
         watching.join()
-        gather(begun, folder)
-    progress("examples", len(begun.folder.results()), total)
-    if len(begun.folder.results()) < total:
+        found |= gather(begun, folder)
+    progress("examples", done + len(found), total)
+    if done + len(found) < total:
         return True
     begun.folder.finish()
     return False
 
 
-def gather(begun: OpenAttack, folder: Path) -> None:
-    """Take the results of all parts, also of an attack that was killed, into the folder of the attack."""
+def gather(begun: OpenAttack, folder: Path) -> set[int]:
+    """Take the results of all parts, also of an attack that was killed, into the folder of the attack; their numbers."""
     from sememekit.attack.folder import whole_results
 
+    taken: set[int] = set()
     if not folder.exists():
-        return
-    done: Collection[int] = begun.folder.results()
+        return taken
+    wanted = {example.index for example in begun.left()}
     for path in sorted(folder.glob("*.jsonl")):
         for number, result in whole_results(path).items():
-            if number not in done:
+            if number in wanted - taken:
                 begun.folder.append(result)
+                taken.add(number)
     shutil.rmtree(folder)
+    return taken
 
 
 def _num_lines(path: Path) -> int:

@@ -94,10 +94,14 @@ class OpenAttack:
     chosen: Sequence[Example]
     uncut: Sequence[str]
 
+    def left(self) -> list[Example]:
+        """What is to be attacked: examples without a result, and those on which the victim failed."""
+        done = self.folder.results()
+        return [example for example in self.chosen if example.index not in done or done[example.index].broken]
+
     def run(self, should_stop: Callable[[], bool], progress: Callable[[str, int, int | None], None]) -> bool:
         """Attack what is not finished yet; whether a signal came in between."""
-        done = self.folder.results()
-        left = [example for example in self.chosen if example.index not in done]
+        left = self.left()
         finished, total = len(self.chosen) - len(left), len(self.chosen)
         progress("examples", finished, total)
         for result in self.engine.run(left, should_stop):
@@ -152,6 +156,8 @@ def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult], *
     asked = [result for result in results if result.queries or result.outcome == "error"]
     if asked and all(result.outcome == "error" for result in asked):
         see = f"; see {report.folder}" if kept else ""
+        if kept and any(result.broken for result in asked):
+            see += f"; repair the victim, then: {report.resume_command}"
         raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
 
 

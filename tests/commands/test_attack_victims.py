@@ -72,6 +72,51 @@ def test_a_victim_that_fails_on_a_part_is_a_warning_and_keeps_its_accuracy(files
     assert report.rates.untried == number + report.rates.outcomes["no_candidates"]
 
 
+MENDED = """
+from pathlib import Path
+from tests.attack.toys import predict as whole
+
+def predict(texts):
+    if not Path("mended").exists() and any(word in text for text in texts for word in ("fine", "bad")):
+        raise RuntimeError("not yet")
+    return whole(texts)
+
+predict.labels = ("no", "yes")
+
+def never(texts):
+    if not Path("mended").exists():
+        raise RuntimeError("not at all")
+    return whole(texts)
+
+never.labels = ("no", "yes")
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_examples_on_which_the_victim_failed_are_attacked_again(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mended_victim", raising=False)
+    (tmp_path / "mended_victim.py").write_text(MENDED, encoding="utf-8")
+    run(files, tmp_path / "whole")
+    whole = (tmp_path / "whole" / "examples.jsonl").read_bytes()
+    broken = attack("mended_victim:predict", files["data"], files["out"], table=table_of(files), workers=workers)
+    assert broken.rates.outcomes["error"] > 3
+    again = attack("mended_victim:predict", out=files["out"], resume=True)
+    assert again.rates.outcomes == broken.rates.outcomes, "still broken"
+    with pytest.raises(DataError, match="on every example") as told:
+        attack("mended_victim:never", files["data"], tmp_path / "never", table=table_of(files))
+    said = "repair the victim, then: sememekit attack mended_victim:never --out "
+    assert f"; {said}{tmp_path / 'never'} --resume" in str(told.value)
+    (tmp_path / "mended").touch()
+    for name, out, processes in (("predict", files["out"], workers), ("never", tmp_path / "never", 1)):
+        mended = attack(f"mended_victim:{name}", out=out, resume=True, workers=processes)
+        assert mended.rates.outcomes["error"] == 1, "a label that the victim does not have stays one"
+        assert (out / "examples.jsonl").read_bytes() == whole
+    assert attack("mended_victim:predict", out=files["out"], resume=True).texts_asked == 0
+
+
 CHINESE = """
 import numpy as np
 
