@@ -319,6 +319,9 @@ def attack(
         folder.check(identity)
         folder.drop_torn_line()
     begun = OpenAttack(folder, ready, plan, named, nats, given_data, chosen, uncut)
+    if resume:
+        gather(begun, folder.path / PARTS)
+        begun.check_victim()
     start = time.perf_counter()
     with stop_signals() as asked_to_stop:
         if workers == 1 and engine == "local":

@@ -35,6 +35,10 @@ from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
 
+ASKED_AGAIN = 3
+"""Finished examples whose original texts a resumed attack asks the victim again."""
+SAME = 1e-4
+"""How far a probability of the same victim may move between two calls: with other texts in the batch, on another machine."""
 UNCUT_SHARE = 0.2
 """Share of examples with a stretch too long for one word from which an attack stops: it would take sentences for words."""
 
@@ -98,6 +102,27 @@ class OpenAttack:
         """What is to be attacked: examples without a result, and those on which the victim failed."""
         done = self.folder.results()
         return [example for example in self.chosen if example.index not in done or done[example.index].broken]
+
+    def check_victim(self) -> None:
+        """Raise CheckpointError where a function gives finished examples other probabilities than it gave before: its name says
+        nothing of its code. Victims of other kinds have the hash of their weights in ``attack.json``."""
+        if self.named.identity["kind"] != "function" or not self.left():
+            return
+        done = [result for _, result in sorted(self.folder.results().items()) if result.probabilities and not result.broken]
+        numbers = {round(place * (len(done) - 1) / (ASKED_AGAIN - 1)) for place in range(ASKED_AGAIN)} if done else set()
+        picked = [done[number] for number in sorted(numbers)]
+        for result, [answer] in zip(picked, self.named.victim.ask([[one.fields] for one in picked]), strict=True):
+            stored = result.probabilities or ()
+            if isinstance(answer, str) or (
+                len(stored) == len(answer) and all(abs(a - b) <= SAME for a, b in zip(stored, answer.tolist(), strict=True))
+            ):
+                continue
+            before, now = (", ".join(f"{value:.4f}" for value in row) for row in (stored, answer))
+            raise CheckpointError(
+                f"--resume: {self.folder.path} was begun with another victim: {self.named.victim.name} gave example "
+                f"{result.index} ({result.fields[-1][:40]!r}) {before}, and now gives it {now}; restore the victim as it was, "
+                "or start anew with another --out"
+            )
 
     def run(self, should_stop: Callable[[], bool], progress: Callable[[str, int, int | None], None]) -> bool:
         """Attack what is not finished yet; whether a signal came in between."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,50 @@ def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None
     (files["out"] / "examples.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"examples\.jsonl:1: no result"):
         AttackFolder.open(files["out"]).results()
+
+
+EDITED = """
+import os
+from tests.attack.toys import predict as before
+
+def predict(texts):
+    found = before(texts)
+    shift = float(os.environ["SHIFT"])
+    found[:, 0] -= shift
+    found[:, 1] += shift
+    return found
+
+predict.labels = ("no", "yes")
+"""
+
+
+def test_resuming_with_an_edited_victim_is_refused(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "edited_victim", raising=False)
+    (tmp_path / "edited_victim.py").write_text(EDITED, encoding="utf-8")
+    monkeypatch.setenv("SHIFT", "0")
+    attack("edited_victim:predict", files["data"], files["out"], table=table_of(files))
+    path = files["out"] / "examples.jsonl"
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    monkeypatch.setenv("SHIFT", "0.0003")
+    attack("edited_victim:predict", out=files["out"], resume=True)  # nothing is left to do
+    for kept in (lines[1:], lines[:-3], lines[2:3]):
+        path.write_bytes(b"".join(kept))
+        first = json.loads(kept[0])
+        with pytest.raises(CheckpointError) as told:
+            attack("edited_victim:predict", out=files["out"], resume=True)
+        no, yes = first["probabilities"]
+        assert f"gave example {first['index']} ({first['fields'][0][:40]!r}) {no:.4f}, {yes:.4f}, and now" in str(told.value)
+        assert "restore the victim as it was, or start anew with another --out" in str(told.value)
+        assert path.read_bytes() == b"".join(kept), "nothing was added"
+    for shift in ("0.00005", "0"):
+        path.write_bytes(b"".join(lines[1:]))
+        monkeypatch.setenv("SHIFT", shift)
+        attack("edited_victim:predict", out=files["out"], resume=True)
+    assert path.read_bytes() == whole
 
 
 def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path) -> None:
