@@ -171,7 +171,7 @@ def attack(
         if out is not None:
             folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
             folder.write("report.html", found.html.encode())
-    refuse_only_errors(report, results, kept=out is not None)
+    refuse_only_errors(report, results, kept=out is not None, typed=False)
     return found
 
 

@@ -173,15 +173,18 @@ class OpenAttack:
         return report, results
 
 
-def refuse_only_errors(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True) -> None:
+def refuse_only_errors(
+    report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True
+) -> None:
     """Raise DataError when the victim failed on every example that it was asked about: that is no result.
 
-    Whether the folder of the attack is ``kept``, so that the message may name it.
+    Whether the folder of the attack is ``kept``, so that the message may name it, and whether the attack was ``typed``, so that
+    it can be resumed.
     """
     asked = [result for result in results if result.queries or result.outcome == "error"]
     if asked and all(result.outcome == "error" for result in asked):
         see = f"; see {report.folder}" if kept else ""
-        if kept and any(result.broken for result in asked):
+        if typed and any(result.broken for result in asked):
             see += f"; repair the victim, then: {report.resume_command}"
         raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
 
