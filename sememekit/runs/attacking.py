@@ -29,8 +29,10 @@ from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
+from sememekit.figures import formatted
 from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.measure.intervals import Interval
 from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
@@ -144,6 +146,8 @@ class OpenAttack:
         before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
+        rates = attack_rates(results, query_budget=self.plan.attack.query_budget)
+        doubts = (*warnings(self.plan, coverage, results), *doubtful_accuracy(self.named, results, rates.accuracy))
         report = AttackReport(
             folder=str(self.folder.path),
             victim=self.named.victim.name,
@@ -156,9 +160,9 @@ class OpenAttack:
             query_budget=self.plan.attack.query_budget,
             segmentation=self.named.cut_by,
             notes=tuple(notes(self.plan, self.named, [part.told for part in self.engine.constraints if part.told])),
-            warnings=(*self.uncut, *warnings(self.plan, coverage, results), *([unfinished] if stopped else [])),
+            warnings=(*self.uncut, *doubts, *([unfinished] if stopped else [])),
             coverage=coverage,
-            rates=attack_rates(results, query_budget=self.plan.attack.query_budget),
+            rates=rates,
             perplexity_before=before,
             perplexity_after=after,
             reasons=dict(Counter(_reason(result) for result in results if result.reason).most_common()),
@@ -328,6 +332,30 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
             f"only {100 * (coverage.share_changeable or 0):.1f} % of the words may change ({coverage.with_candidates:,} of "
             f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
             "the victim; give candidates in the language of the texts, or loosen the constraints"
+        )
+    return found
+
+
+def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
+    """Warnings about a victim that looks robust because it does not look at the texts, or whose labels are in another order."""
+    found = []
+    labels = named.victim.labels
+    known = [result for result in results if result.correct is not None]
+    predictions, true = {result.prediction for result in known}, {result.label for result in known}
+    if len(predictions) == 1 and len(true) > 1:
+        found.append(
+            f"the victim calls all {len(known):,} texts {known[0].prediction}, and the data have {len(true)} labels: one that "
+            "gives the same answer to every text cannot be fooled, which is not robust"
+        )
+    if accuracy.high is not None and accuracy.high < 1 / len(labels):
+        turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
+        own = named.identity["kind"] == "run"
+        remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
+        guessing = formatted(1 / len(labels), ".1%")
+        found.append(
+            f"accuracy before the attack is {formatted(accuracy.value or 0.0, '.1%')}, at most "
+            f"{formatted(accuracy.high, '.1%')} by its interval, below the {guessing} of guessing among "
+            f"{len(labels)} labels: {remedy}"
         )
     return found
 

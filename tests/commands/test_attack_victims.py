@@ -72,6 +72,32 @@ def test_a_victim_that_fails_on_a_part_is_a_warning_and_keeps_its_accuracy(files
     assert report.rates.untried == number + report.rates.outcomes["no_candidates"]
 
 
+def constant(texts: list[str]) -> np.ndarray:
+    return np.array([[0.3, 0.7]] * len(texts))
+
+
+def test_a_victim_that_calls_all_alike_or_has_its_labels_turned_is_a_warning(files: dict[str, Path]) -> None:
+    lines = "".join(f"{text}\t{label}\n" for text, label in TEXTS)
+    files["data"].write_text(lines, encoding="utf-8")
+    assert run(files, files["out"]).warnings == ()
+    victim = "tests.commands.test_attack_victims:constant"
+    dull = attack(victim, files["data"], files["out"].with_name("b"), table=table_of(files), labels=LABELS)
+    assert dull.warnings == (
+        "the victim calls all 8 texts yes, and the data have 2 labels: one that gives the same answer to every text cannot be "
+        "fooled, which is not robust",
+    )
+    turned = attack(VICTIM, files["data"], files["out"].with_name("c"), table=table_of(files), labels=("yes", "no"))
+    assert turned.rates.accuracy.high < 0.5
+    assert turned.warnings == (
+        f"accuracy before the attack is {100 * turned.rates.accuracy.value:.1f} %, at most "
+        f"{100 * turned.rates.accuracy.high:.1f} % by its interval, below the 50.0 % of guessing among 2 labels: labels in "
+        "another order? --labels no,yes",
+    )
+    files["data"].write_text("a good film\tyes\ngood good film\tyes\n", encoding="utf-8")
+    alike = attack(victim, files["data"], files["out"].with_name("d"), table=table_of(files), labels=LABELS)
+    assert alike.warnings == (), "of data with one label nothing can be said"
+
+
 MENDED = """
 from pathlib import Path
 from tests.attack.toys import predict as whole
