@@ -116,7 +116,8 @@ class AttackFolder:
     def check(self, identity: Mapping[str, Any]) -> None:
         """Refuse, with CheckpointError, to resume with other settings or files; names the first that differs."""
         stored, given = _flat(self.identity), _flat(identity)
-        for name in sorted({*stored, *given} - {"format"}):
+        names = {*stored, *given} - {"format"}
+        for name in sorted(names, key=lambda name: (not name.endswith(".name"), name)):  # another part has other settings
             if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
                 continue
             if stored.get(name) != given.get(name):

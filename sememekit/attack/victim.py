@@ -102,5 +102,6 @@ def _checked(row: NDArray[np.float64]) -> Answer:
     if not np.isfinite(row).all():
         return f"{FAULT} gave a probability that is not finite"
     if (row < -_TOLERANCE).any() or abs(float(row.sum()) - 1.0) > _TOLERANCE:
-        return f"{FAULT}'s numbers are no probabilities: sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
+        found = f"sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
+        return f"{FAULT}'s numbers are no probabilities: {found}; if these are logits: --logits"
     return row

@@ -278,7 +278,7 @@ def _usage_message(error: typer.TyperException, arguments: Sequence[str]) -> str
     command = context.command_path if context is not None else f"sememekit {given}".rstrip()
     former = getattr(context.command, "former", {}) if context is not None else {}
     if (setting := former.get(getattr(error, "option_name", ""))) is not None:
-        message = f"{error.option_name} is a setting now: --set {setting}=VALUE"  # type: ignore[attr-defined]
+        message = f"{error.option_name} is a setting: --set {setting}=VALUE"  # type: ignore[attr-defined]
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
 
 

@@ -28,6 +28,14 @@ EXAMPLES = (
     "sememekit attack --out a/1 --resume",
     "sememekit attack --compare a/1 a/2",
 )
+FORMER = {
+    "--limit": "attack.limit",
+    "--sample": "attack.sample",
+    "--query-budget": "attack.query_budget",
+    "--counting": "attack.counting",
+    "--batch-size": "attack.batch_size",
+}
+"""What is typed as an option and is a setting."""
 
 VARIANTS = ("goal", "search", "candidates")
 PLACES = {

@@ -34,6 +34,13 @@ def test_an_option_without_its_values_names_the_help_of_the_command() -> None:
     assert "requires 2 arguments; see 'sememekit attack --help'" in done.stderr
 
 
+@pytest.mark.parametrize(("option", "setting"), [("--limit", "attack.limit"), ("--query-budget", "attack.query_budget")])
+def test_a_setting_that_is_typed_as_an_option_is_told(option: str, setting: str) -> None:
+    done = CliRunner().invoke(app, ["attack", "mine:predict", option, "5"])
+    assert done.exit_code == 2
+    assert f"error: {option} is a setting: --set {setting}=VALUE; see 'sememekit attack --help'" in done.stderr
+
+
 def test_a_report_tells_outcomes_apart(files: dict[str, Path], real_charts: None) -> None:
     report = run(files, files["out"])
     outcomes = report.rates.outcomes

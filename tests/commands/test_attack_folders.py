@@ -72,6 +72,8 @@ def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None
     run(files, files["out"])
     with pytest.raises(CheckpointError, match=r"plan\.search\.population = 6, and now it is 7"):
         run(files, files["out"], resume=True, table=table_of(files, search__population=7))
+    with pytest.raises(CheckpointError, match=r"begun with plan\.search\.name = 'genetic', and now it is 'pso'"):
+        run(files, files["out"], resume=True, table={"search": {"name": "pso"}})
     run(files, files["out"], resume=True, table=table_of(files, attack__together=9))
     files["data"].write_text("good\tyes\n", encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"data\.sha256"):
