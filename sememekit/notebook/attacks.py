@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from sememekit import __version__
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
@@ -120,7 +121,7 @@ def attack(
         labels: the true label of each, by name or by the number of its column.
         names: of the C columns, in their order; the labels or ``classes_`` that the victim has unless given.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
-        search, goal, candidates: as the flags.
+        search, goal, candidates: as the flags; the search is greedy unless given, which is quick, and the command's genetic.
         segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
         logits: the victim gives logits, which a softmax makes probabilities.
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
@@ -158,8 +159,10 @@ def attack(
         "victim": named.identity,
         "data": {"path": _TEXTS, "sha256": digest, "fields": list(titles)},
         "candidates": hashes,
+        "constraints": {name: digest for part in engine.constraints for name, digest in part.sources().items()},
         "segmentation": named.cut_by,
         "language_model": {},
+        "sememekit": __version__,
     }
     with TemporaryDirectory() as temporary:
         folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", identity)
