@@ -334,7 +334,7 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "words": ("score RUN", "generate RUN"),
     "sentences": ("evaluate-ppl RUN",),
     "lattices": ("segment --model RUN", "explain RUN TEXT"),
-    "labels": ("predict RUN",),
+    "labels": ("predict RUN", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
 }
 
