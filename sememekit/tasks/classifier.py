@@ -31,6 +31,10 @@ from sememekit.tasks.scoring import evaluating
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 
+_LONG: Final = 1000
+_TIMES_USUAL: Final = 20
+"""Words of a text, and its length over that of the median one, from which on ``train`` remarks on it."""
+
 NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
@@ -245,6 +249,18 @@ class TextClassifier(LabelPredictor):
     def _gather(self, examples: Examples, chosen: npt.NDArray[np.int64]) -> TextBatch:
         texts = [[examples.text(int(index), number) for number in range(self.num_texts)] for index in chosen]
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
+
+    def remarks(self, data: PreparedData) -> list[str]:
+        """Of a text so long that a batch with it seems to hang."""
+        lengths = self.examples(data, "train").lengths().max(1)
+        longest, usual = int(lengths.max()), int(np.median(lengths))
+        if self.settings.max_length or longest <= max(_LONG, _TIMES_USUAL * usual):
+            return []
+        return [
+            f"example {int(lengths.argmax()) + 1:,} of train has {longest:,} words, where the usual one has {usual:,}: a batch "
+            "takes the time and memory of its longest text, and a signal waits for its end; cut long texts with "
+            f"--set task.max_length={max(_LONG, 2 * usual)}"
+        ]
 
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self.examples(data, "train")) // self.settings.batch_size)

@@ -14,6 +14,7 @@ import torch
 
 from sememekit.commands.train import train
 from sememekit.data.buckets import bucketed_batches
+from sememekit.data.examples import Examples
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan
@@ -111,6 +112,17 @@ def test_marks_stand_around_every_text(place: ExamplePlace) -> None:
 def test_long_texts_are_cut_where_asked(place: ExamplePlace) -> None:
     task = model(place, task__max_length=2)
     assert task.batch_of([([3, 4, 5], [6])], np.array([1])).lengths.tolist() == [4, 3]
+
+
+def test_a_text_that_holds_a_batch_up_is_named(place: ExamplePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = np.array([[9, 4], [8, 1001], [7, 3]])
+    monkeypatch.setattr(Examples, "lengths", lambda self: lengths)
+    (told,) = model(place).remarks(place.pairs)
+    assert told.startswith("example 2 of train has 1,001 words, where the usual one has 9: ")
+    assert told.endswith("--set task.max_length=1000")
+    assert model(place, task__max_length=50).remarks(place.pairs) == []
+    lengths[1, 1] = 1000
+    assert model(place).remarks(place.pairs) == []
 
 
 def test_every_word_of_the_vocabulary_is_read_where_it_stands(place: ExamplePlace) -> None:
