@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, Final
 
 from sememekit.config.settings import nearest
 from sememekit.errors import ConfigError
@@ -122,6 +122,25 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
+PLACES_OF_KEYS: Final = {
+    "batch_size": "task.batch_size",
+    "chunk_length": "task.chunk_length",
+    "clip": "optimizer.clip",
+    "dropout": "encoder.dropout",
+    "embedding_size": "task.embedding_size",
+    "epochs": "schedule.epochs",
+    "hidden_size": "encoder.hidden_size",
+    "learning_rate": "optimizer.learning_rate",
+    "lr": "optimizer.learning_rate",
+    "num_layers": "encoder.num_layers",
+    "samples": "decoder.samples",
+    "seed": "run.seed",
+    "threads": "run.threads",
+    "weight_decay": "optimizer.weight_decay",
+}
+"""Settings that are typed most -> where they stand, for who leaves the slot out or takes one of another program."""
+
+
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
     """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings. Raises ConfigError for an
     override that is not ``slot.key=value``, or another slot."""
@@ -135,11 +154,14 @@ def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
 def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[list[str], Any]:
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
+    place = PLACES_OF_KEYS.get(keys[-1]) if slots is RUN_SLOTS and equals else None
+    meant = f" (did you mean {f'{place}={text}'!r}?)" if place else ""
     if not equals or len(keys) < 2 or not all(keys):
         example = "encoder.hidden_size=200" if slots is RUN_SLOTS else f"{slots[0]}.KEY=VALUE"
-        raise ConfigError(f"--set {override!r}: expected slot.key=value, for example {example}")
+        raise ConfigError(f"--set {override!r}: expected slot.key=value{meant or f', for example {example}'}")
     if keys[0] not in slots:
-        raise ConfigError(f"--set {override!r}: unknown slot {keys[0]!r}{nearest(keys[0], slots)}; allowed: {', '.join(slots)}")
+        meant = meant or nearest(keys[0], slots)
+        raise ConfigError(f"--set {override!r}: unknown slot {keys[0]!r}{meant}; allowed: {', '.join(slots)}")
     return keys, _read_value(text.strip())
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sememekit.config import apply_overrides
+from sememekit.config.tables import PLACES_OF_KEYS
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.gru import GRU
 from sememekit.errors import ConfigError, GraphError
@@ -173,3 +175,16 @@ def test_tasks_with_labels_have_an_optimiser_of_their_own_where_none_is_named(ta
     assert found(learning_rate=0.01) == ("adam", 0.01, 5.0)
     assert found(name="sgd") == ("sgd", 20.0, 0.25)
     assert read_plan({}, "test").optimizer.name == "sgd"
+
+
+def test_settings_that_are_typed_without_their_slot_are_told_with_it() -> None:
+    """The places are those of a plan, and keys of other names are told in the usual way."""
+    for key, place in PLACES_OF_KEYS.items():
+        slot, _, name = place.partition(".")
+        assert name in read_plan({}, "test").table()[slot]
+        for typed in (key, f"trainer.{key}"):
+            with pytest.raises(ConfigError) as told:
+                apply_overrides({}, [f"{typed}=4"])
+            assert f"(did you mean '{place}=4'?)" in str(told.value)
+    with pytest.raises(ConfigError, match=r"expected slot\.key=value, for example encoder\.hidden_size=200$"):
+        apply_overrides({}, ["gain=4"])
