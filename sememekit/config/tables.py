@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import date, datetime, time
+from difflib import get_close_matches
 from typing import Any, Final
 
 from sememekit.config.settings import nearest
@@ -160,6 +161,7 @@ def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[li
         example = "encoder.hidden_size=200" if slots is RUN_SLOTS else f"{slots[0]}.KEY=VALUE"
         raise ConfigError(f"--set {override!r}: expected slot.key=value{meant or f', for example {example}'}")
     if keys[0] not in slots:
+        meant = "" if get_close_matches(keys[0], slots, n=1, cutoff=0.75) else meant  # a slip of the hand
         meant = meant or nearest(keys[0], slots)
         raise ConfigError(f"--set {override!r}: unknown slot {keys[0]!r}{meant}; allowed: {', '.join(slots)}")
     return keys, _read_value(text.strip())
