@@ -13,8 +13,8 @@ from torch import Tensor
 
 from sememekit.encoders.sememe_sum import Pi, SememeSum, further_words
 from sememekit.errors import ConfigError
+from sememekit.layers import evaluating
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.scoring import evaluating
 
 Ids = npt.NDArray[np.integer]
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sememekit.decoders.base import Decoder
 from sememekit.errors import ConfigError, SememekitError
+from sememekit.layers import evaluating
 
 TOLERANCE: Final = 1e-3
 """Nats by which a row of probabilities may miss one, and a loss the probability of its word."""
@@ -36,15 +37,9 @@ def check_contract(decoder: Decoder) -> None:
     hidden = torch.randn(2, 3, decoder._width, generator=generator).to(weight)
     target = (torch.arange(6).reshape(2, 3) % decoder._num_words).to(weight.device)
     devices = [weight.device] if weight.is_cuda else []
-    modes = [(part, part.training) for part in decoder.modules()]
-    try:
-        decoder.eval()
-        with torch.random.fork_rng(devices), torch.no_grad():
-            nats = _called(decoder, "nll", name, hidden, target)
-            log_probs = _called(decoder, "log_probs", name, hidden).double()
-    finally:
-        for part, training in modes:
-            part.training = training
+    with torch.random.fork_rng(devices), torch.no_grad(), evaluating(decoder):
+        nats = _called(decoder, "nll", name, hidden, target)
+        log_probs = _called(decoder, "log_probs", name, hidden).double()
     _check_shape(nats, target.shape, f"{name}.nll must give the nats of each target, unreduced")
     shape = (*target.shape, decoder._num_words)
     _check_shape(log_probs, shape, f"{name}.log_probs must give the logarithms of the probabilities of all words")

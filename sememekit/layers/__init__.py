@@ -4,6 +4,7 @@ from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import WordVectors, uniform_embedding
+from sememekit.layers.evaluating import evaluating
 from sememekit.layers.fixed_tables import FixedTables
 from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.layers.grouped_topk import grouped_topk
@@ -45,6 +46,7 @@ __all__ = [
     "differentiable_once",
     "edge_posteriors",
     "ending_edges",
+    "evaluating",
     "forward_scores",
     "grouped_cross_entropy",
     "grouped_topk",

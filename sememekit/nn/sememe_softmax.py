@@ -14,6 +14,7 @@ from sememekit.decoders.base import Decoder, SenseProbabilities
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
 from sememekit.errors import ConfigError
+from sememekit.layers import evaluating
 from sememekit.nn.senses import Nested, Senses
 from sememekit.nn.structure import StructuredLayer
 from sememekit.sememes import SememeGraph
@@ -82,12 +83,8 @@ class _SememeLayer(StructuredLayer):
         parameter = next(self.layer.parameters())
         if parameter.is_meta:
             return
-        was_training = self.layer.training
-        self.layer.eval()
-        try:
+        with evaluating(self.layer):
             self.layer.nll(parameter.new_zeros(1, self.in_features), torch.zeros(1, dtype=torch.int64, device=parameter.device))
-        finally:
-            self.layer.train(was_training)
 
 
 @final

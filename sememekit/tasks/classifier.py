@@ -22,12 +22,11 @@ from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import at_least_single
+from sememekit.layers import at_least_single, evaluating
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Kind, LabelPredictor, PrimaryMetric
 from sememekit.tasks.padding import padded
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import evaluating
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 

@@ -17,14 +17,14 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder, shard_vectors
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.errors import ConfigError
-from sememekit.layers import WordShard, at_least_single, shared_dropout, uniform_embedding
+from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.progress import OneStage
 from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.starts import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 

@@ -1,14 +1,11 @@
-"""Scoring: targets in contexts, with dropout off."""
+"""Scoring: targets in contexts."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from sememekit.decoders.base import Decoder
 from sememekit.measure.scored import Scored
@@ -22,14 +19,3 @@ def score_targets(
         parts = decoder.nll_parts(hidden, targets)
         nats = torch.stack([*parts.values()]).sum(dim=0) if parts else decoder.nll(hidden, targets)
     return Scored(targets, nats, mask, parts, hidden, places)
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, the former mode afterwards."""
-    before = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(before)

@@ -19,7 +19,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
-from sememekit.layers import at_least_single, uniform_embedding
+from sememekit.layers import at_least_single, evaluating, uniform_embedding
 from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
@@ -30,7 +30,7 @@ from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
 from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import evaluating, score_targets
+from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.starts import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary

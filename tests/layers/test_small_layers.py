@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from sememekit.layers.attention import Attention
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import uniform_embedding
+from sememekit.layers.evaluating import evaluating
 from sememekit.layers.incidence import Incidence
 from sememekit.layers.precision import at_least_single, product_dtype
 from sememekit.layers.segments import segment_logsumexp
@@ -159,3 +160,13 @@ def test_one_piece_of_memory_holds_the_same_tensors() -> None:
     (parts[0].sum() + 2 * parts[1].sum()).backward()
     assert tensors[1].grad is not None
     assert tensors[1].grad.tolist() == [2.0, 2.0]
+
+
+def test_evaluation_leaves_the_mode_of_every_part_as_it_was() -> None:
+    module = nn.Sequential(nn.Dropout(), nn.Dropout())
+    module[1].eval()  # by itself, as a part that is kept from training is
+    with evaluating(module):
+        assert not any(part.training for part in module.modules())
+    with pytest.raises(ZeroDivisionError), evaluating(module):
+        _ = 1 / int(module.training)
+    assert [part.training for part in module.modules()] == [True, True, False]

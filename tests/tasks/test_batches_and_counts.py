@@ -20,7 +20,6 @@ from sememekit.tasks import seq2seq
 from sememekit.tasks.base import LabelPredictor, Task, WordPredictor, declares, require
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.padding import padded
-from sememekit.tasks.scoring import evaluating
 from sememekit.tasks.vectors import load_vectors, vector_coverage
 from sememekit.tasks.writing import TextWriter, hypothesis_words, predictor
 from sememekit.text.vocabulary import Vocabulary
@@ -51,14 +50,6 @@ def test_rows_are_padded_after_their_marks() -> None:
     assert ids.T.tolist() == [[1, 2, 5, 6, 3, 0], [1, 2, 3, 0, 0, 0], [1, 2, 7, 8, 9, 3]]
     assert lengths.tolist() == [5, 3, 6]
     assert padded([np.array([4])])[0].tolist() == [[4]]
-
-
-def test_evaluation_leaves_the_mode_as_it_was() -> None:
-    for training in (True, False):
-        module = nn.Dropout().train(training)
-        with pytest.raises(ZeroDivisionError), evaluating(module):
-            1 / int(module.training)  # it is off inside
-        assert module.training == training
 
 
 def test_coverage_counts_running_and_different_words() -> None:

@@ -18,7 +18,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
-from sememekit.layers import ending_edges, log_marginal, shared_dropout
+from sememekit.layers import ending_edges, evaluating, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
@@ -34,7 +34,6 @@ from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import evaluating
 from sememekit.text.vocabulary import Vocabulary
 
 
