@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
 from sememekit.analysis.evaluate_several import check_comparable
 from sememekit.analysis.signatures import of_text
-from sememekit.analysis.word_groups import Grouping
 from sememekit.config import Record
 from sememekit.errors import CheckpointError
-from sememekit.progress import Progress
-from sememekit.protocols.adaptation import Adaptation
-from sememekit.runs.run import Which
 from sememekit.training.checkpoint import seed_runs
 
 
@@ -40,57 +36,30 @@ class SeedsPerplexity(Record):
     reports: tuple[PerplexityReport, ...]
 
 
-def evaluate_seeds(
-    folder: Path,
-    *,
-    split: str = "test",
-    by: Sequence[Grouping] = (),
-    data: Path | None = None,
-    graph: Path | None = None,
-    batch_size: int | None = None,
-    device: str = "auto",
-    dtype: str | None = None,
-    which: Which = "best",
-    adaptation: Adaptation | None = None,
-    progress: Progress | None = None,
-) -> SeedsPerplexity:
+def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport] = evaluate_ppl) -> SeedsPerplexity:
     """The perplexity of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
     Args:
         folder: with the runs ``seed-N``.
-        split, by, data, graph, batch_size, device, dtype, which, adaptation, progress: as ``evaluate_ppl`` takes them.
+        read: what is asked of each, such as ``partial(evaluate_ppl, split="valid", batch_size=1)``.
 
     Raises:
         CheckpointError: no such runs, or one without a checkpoint.
-        ConfigError: runs whose signatures differ; and as ``evaluate_ppl``.
-        DataError, GraphError: as ``evaluate_ppl``.
+        ConfigError: runs whose signatures differ; and as ``read``.
     """
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
     reports: list[PerplexityReport] = []
     for run in runs:
-        found = evaluate_ppl(
-            run,
-            split=split,
-            by=by,
-            data=data,
-            graph=graph,
-            batch_size=batch_size,
-            device=device,
-            dtype=dtype,
-            which=which,
-            adaptation=adaptation,
-            progress=progress,
-        )
-        reports.append(found)
+        reports.append(read(run))
         check_comparable(
-            *((one.run, f"{of_text(one.signature, adapted=False)}|dtype:{one.dtype}") for one in (reports[0], found))
+            *((one.run, f"{of_text(one.signature, adapted=False)}|dtype:{one.dtype}") for one in (reports[0], reports[-1]))
         )
     values = [one.perplexity for one in reports]
     alike = len({one.signature for one in reports}) == 1
     return SeedsPerplexity(
         run=str(folder),
-        split=split,
+        split=reports[0].split,
         seeds=tuple(int(run.name.removeprefix("seed-")) for run in runs),
         mean=geometric_mean(values),
         sd=statistics.stdev(values) if len(values) > 1 else None,

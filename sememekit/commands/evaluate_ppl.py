@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,7 +150,7 @@ def command(
     report: PerplexityReport | PerplexityComparison | SeedsPerplexity
     with progress_bars(quiet) as show:
         if seeds is not None:
-            report = evaluate_seeds(seeds, **options, **where, adaptation=adaptation, progress=show)
+            report = evaluate_seeds(seeds, partial(evaluate_ppl, **options, **where, adaptation=adaptation, progress=show))
         elif overlay is not None:
             report = evaluate_overlay(opened[0], overlay, **options, progress=show)
         elif others:

@@ -139,16 +139,7 @@ class _Recurrent(nn.Module):
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
 
     if TYPE_CHECKING:
-
-        def __call__(
-            self,
-            x: Tensor,
-            words: Tensor | None = None,
-            state: Tensor | LSTMState | None = None,
-            *,
-            sememes: Tensor | None = None,
-            lengths: Tensor | None = None,
-        ) -> tuple[Tensor, Any]: ...
+        __call__ = forward
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
@@ -327,10 +318,7 @@ class AWDLSTM(nn.Module):
         return hidden, list(zip(after[::2], after[1::2], strict=True))
 
     if TYPE_CHECKING:
-
-        def __call__(
-            self, x: Tensor, state: list[LSTMState] | None = None, *, lengths: Tensor | None = None
-        ) -> tuple[Tensor, list[LSTMState]]: ...
+        __call__ = forward
 
 
 def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:

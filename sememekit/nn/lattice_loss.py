@@ -50,8 +50,7 @@ class LatticeLoss(nn.Module):
         return (nats / lengths.sum().clamp(min=1) if self.reduction == "mean" else nats).to(scores.dtype)
 
     if TYPE_CHECKING:
-
-        def __call__(self, scores: Tensor, lengths: Tensor) -> Tensor: ...
+        __call__ = forward
 
     @torch.no_grad()
     def posteriors(self, scores: Tensor, lengths: Tensor) -> Tensor:

@@ -143,8 +143,7 @@ class OutputLayer(nn.Module):
         return Output(-nats, (total / counted).to(nats.dtype))
 
     if TYPE_CHECKING:
-
-        def __call__(self, hidden: Tensor, target: Tensor) -> Output: ...
+        __call__ = forward
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""

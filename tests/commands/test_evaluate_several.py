@@ -84,7 +84,7 @@ def test_a_folder_of_seeds_has_a_row_for_each_and_their_mean(seeds: Path) -> Non
 
 def test_one_seed_has_no_deviation_and_other_models_are_for_compare(seeds: Path, softmax: Path, tmp_path: Path) -> None:
     shutil.copytree(seeds / "seed-2", tmp_path / "seed-2")
-    assert evaluate_seeds(tmp_path, device="cpu").sd is None
+    assert evaluate_seeds(tmp_path).sd is None
     done = runner.invoke(app, ["evaluate-ppl", str(softmax), str(seeds)])
     assert (done.exit_code, f"compared by: sememekit compare {softmax} {seeds}" in done.stderr) == (1, True)
     done = runner.invoke(app, ["evaluate-ppl", str(seeds), "--overlay", "none.txt"])
