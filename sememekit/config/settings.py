@@ -110,6 +110,11 @@ _NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 """What papers and other codes call a setting -> its names here."""
 
 
+def names_here(name: str) -> tuple[str, ...]:
+    """The names that a setting may have here: its own first, then what other codes mean by it."""
+    return (name, *_NAMES_ELSEWHERE.get(name, ()))
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
@@ -117,7 +122,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     one that other codes call so nearer still.
     """
     keys = list(allowed)
-    holding = [key for key in _NAMES_ELSEWHERE.get(name, ()) if key in keys][:1]
+    holding = [key for key in names_here(name)[1:] if key in keys][:1]
     holding = holding or [key for key in keys if name in key.split("_")]
     close = holding if len(holding) == 1 else get_close_matches(name, keys, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
@@ -175,7 +180,7 @@ def _problem(path: str, why: str, given: object) -> str:
 
 def _home(key: str, homes: Mapping[str, str]) -> str:
     """A hint where a key, under its name here or elsewhere, is one of another table."""
-    for name in (key, *_NAMES_ELSEWHERE.get(key, ())):
+    for name in names_here(key):
         if name in homes:
             return f" (it belongs to {homes[name]}: --set {homes[name]}.{name}=VALUE)"
     return ""

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from difflib import get_close_matches
 from typing import Any, Final
 
-from sememekit.config.settings import nearest
+from sememekit.config.settings import names_here, nearest
 from sememekit.errors import ConfigError
 
 ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
@@ -132,7 +132,6 @@ PLACES_OF_KEYS: Final = {
     "epochs": "schedule.epochs",
     "hidden_size": "encoder.hidden_size",
     "learning_rate": "optimizer.learning_rate",
-    "lr": "optimizer.learning_rate",
     "num_layers": "encoder.num_layers",
     "samples": "decoder.samples",
     "seed": "run.seed",
@@ -155,8 +154,8 @@ def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
 def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[list[str], Any]:
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
-    place = PLACES_OF_KEYS.get(keys[-1]) if slots is RUN_SLOTS and equals else None
-    meant = f" (did you mean {f'{place}={text}'!r}?)" if place else ""
+    known = [PLACES_OF_KEYS[name] for name in names_here(keys[-1]) if name in PLACES_OF_KEYS]
+    meant = f" (did you mean {f'{known[0]}={text}'!r}?)" if known and slots is RUN_SLOTS and equals else ""
     if not equals or len(keys) < 2 or not all(keys):
         example = "encoder.hidden_size=200" if slots is RUN_SLOTS else f"{slots[0]}.KEY=VALUE"
         raise ConfigError(f"--set {override!r}: expected slot.key=value{meant or f', for example {example}'}")

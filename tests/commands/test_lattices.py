@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import compare_runs
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate import evaluate, evaluate_ppl
 from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.analysis.explain_lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
@@ -90,6 +92,13 @@ def test_lattices_are_compared_sentence_by_sentence(run: Path, copies: Path) -> 
     assert report.units == len(sides[0][0])
     first, second = compare_runs([str(run), str(copies)], split="train", device="cpu").sides
     assert (first.measures[0].mean, second.measures[0].mean) == pytest.approx([one.perplexity for one in alone])
+
+
+def test_counts_of_eval_are_whole_numbers(run: Path, characters: Place) -> None:
+    tokens = len(characters.data.tokens("test"))
+    shown = CliRunner().invoke(app, ["eval", str(run), "--device", "cpu"]).stdout
+    assert re.search(rf"^ tokens +{tokens:,} *$", shown, re.MULTILINE)
+    assert json.loads(evaluate(run, device="cpu").model_dump_json())["tokens"] == tokens
 
 
 def test_a_lattice_is_not_compared_with_a_model_that_carries_its_state(run: Path, characters: Place) -> None:

@@ -137,6 +137,8 @@ def test_without_a_terminal_or_when_quiet_nothing_is_drawn(
         return
     assert lines.pop() == "a remark"
     assert len(lines) == 1, "a log file has a line an epoch"
+    with progress_bars(quiet=False) as show:
+        assert isinstance(show, ProgressLines)
     assert lines[0].startswith("epoch 1: training loss 6.250 nats/token, valid perplexity 345.68; 4,321 tokens a second; ")
 
 

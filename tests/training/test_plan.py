@@ -179,7 +179,8 @@ def test_tasks_with_labels_have_an_optimiser_of_their_own_where_none_is_named(ta
 
 def test_settings_that_are_typed_without_their_slot_are_told_with_it() -> None:
     """The places are those of a plan, and keys of other names are told in the usual way."""
-    for key, place in PLACES_OF_KEYS.items():
+    elsewhere = {"lr": "optimizer.learning_rate", "nhid": "encoder.hidden_size", "bptt": "task.chunk_length"}
+    for key, place in {**PLACES_OF_KEYS, **elsewhere}.items():
         slot, _, name = place.partition(".")
         assert name in read_plan({}, "test").table()[slot]
         for typed in (key, f"trainer.{key}"):
