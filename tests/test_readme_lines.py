@@ -83,6 +83,9 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
         f"{LABELS} --set task.embedding_size=8"
     ),
     ("docs/classification.md", "sememekit train"): Adapted(f"{LABELS} --set schedule.epochs=6"),
+    ("docs/classification.md", "sememekit compare"): Adapted(
+        before=(f"sememekit train --task nli --encoder lstm --data data/snli --out runs/cell {LABELS}",)
+    ),
     ("docs/classification.md", "sememekit explain"): Adapted(
         put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
     ),

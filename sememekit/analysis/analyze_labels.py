@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,7 +17,8 @@ from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
-from sememekit.measure.classes import Accuracy, accuracy_of, wilson_interval
+from sememekit.measure.classes import Accuracy, accuracy_of
+from sememekit.measure.rates import wilson_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import OfRun, Run, Which
@@ -170,7 +170,7 @@ def analyze_labels(
         examples = task.examples(prepared, split)
         with autocast(classifier.run.device, classifier.run.plan.run.dtype):
             show(f"reading with run {number}", 0, None)
-            probabilities = task.probabilities(_texts(examples, range(len(examples))))
+            probabilities = task.probabilities([examples.texts(number) for number in range(len(examples))])
         models.append(_Read(classifier.run, task, probabilities))
     labels = np.asarray(examples.labels, dtype=np.int64)
     looked_into = min(contexts, len(examples))
@@ -188,10 +188,6 @@ def analyze_labels(
     )
 
 
-def _texts(examples: Examples, numbers: Sequence[int] | range) -> list[list[npt.NDArray[np.integer]]]:
-    return [[examples.text(number, text) for text in range(examples.num_texts)] for number in numbers]
-
-
 def _analysis(
     model: _Read,
     data: PreparedData,
@@ -207,7 +203,7 @@ def _analysis(
     of_words: dict[str, list[float]] = defaultdict(list)
     of_sememes: dict[str, list[float]] = defaultdict(list)
     graph = model.loaded.graph
-    for done, texts in enumerate(_texts(examples, chosen.tolist()), start=1):
+    for done, texts in enumerate(map(examples.texts, chosen.tolist()), start=1):
         found = influence(model.task, texts)
         for text, places in zip(texts, found.texts, strict=True):
             for word, place in zip(text.tolist(), places, strict=True):

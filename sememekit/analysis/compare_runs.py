@@ -1,28 +1,31 @@
-"""``sememekit compare RUN RUN2``: language models that were each trained with one or several seeds."""
+"""``sememekit compare RUN RUN2``: language models or classifiers that were each trained with one or several seeds."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.analysis.evaluate import TextReading
-from sememekit.analysis.evaluate_several import check_all_comparable, score_all
-from sememekit.analysis.signatures import of_text
+from sememekit.analysis.evaluate_several import check_all_comparable, check_comparable, score_all
+from sememekit.analysis.signatures import label_signature, of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.measure.intervals import RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
+from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
+from sememekit.measure.rates import rate_difference
 from sememekit.measure.seed_interval import seed_difference
 from sememekit.measure.sides import Curve, at_equal_budget, mean_over_drawn_seeds
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
+from sememekit.tasks.base import LabelPredictor, declares
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import seed_runs
 
@@ -32,15 +35,36 @@ TIME: Final = "validation, equal CPU time"
 WALL_TIME: Final = "validation, equal wall time"
 
 
-class SideDifference(Record):
-    """A side against the first one, as a change of the perplexity: -0.05 is 5 % less.
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a figure are averaged and told apart.
 
-    The value is exp(difference of the mean nats) - 1, which is the ratio of geometric means over seeds; intervals are 95 %.
+    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
+    """
+
+    figure: Literal["perplexity", "accuracy"]
+    higher: bool
+    inner: Callable[[float], float]
+    outer: Callable[[float], float]
+    change: Callable[[float], float]
+
+
+PERPLEXITY: Final = Scale("perplexity", False, math.log, math.exp, math.expm1)
+ACCURACY: Final = Scale("accuracy", True, float, float, float)
+
+
+class SideDifference(Record):
+    """A side against the first one; intervals are 95 %.
+
+    Of perplexities exp(difference of the mean nats) - 1, which is the ratio of geometric means over seeds: -0.05 is 5 % less.
+    Of accuracies the difference of the means: 0.02 is 2 points more.
 
     Attributes:
-        sentences: over the sentences of the text, drawn in pairs; the trained models are as they are.
+        sentences: over the sentences of the text, or the examples of a classifier, drawn in pairs; the trained models are as
+            they are. Of two single classifiers it is Newcombe's, which draws nothing; of several seeds it has no limits where
+            fewer than 10 examples tell the sides apart.
         seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
-        both: sentences and seeds are drawn.
+        both: sentences (or examples) and seeds are drawn.
     """
 
     sentences: Interval | None
@@ -52,10 +76,10 @@ class SideMeasure(Record):
     """One measure of one side.
 
     Attributes:
-        measure: what was measured, one of the constants of this module; the perplexity of ``split`` for the first.
+        measure: what was measured, one of the constants of this module; the figure on ``split`` for the first.
         budget: the updates, or the seconds, of the equal budget; None for the first.
-        values: the perplexity of each run; empty where one had validated nothing within the budget.
-        mean: their geometric mean; None without values.
+        values: the figure of each run; empty where one had validated nothing within the budget.
+        mean: their mean, geometric of perplexities; None without values.
         sd: their standard deviation (with n - 1); None of one run, and without values.
         difference: against the first side; None for the first.
     """
@@ -76,7 +100,7 @@ class Side(Record):
         runs: the folders.
         seeds: of these runs.
         measures: in the order of the table.
-        curves: validation perplexity of each run by epoch, as (updates, seconds, perplexity).
+        curves: validation of each run by epoch, as (updates, seconds, figure).
     """
 
     name: str
@@ -87,9 +111,10 @@ class Side(Record):
 
 
 class RunsComparison(Record):
-    """What ``compare`` found of language models.
+    """What ``compare`` found of language models or classifiers.
 
     Attributes:
+        figure: "perplexity" or "accuracy", a share of 0 to 1.
         sides: in the order given; differences are from the first.
         split, signature: of what was measured; all runs have this signature.
         unit, units, resamples: what was drawn, how many there are, and how often.
@@ -97,6 +122,7 @@ class RunsComparison(Record):
         remarks: what a reader should know of the runs.
     """
 
+    figure: Literal["perplexity", "accuracy"]
     sides: tuple[Side, ...]
     split: str
     signature: str
@@ -136,15 +162,15 @@ def compare_runs(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RunsComparison:
-    """Perplexities of models on one text, with differences from the first, over sentences and over seeds.
+    """Perplexities of models on one text, or accuracies on the same examples, with differences from the first.
 
     Args:
         sides: two or more, each as ``runs_of`` takes it.
         seed: of the draws.
-        split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them.
+        split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; no batch size for classifiers.
 
     Raises:
-        ConfigError: one side, a run in two places, or runs whose signatures differ.
+        ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures differ.
         CheckpointError, DataError: as ``evaluate_ppl``.
     """
     paths = [runs_of(side) for side in sides]
@@ -155,16 +181,14 @@ def compare_runs(
         raise ConfigError(f"a run is given twice: {next(str(path) for path in flat if flat.count(path) > 1)}; name each once")
     opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
     text = TextReading(split, data, batch_size)
-    check_all_comparable(opened, text, "compare")
-    reports, texts = score_all(opened, text, progress=progress)
     columns = _columns([len(side) for side in paths])
-    sums = [text.sums() for text in texts]
-    nats, draws = resampled_ratios(*(np.stack(part, axis=1) for part in zip(*sums, strict=True)), seed=seed)
-    curves, time = _curves([loaded.folder for loaded in opened])
-    measures = [_tested(nats, draws, columns, seed)]
+    scored = _score(opened, text, progress)
+    curves, time = _curves([loaded.folder for loaded in opened], scored.scale)
+    measures = [_tested(scored, columns, seed)]
     for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
-        measures.append(_at_equal_budget(name, curves, columns, place))
+        measures.append(_at_equal_budget(name, curves, columns, place, scored.scale))
     return RunsComparison(
+        figure=scored.scale.figure,
         sides=tuple(
             Side(
                 name=name,
@@ -176,9 +200,9 @@ def compare_runs(
             for number, (name, own, indices) in enumerate(zip(sides, paths, columns, strict=True))
         ),
         split=split,
-        signature=of_text(reports[0].signature),
-        unit=texts[0].unit,
-        units=len(sums[0][0]),
+        signature=scored.signature,
+        unit=scored.unit,
+        units=len(scored.numerators),
         resamples=RESAMPLES,
         time=time,
         remarks=(
@@ -196,58 +220,131 @@ def _columns(sizes: Sequence[int]) -> list[list[int]]:
     return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _tested(
-    nats: npt.NDArray[np.float64], draws: npt.NDArray[np.float64], columns: Sequence[Sequence[int]], seed: int
-) -> list[SideMeasure]:
+@dataclass(frozen=True)
+class _Scored:
+    """What c runs made of a text: sums over numerators by sums over denominators, (n, c) each, are the inner values."""
+
+    scale: Scale
+    numerators: npt.NDArray[np.float64]
+    denominators: npt.NDArray[np.float64]
+    unit: str
+    signature: str
+
+
+def _score(opened: Sequence[Run], text: TextReading, progress: Progress | None) -> _Scored:
+    labels = [loaded for loaded in opened if declares(loaded.task, LabelPredictor)]
+    if len(labels) == len(opened):
+        return _score_labels(opened, text, progress or silent)
+    if labels:
+        other = next(loaded for loaded in opened if loaded not in labels)
+        raise ConfigError(
+            f"{labels[0].path} labels texts and {other.path} does not, so that they have no figure in common; compare models "
+            "of one task"
+        )
+    check_all_comparable(opened, text, "compare")
+    reports, texts = score_all(opened, text, progress=progress)
+    nats, counts = (np.stack(part, axis=1).astype(np.float64) for part in zip(*(one.sums() for one in texts), strict=True))
+    return _Scored(PERPLEXITY, nats, counts, texts[0].unit, of_text(reports[0].signature))
+
+
+def _score_labels(opened: Sequence[Run], text: TextReading, show: Progress) -> _Scored:
+    """Which examples each classifier labels rightly."""
+    if text.batch_size is not None:
+        raise ConfigError(f"{opened[0].path} labels examples, one by one, so that --batch-size does not apply; leave it out")
+    signed = []
+    for loaded in opened:
+        signed.append((str(loaded.path), label_signature(loaded.data(text.data), text.split)))
+        check_comparable(
+            *((path, f"{own}|dtype:{opened[k].settings.dtype}") for k, (path, own) in ((0, signed[0]), (-1, signed[-1])))
+        )
+    hits = []
+    for number, loaded in enumerate(opened, start=1):
+        show("reading with each classifier", number - 1, len(opened))
+        assert declares(loaded.task, LabelPredictor)
+        examples = loaded.task.examples(loaded.data(text.data), text.split)
+        with loaded.autocast():
+            chosen = loaded.task.probabilities([examples.texts(example) for example in range(len(examples))]).argmax(1)
+        hits.append(chosen == np.asarray(examples.labels, dtype=np.int64))
+    show("reading with each classifier", len(opened), len(opened))
+    right = np.stack(hits, axis=1).astype(np.float64)
+    return _Scored(ACCURACY, right, np.ones_like(right), "examples", signed[0][1])
+
+
+def _tested(scored: _Scored, columns: Sequence[Sequence[int]], seed: int) -> list[SideMeasure]:
+    scale = scored.scale
+    inner, draws = resampled_ratios(scored.numerators, scored.denominators, seed=seed)
     fixed = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
     drawn = mean_over_drawn_seeds(draws, columns, seed)
-    values = [[float(nats[index]) for index in side] for side in columns]
+    values = [[float(inner[index]) for index in side] for side in columns]
     found = []
     for number, own in enumerate(values):
         difference = None
         if number:
             value = statistics.fmean(own) - statistics.fmean(values[0])
-            sentences, both = (from_draws(value, part[:, number] - part[:, 0]) for part in (fixed, drawn))
-            difference = SideDifference(
-                sentences=_relative(sentences), seeds=_relative(seed_difference(values[0], own)), both=_relative(both)
-            )
-        found.append(_measure(TEST, None, own, difference))
+            sentences, both = (_change(from_draws(value, part[:, number] - part[:, 0]), scale) for part in (fixed, drawn))
+            if scale is ACCURACY:
+                sentences, both = _of_hits(scored.numerators, columns[0], columns[number], sentences, both)
+            seeds = _change(seed_difference(values[0], own), scale)
+            difference = SideDifference(sentences=sentences, seeds=seeds, both=both)
+        found.append(_measure(TEST, None, own, difference, scale))
     return found
+
+
+def _of_hits(
+    hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequence[int], drawn: Interval, both: Interval
+) -> tuple[Interval, Interval]:
+    """The intervals over examples, and over both, where ``hits`` (n, c) say which run labels which example rightly.
+
+    Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
+    others none over the examples where fewer than ``FEWEST_EXAMPLES`` tell the sides apart.
+    """
+    if len(first) == len(second) == 1:
+        every = np.ones(len(hits))
+        found = rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
+        return found, found
+    apart = np.count_nonzero(hits[:, list(second)].mean(axis=1) - hits[:, list(first)].mean(axis=1))
+    return (drawn if apart >= FEWEST_EXAMPLES else drawn.model_copy(update={"low": None, "high": None})), both
 
 
 def _at_equal_budget(
-    name: str, curves: Sequence[Sequence[tuple[float, float, float]]], columns: Sequence[Sequence[int]], place: int
+    name: str,
+    curves: Sequence[Sequence[tuple[float, float, float]]],
+    columns: Sequence[Sequence[int]],
+    place: int,
+    scale: Scale,
 ) -> list[SideMeasure]:
     sides: list[list[Curve]] = [
-        [[(point[place], math.log(point[2])) for point in curves[index]] for index in side] for side in columns
+        [[(point[place], scale.inner(point[2])) for point in curves[index]] for index in side] for side in columns
     ]
-    budget, values = at_equal_budget(sides)
+    budget, values = at_equal_budget(sides, scale.higher)
     first, found = values[0], []
     for number, own in enumerate(values):
         apart = Estimate(math.nan, math.nan, math.nan) if first is None or own is None else seed_difference(first, own)
-        difference = SideDifference(sentences=None, seeds=_relative(apart), both=None) if number else None
-        found.append(_measure(name, budget, own or [], difference))
+        difference = SideDifference(sentences=None, seeds=_change(apart, scale), both=None) if number else None
+        found.append(_measure(name, budget, own or [], difference, scale))
     return found
 
 
-def _measure(name: str, budget: float | None, nats: Sequence[float], difference: SideDifference | None) -> SideMeasure:
-    values = tuple(math.exp(value) for value in nats)
+def _measure(
+    name: str, budget: float | None, inner: Sequence[float], difference: SideDifference | None, scale: Scale
+) -> SideMeasure:
+    values = tuple(scale.outer(value) for value in inner)
     return SideMeasure(
         measure=name,
         budget=budget,
         values=values,
-        mean=math.exp(statistics.fmean(nats)) if values else None,
+        mean=scale.outer(statistics.fmean(inner)) if values else None,
         sd=statistics.stdev(values) if len(values) > 1 else None,
         difference=difference,
     )
 
 
-def _relative(estimate: Estimate) -> Interval:
-    """A difference of nats as a change of the perplexity."""
-    return interval(Estimate(*(math.expm1(value) for value in (estimate.value, estimate.low, estimate.high))))
+def _change(estimate: Estimate, scale: Scale) -> Interval:
+    """A difference of inner values as it is shown."""
+    return interval(Estimate(*(scale.change(value) for value in (estimate.value, estimate.low, estimate.high))))
 
 
-def _curves(folders: Sequence[RunFolder]) -> tuple[list[list[tuple[float, float, float]]], str]:
+def _curves(folders: Sequence[RunFolder], scale: Scale) -> tuple[list[list[tuple[float, float, float]]], str]:
     """The curve of each run, and whether its seconds are "CPU" or "wall": wall for all where one run has no other.
 
     Raises:
@@ -267,7 +364,7 @@ def _curves(folders: Sequence[RunFolder]) -> tuple[list[list[tuple[float, float,
         spent = np.cumsum([record[seconds] for record in own])
         found.append(
             [
-                (float(record["step"]), float(passed), float(record["valid"]["perplexity"]))
+                (float(record["step"]), float(passed), float(record["valid"][scale.figure]))
                 for record, passed in zip(own, spent, strict=True)
             ]
         )

@@ -188,12 +188,12 @@ def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     if not names:
         return
     differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
-    options = {"columns": f"--batch-size {sides[0]['columns']}", "dtype": f"--dtype {sides[0]['dtype']}"}
-    advice = "evaluate each by itself: sememekit evaluate-ppl RUN"
-    if sides[0]["state"] != sides[1]["state"] and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
+    options = {"columns": "--batch-size", "dtype": "--dtype"}
+    advice = f"evaluate each by itself: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"
+    if "state" in names and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
         advice += "; beside lattices belongs a plain LSTM over sentences: --task lattice --set task.longest_chunk=1"
     if options.keys() >= set(names):
-        advice = f"add {' '.join(options[name] for name in names)}"
+        advice = "add " + " ".join(f"{options[name]} {sides[0][name]}" for name in names)
     raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")
 
 

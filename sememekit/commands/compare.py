@@ -1,4 +1,4 @@
-"""``sememekit compare``: trained language models, or the texts of two systems for the same sources, with paired intervals."""
+"""``sememekit compare``: language models, classifiers, or the texts of two systems for the same sources, with intervals."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare language models, or the texts of two systems, with paired 95 % intervals.
+    """Compare language models or classifiers, or the texts of two systems, with paired 95 % intervals.
 
-    Language models: perplexity of the best checkpoints on one text, then the best validation at equal updates and at equal
-    training time (that of the side that spent less). A difference has an interval over the sentences, which are drawn in pairs,
-    one over the seeds, and one over both. Runs whose signatures differ are refused.
+    Models: perplexity of the best checkpoints on one text, or accuracy on the same examples, then the best validation at equal
+    updates and at equal training time (that of the side that spent less). A difference has an interval over the sentences or
+    examples, which are drawn in pairs, one over the seeds, and one over both. Runs whose signatures differ are refused.
     """
     from sememekit.files import check_output
     from sememekit.reports import runs_table
@@ -107,14 +107,17 @@ def command(
 
 
 def _print_runs(report: RunsComparison) -> None:
-    from sememekit.reports.runs_table import COLUMNS, rows
+    from sememekit.reports.runs_table import columns, rows
 
     for number, side in enumerate(report.sides, start=1):
         say(f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)")
-    print_table("", COLUMNS, rows(report), numeric=2)
+    print_table("", columns(report), rows(report), numeric=2)
     drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
+    if report.figure == "accuracy":
+        drawn += ", of two single runs Newcombe's"
     say(f"changes are from 1; intervals: 95 %, {drawn}")
-    say("over seeds: Student's distribution; over both: sentences and seeds are drawn, which is narrow for few seeds")
+    what = "examples" if report.figure == "accuracy" else "sentences"
+    say(f"over seeds: Student's distribution; over both: {what} and seeds are drawn, which is narrow for few seeds")
     if report.time != "CPU":
         say("training time is wall time: a run of an earlier version kept no CPU time")
     say(f"signature: {report.signature}")

@@ -52,7 +52,17 @@ def command(
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation."""
+    """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation.
+
+    RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
+    """
+    from sememekit.training.checkpoint import seed_runs
+
+    if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
+        only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
+        refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
+        _seeds(run, json, quiet, which=which, device=device, **given(split=split, data=data, dtype=dtype))
+        return
     loaded = open_run(run)
     way, typed = choose("eval", loaded, WAYS, locals())
     with progress_bars(quiet or json) as show:
@@ -65,6 +75,29 @@ def command(
 
         most = words_read(loaded, report.source_words)
         remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
+
+
+def _seeds(folder: Path, json: bool, quiet: bool, **options: Any) -> None:
+    """A row for each seed, then mean and standard deviation."""
+    from functools import partial
+
+    from sememekit.analysis.evaluate import evaluate
+    from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
+
+    with progress_bars(quiet or json) as show:
+        report = evaluate_metrics_of_seeds(folder, partial(evaluate, progress=show, **options))
+    if json:
+        print_json(report)
+        return
+    rows: list[tuple[object, ...]] = [
+        (str(seed), *(one.values[place] for one in report.figures.values()), found.checkpoint)
+        for place, (seed, found) in enumerate(zip(report.seeds, report.reports, strict=True))
+    ]
+    rows += [(name, *(getattr(one, name) for one in report.figures.values())) for name in ("mean", "sd")]
+    columns = ("seed", *(name.replace("_", " ") for name in report.figures), "checkpoint")
+    print_table(f"Metrics of {report.run} on {report.split}", columns, rows)
+    if report.signature is not None:
+        say(f"signature: {report.signature}")
 
 
 def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]]:
@@ -100,8 +133,9 @@ def _print_metrics(report: MetricsReport) -> None:
     title = f"Metrics of {report.run} on {report.split}"
     match report:
         case LabelMetrics():
-            tables = ("metrics", "vectors", "classes", "confusion", "labels", "interval", "accuracy_low", "accuracy_high")
-            print_fields(title, dict(report), skip=("run", "split", "signature", *tables))
+            per_example = {"nats an example": report.nats / report.examples}
+            fields = {name: getattr(report, name) for name in ("checkpoint", "accuracy", "examples", "macro_f1")}
+            print_fields(title, fields | per_example)
             say(f"signature: {report.signature}\n")
             _print_classes(report)
         case WrittenMetrics():

@@ -84,6 +84,10 @@ class Examples:
         place = example * self.num_texts + text
         return self.tokens[self.offsets[place] : self.offsets[place + 1]]
 
+    def texts(self, example: int) -> list[npt.NDArray[np.unsignedinteger]]:
+        """The N texts of an example."""
+        return [self.text(example, text) for text in range(self.num_texts)]
+
     def lengths(self) -> npt.NDArray[np.int64]:
         """(n, N) words of each text."""
         return np.diff(self.offsets).reshape(-1, self.num_texts)

@@ -9,25 +9,19 @@ An example has one of five outcomes, which are never added up into each other:
     error          the victim or the example itself is at fault: neither robust nor fooled; one that was classified before still
                    counts for accuracy, and as untried where it was right
 
-Intervals of rates are Wilson's, which hold at 0 and 100 % as well; those of means are bootstrap intervals. A difference of two
-rates has the interval of Newcombe for paired proportions (Statistics in Medicine 17, 1998, p. 2635, method 10): the limits of
-Wilson, put together with the correlation of the two rates. Over the same examples that correlation is the phi of the two by
-two table, drawn towards zero by Newcombe's continuity correction. Where each side divides by examples of its own, it is that
-of the two ratios by the delta method, to which only the examples of both contribute: phi where all are common, and 0 where
-none is, as in Newcombe's interval for independent rates.
+Intervals of rates and of their differences are those of ``sememekit.measure.rates``; those of means are bootstrap intervals.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import numpy as np
 
 from sememekit.config import Record
-from sememekit.measure.classes import wilson_interval
 from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.rates import rate, rate_difference
 
 Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
@@ -86,15 +80,6 @@ class AttackRates(Record):
     median_queries: float | None
     mean_queries_of_successes: float | None
     words_changed: float | None
-
-
-def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
-    """The share sum(hits) / sum(of) of two columns of zeros and ones, with Wilson's interval; hits lie within ``of``."""
-    top, bottom = round(float(hits.sum())), round(float(of.sum()))
-    if not bottom:
-        return Interval(value=None, low=None, high=None)
-    low, high = wilson_interval(top, bottom)
-    return Interval(value=top / bottom, low=low, high=high)
 
 
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) -> AttackRates:
@@ -187,30 +172,6 @@ def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.nda
         sides, found = [rate(*side) for side in (one, two)], rate_difference(one, two)
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
     return Difference(name=name, first=sides[0], second=sides[1], difference=found, excludes_zero=zero_out)
-
-
-def rate_difference(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Interval:
-    """The first rate minus the second with its interval, see the module; a side is a column of hits and one of the
-    divisor, both over the same n examples."""
-    first, second = rate(*one), rate(*two)
-    if first.value is None or second.value is None:
-        return Interval(value=None, low=None, high=None)
-    value = first.value - second.value
-    rest = [hits - found.value * of for (hits, of), found in zip((one, two), (first, second), strict=True)]
-    common = float((rest[0] * rest[1]).sum())  # (ad - bc) / n of the two by two table
-    spread = math.sqrt(float((rest[0] ** 2).sum()) * float((rest[1] ** 2).sum()))
-    corrected = common if common < 0 else max(common - 0.5, 0.0)
-    correlation = corrected / spread if spread else 0.0
-
-    def together(ours: float, theirs: float) -> float:
-        return math.sqrt(max(ours**2 - 2 * correlation * ours * theirs + theirs**2, 0.0))
-
-    low, high = ([getattr(found, name) or 0.0 for found in (first, second)] for name in ("low", "high"))
-    return Interval(
-        value=value,
-        low=value - together(first.value - low[0], high[1] - second.value),
-        high=value + together(high[0] - first.value, second.value - low[1]),
-    )
 
 
 def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:

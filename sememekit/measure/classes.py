@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.config import Record
-
-_NORMAL_95: Final = 1.959963984540054
-"""The 97.5 % point of the standard normal distribution."""
+from sememekit.measure.rates import wilson_interval
 
 
 class ClassScores(Record):
@@ -40,21 +36,6 @@ class Accuracy(Record):
     macro_f1: float
     classes: tuple[ClassScores, ...]
     confusion: tuple[tuple[int, ...], ...]
-
-
-def wilson_interval(correct: int, total: int) -> tuple[float, float]:
-    """The 95 % score interval of a share (Wilson 1927): the shares p that correct / total does not refute.
-
-    With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
-    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too. Raises ValueError for no trials.
-    """
-    if total < 1 or not 0 <= correct <= total:
-        raise ValueError(f"{correct} of {total}")
-    share, square = correct / total, _NORMAL_95**2
-    scale = 1 + square / total
-    centre = (share + square / (2 * total)) / scale
-    half = _NORMAL_95 / scale * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
-    return (0.0 if correct == 0 else centre - half), (1.0 if correct == total else centre + half)
 
 
 def accuracy_of(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Accuracy:

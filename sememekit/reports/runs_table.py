@@ -1,31 +1,37 @@
-"""The comparison of language models as rows for a terminal, as CSV, as a LaTeX table, and as learning curves."""
+"""The comparison of trained models as rows for a terminal, as CSV, as a LaTeX table, and as learning curves."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
+import statistics
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
+from sememekit.analysis.compare_runs import ACCURACY, PERPLEXITY, TEST, RunsComparison, Scale, Side
 from sememekit.errors import ConfigError
 from sememekit.files import Kind
 from sememekit.measure.intervals import Interval
 from sememekit.reports.charts import Curves, Line
 
-CSV_COLUMNS: Final = (
-    *("measure", "budget", "side", "seeds", "perplexities", "mean", "sd", "difference"),
-    *("sentences_low", "sentences_high", "seeds_low", "seeds_high", "both_low", "both_high"),
-)
+_PLURAL: Final = {"perplexity": "perplexities", "accuracy": "accuracies"}
+_UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
+"""What the draws behind an interval are of."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
 ENOUGH_SEEDS: Final = 4
 """Seeds of every side from which on drawing them shows their spread; of fewer, Student's interval is the one to trust."""
-COLUMNS: Final = ("", "model", "seeds", "perplexity", "sd", "change in %", "over sentences", "over seeds", "over both")
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
+
+
+def columns(report: RunsComparison) -> tuple[str, ...]:
+    """The heads of ``rows``; a change of an accuracy is its difference in points."""
+    figures = ("perplexity", "sd", "change in %", "over sentences")
+    if report.figure == "accuracy":
+        figures = ("accuracy in %", "sd", "change in points", "over examples")
+    return ("", "model", "seeds", *figures, "over seeds", "over both")
 
 
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:
@@ -41,8 +47,8 @@ def rows(report: RunsComparison) -> list[tuple[str, ...]]:
                     title_of(report, number) if side is report.sides[0] else "",
                     f"{place}: {_short(side.name)}",
                     str(len(side.runs)),
-                    _figure(measure.mean),
-                    "" if measure.sd is None else f"{measure.sd:.2f}",
+                    _figure(measure.mean, report.figure),
+                    "" if measure.sd is None else _figure(measure.sd, report.figure),
                     "" if difference is None else _percent(difference.seeds.value),
                     *([_limits(one) for one in intervals] or ["", "", ""]),
                 )
@@ -59,9 +65,11 @@ def title_of(report: RunsComparison, number: int) -> str:
     return f"{measure.measure} ({measure.budget:,.0f} {unit})"
 
 
-def _figure(value: float | None) -> str:
+def _figure(value: float | None, figure: str) -> str:
     if value is None:
         return "–"
+    if figure == "accuracy":
+        return f"{100 * value:.2f}"
     return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
 
 
@@ -77,7 +85,13 @@ def csv_text(report: RunsComparison) -> str:
     """One line for each measure of each side, with all digits; shares, not per cent."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    unit = _UNITS[report.figure]
+    writer.writerow(
+        [
+            *("measure", "budget", "side", "seeds", _PLURAL[report.figure], "mean", "sd", "difference"),
+            *(f"{over}_{end}" for over in (unit, "seeds", "both") for end in ("low", "high")),
+        ]
+    )
     for number in range(len(report.sides[0].measures)):
         for side in report.sides:
             one = side.measures[number]
@@ -104,12 +118,12 @@ def latex_text(report: RunsComparison) -> str:
         *(f"% {title_of(report, number)}: interval over {_over(report, number)[0]}" for number in _numbers(report)),
         r"\begin{tabular}{lrrrr}",
         r"\toprule",
-        r"model & seeds & perplexity & change in \% & 95\,\% interval \\",
+        rf"model & seeds & {_escaped(columns(report)[3])} & {_escaped(columns(report)[5])} & 95\,\% interval \\",
     ]
     for number in _numbers(report):
         title = _escaped(title_of(report, number))
         lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{title}}}}} \\"]
-        lines += [_latex_row(side, number, _over(report, number)[1]) for side in report.sides]
+        lines += [_latex_row(report, side, number) for side in report.sides]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -121,19 +135,19 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
     """What the interval of a measure is over, in words and as the attribute of a difference."""
     differences = [side.measures[number].difference for side in report.sides[1:]]
     if all(len(side.runs) == 1 for side in report.sides) and all(found and found.sentences for found in differences):
-        return "sentences; no side has two seeds", "sentences"
+        return f"{_UNITS[report.figure]}; no side has two seeds", "sentences"
     if min(len(side.runs) for side in report.sides) >= ENOUGH_SEEDS and all(found and found.both for found in differences):
-        return "sentences and seeds", "both"
+        return f"{_UNITS[report.figure]} and seeds", "both"
     return "seeds", "seeds"
 
 
-def _latex_row(side: Side, number: int, over: Literal["sentences", "seeds", "both"]) -> str:
+def _latex_row(report: RunsComparison, side: Side, number: int) -> str:
     measure = side.measures[number]
-    value = "--" if measure.mean is None else f"{measure.mean:.2f}"
-    value += "" if measure.sd is None else rf" $\pm$ {measure.sd:.2f}"
+    value = "--" if measure.mean is None else _figure(measure.mean, report.figure)
+    value += "" if measure.sd is None else rf" $\pm$ {_figure(measure.sd, report.figure)}"
     cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
     if (found := measure.difference) is not None:
-        limits = getattr(found, over)
+        limits = getattr(found, _over(report, number)[1])
         cells[3] = "--" if found.seeds.value is None else f"${_percent(found.seeds.value)}$"
         cells[4] = "--" if limits.low is None else f"$[{_percent(limits.low)}, {_percent(limits.high)}]$"
     return " & ".join(cells) + r" \\"
@@ -152,7 +166,7 @@ def _escaped(text: str) -> str:
 
 
 def curves(report: RunsComparison) -> list[Curves]:
-    """Validation by updates and by time, a line for each side: the geometric mean over its seeds, as far as all of them went.
+    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went.
 
     Raises:
         ConfigError: more sides than a chart can tell apart.
@@ -162,19 +176,25 @@ def curves(report: RunsComparison) -> list[Curves]:
             f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"
         )
     seconds = f"seconds of training, {'CPU' if report.time == 'CPU' else 'wall'}"
+    y_scale: Literal["log", "percent"] = "log"
+    scale, name, show = PERPLEXITY, "perplexity (log scale)", ",.1f"
+    if report.figure == "accuracy":
+        scale, name, y_scale, show = ACCURACY, "accuracy", "percent", ".1%"
     charts = []
     for place, axis, title in ((0, "training step", "Validation by updates"), (1, seconds, "Validation by time")):
-        lines = tuple(Line(_short(side.name), _mean_line(side.curves, place)) for side in report.sides)
-        told = "; ".join(f"{line.name} ends at {line.points[-1][1]:,.1f}" for line in lines)
-        charts.append(Curves(f"{title}: {told}", axis, "perplexity (log scale)", lines))
+        lines = tuple(Line(_short(side.name), _mean_line(side.curves, place, scale)) for side in report.sides)
+        told = "; ".join(f"{line.name} ends at {format(line.points[-1][1], show)}" for line in lines)
+        charts.append(Curves(f"{title}: {told}", axis, name, lines, scale=y_scale, show=show))
     return charts
 
 
-def _mean_line(runs: Sequence[Sequence[tuple[float, float, float]]], place: int) -> tuple[tuple[float, float], ...]:
+def _mean_line(
+    runs: Sequence[Sequence[tuple[float, float, float]]], place: int, scale: Scale
+) -> tuple[tuple[float, float], ...]:
     points = []
     for epoch in range(min(len(run) for run in runs)):
-        across = sum(run[epoch][place] for run in runs) / len(runs)
-        points.append((across, math.exp(sum(math.log(run[epoch][2]) for run in runs) / len(runs))))
+        across = statistics.fmean(run[epoch][place] for run in runs)
+        points.append((across, scale.outer(statistics.fmean(scale.inner(run[epoch][2]) for run in runs))))
     return tuple(points)
 
 

@@ -73,7 +73,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
 
 def _keys(examples: Examples) -> Iterator[tuple[tuple[int, ...], ...]]:
     for number in range(len(examples)):
-        yield _key([examples.text(number, text).tolist() for text in range(examples.num_texts)])
+        yield _key([text.tolist() for text in examples.texts(number)])
 
 
 def _key(texts: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

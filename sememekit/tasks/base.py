@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import Settings
+from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, State
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.scored import Scored
 from sememekit.progress import OneStage
@@ -323,6 +324,20 @@ class LabelPredictor(Task):
         """How much of a split has a vector in the file that the model began with; None where there was none or none is kept."""
         return None
 
+    def examples(self, data: PreparedData, split: str) -> Examples:
+        """The examples of a split; DataError where they do not fit this model."""
+        examples = data.examples(split)
+        summary = data.signature.examples
+        if summary is None or summary.labels != self.labels or examples.num_texts != self.num_texts:
+            given = f"{examples.num_texts} texts an example and the labels {summary.labels if summary else None}"
+            raise DataError(
+                f"{data.folder}: has {given}; this model takes {self.num_texts} and the labels {self.labels}; "
+                f"for pairs there is --task nli, for single texts --task classification"
+            )
+        if len(examples) == 0:
+            raise DataError(f"{data.folder}: the split {split!r} has no examples")
+        return examples
+
     @abstractmethod
     def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
         """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
@@ -334,7 +349,7 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "words": ("score RUN", "generate RUN"),
     "sentences": ("evaluate-ppl RUN",),
     "lattices": ("segment --model RUN", "explain RUN TEXT"),
-    "labels": ("predict RUN", "analyze RUN RUN2"),
+    "labels": ("predict RUN", "compare RUN RUN2", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
 }
 

@@ -21,7 +21,7 @@ from sememekit.data.buckets import bucketed_batches, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import ConfigError
 from sememekit.layers import at_least_single, evaluating
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Kind, LabelPredictor, PrimaryMetric
@@ -231,22 +231,8 @@ class TextClassifier(LabelPredictor):
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
 
-    def examples(self, data: PreparedData, split: str) -> Examples:
-        """The examples of a split; DataError where they do not fit this model."""
-        examples = data.examples(split)
-        summary = data.signature.examples
-        if summary is None or summary.labels != self.labels or examples.num_texts != self.num_texts:
-            given = f"{examples.num_texts} texts an example and the labels {summary.labels if summary else None}"
-            raise DataError(
-                f"{data.folder}: has {given}; this model takes {self.num_texts} and the labels {self.labels}; "
-                f"for pairs there is --task nli, for single texts --task classification"
-            )
-        if len(examples) == 0:
-            raise DataError(f"{data.folder}: the split {split!r} has no examples")
-        return examples
-
     def _gather(self, examples: Examples, chosen: npt.NDArray[np.int64]) -> TextBatch:
-        texts = [[examples.text(int(index), number) for number in range(self.num_texts)] for index in chosen]
+        texts = [examples.texts(int(index)) for index in chosen]
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def remarks(self, data: PreparedData) -> list[str]:

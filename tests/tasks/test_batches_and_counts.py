@@ -100,8 +100,8 @@ def test_what_a_task_cannot_do_is_said_with_what_it_can() -> None:
     with pytest.raises(
         ConfigError,
         match=r"^score needs a model that predicts words, and this run is a Declared; train one with 'sememekit train --task "
-        r"language_model', or see 'sememekit predict RUN', 'sememekit analyze RUN RUN2', 'sememekit generate RUN' and "
-        r"'sememekit eval RUN' for this one$",
+        r"language_model', or see 'sememekit predict RUN', 'sememekit compare RUN RUN2', 'sememekit analyze RUN RUN2', "
+        r"'sememekit generate RUN' and 'sememekit eval RUN' for this one$",
     ):
         require(task, WordPredictor, "score")
     assert (Task.left_to_right, Task.takes_decoder, LabelPredictor.takes_decoder, WordPredictor.left_to_right) == (
