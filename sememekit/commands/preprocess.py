@@ -17,6 +17,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
+    from sememekit.prepare.overlap import Overlap
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.progress import Progress
     from sememekit.text.reading import Span
@@ -31,6 +32,8 @@ EXAMPLES = (
 
 _MUCH: Final = 0.01
 """Unknown words of a held-out split from which on a train without any is told."""
+_REPEATED: Final = 0.02
+"""Share of a held-out split in train from which on it is told; of corpora that were divided well it is below 0.012."""
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 
@@ -132,6 +135,7 @@ def command(
     if vocabulary is not None and dataset == "plain" and any(source.split == "all" for source in signature.sources):
         remark("the text was divided into train, valid and test; a test set is named so: --test FILE in place of SOURCE", quiet)
     _remark_untrained_unknown(signature, quiet)
+    _remark_overlap(report.overlap, quiet)
     if signature.lexicon_coverage is not None:
         remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
     unknown = sum(one.unknown for one in signature.splits.values())
@@ -175,6 +179,7 @@ def preprocess(
     from sememekit.corpora.opening import open_corpus, with_rules
     from sememekit.corpora.plain import Plain
     from sememekit.data.segmenters import MODELS, kept_words
+    from sememekit.prepare.overlap import overlap_with_train
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
     from sememekit.prepare.segmentation import (
         CUT_AT_BLANKS,
@@ -241,7 +246,8 @@ def preprocess(
 
     known = GivenVocabulary(given.vocabulary, str(vocabulary)) if given is not None else None
     pipeline = Pipeline(dataset, corpus, settings, Path(out), lexicon=words, given=known, progress=progress)
-    return PreprocessReport(folder=str(out), signature=pipeline.run(open_it).signature)
+    written = pipeline.run(open_it)
+    return PreprocessReport(folder=str(out), signature=written.signature, overlap=overlap_with_train(written))
 
 
 def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
@@ -254,6 +260,20 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
             "in the perplexity; --min-count 2 makes rare words of train <unk>, too",
             quiet,
         )
+
+
+def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
+    """Say where train has more of a held-out split than texts repeat by themselves."""
+    from sememekit.prepare.overlap import WINDOW
+
+    for split, found in overlap.items():
+        if found.share >= _REPEATED:
+            unit = found.unit if found.unit == "examples" else f"stretches of {WINDOW} words"
+            remark(
+                f"train has {percent(found.share)} of the {found.of:,} {unit} of {split}, too: figures of {split} are not of "
+                "new text; leave out of train what is held out",
+                quiet,
+            )
 
 
 def _print_examples(examples: Any, quiet: bool) -> None:

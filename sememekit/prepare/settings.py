@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from sememekit.config import Record, Settings
 from sememekit.data.signature import Signature
+from sememekit.prepare.overlap import Overlap
 from sememekit.text.sentencepieces import PieceModel
 
 SHARD_BYTES: Final = 64 << 20
@@ -74,7 +75,13 @@ class PreprocessSettings(Settings):
 
 
 class PreprocessReport(Record):
-    """The result of ``preprocess``: the folder and its signature, whose ``splits`` has the counts of each split."""
+    """The result of ``preprocess``.
+
+    Attributes:
+        signature: of the folder; its ``splits`` has the counts of each split.
+        overlap: what each split but train has in common with train.
+    """
 
     folder: str
     signature: Signature
+    overlap: dict[str, Overlap]
