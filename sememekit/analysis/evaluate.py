@@ -22,6 +22,7 @@ from sememekit.measure.classes import Accuracy
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.writing import words_read
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.vectors import VectorCoverage
@@ -51,6 +52,7 @@ class PerplexityReport(OfRun, Perplexity):
             and the model stays as it was trained; their product is the perplexity.
         adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
         marginal: for models of whole sentences, what is summed over and by which rule states merge.
+        cut_sources: of pairs, how many sources had more words than the model reads (``task.read_words``).
     """
 
     split: str
@@ -63,6 +65,7 @@ class PerplexityReport(OfRun, Perplexity):
     parts: dict[str, float] | None = None
     adaptation: AdaptationReport | None = None
     marginal: str | None = None
+    cut_sources: int | None = None
 
 
 class MetricsReport(OfRun):
@@ -266,7 +269,19 @@ def _pair_perplexity(
             found.add(scored)
     signature = perplexity_signature(prepared, split, found.total.count, 1, PAIRS)
     groups, parts = found.groups(by, loaded.vocabulary.counts, graph), found.parts()
-    return _report(loaded, prepared, split, found.total, signature, graph=graph, sized=False, groups=groups, parts=parts)
+    lengths = prepared.examples(split).lengths()[:, 0].tolist()
+    return _report(
+        loaded,
+        prepared,
+        split,
+        found.total,
+        signature,
+        graph=graph,
+        sized=False,
+        groups=groups,
+        parts=parts,
+        cut_sources=sum(words_read(loaded, length) < length for length in lengths),
+    )
 
 
 def evaluate(

@@ -11,7 +11,7 @@ from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseS
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.progress import Progress
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.writing import describe_search, load_writer, search_of
+from sememekit.runs.writing import describe_search, load_writer, search_of, words_read
 from sememekit.tasks.writing import hypothesis_words
 from sememekit.training import autocast
 
@@ -43,6 +43,7 @@ class WritingExplanation(OfRun):
 
     Attributes:
         source: the words of the text; ``unknown`` are those that the model does not know.
+        read_words: how many of them, the first ones, the model read (``task.read_words``).
         nats, ended: as in ``Found``.
         mean, min_count: as in ``Explanation``.
         no_senses: why there are no sememes, or None where there are.
@@ -51,6 +52,7 @@ class WritingExplanation(OfRun):
     decoder: str
     source: tuple[str, ...]
     unknown: tuple[str, ...]
+    read_words: int
     words: tuple[WrittenWord, ...]
     nats: float
     ended: bool
@@ -120,6 +122,7 @@ def explain_writing(
         decoder=decoder,
         source=tuple(source),
         unknown=tuple(dict.fromkeys(word for word in source if word not in writer.run.vocabulary)),
+        read_words=words_read(writer.run, len(source)),
         words=tuple(words),
         nats=best.nats,
         ended=best.ended,
@@ -135,6 +138,9 @@ def remarks(explanation: WritingExplanation) -> list[str]:
     lines = []
     if explanation.unknown:
         lines.append(f"The model does not know {', '.join(explanation.unknown)}.")
+    if explanation.read_words < len(explanation.source):
+        of = f"{explanation.read_words:,} of {len(explanation.source):,} words"
+        lines.append(f"The model read the first {of} (task.read_words).")
     replaced = [word.word for word in explanation.words if word.word != word.read_as]
     if replaced:
         lines.append(f"Words of the source in the place of unknown ones: {', '.join(replaced)}.")

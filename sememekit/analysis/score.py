@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
 from sememekit.runs.streams import stream_nats, with_context
-from sememekit.runs.writing import Writer
+from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text.form import TextForm
@@ -52,6 +52,7 @@ def score(
     device: str = "auto",
     which: Which = "best",
     name: str = "line",
+    remark: Callable[[str], None] | None = None,
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
@@ -59,7 +60,8 @@ def score(
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
     word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers). Empty lines
     give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of
-    ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. Other arguments as ``sememekit score --help``.
+    ``evaluate-ppl --batch-size 1``. Messages call a line ``name``; ``remark`` is given a sentence on the first source of a pair
+    that has more words than the model reads. Other arguments as ``sememekit score --help``.
 
     Raises:
         ConfigError: the task predicts no words.
@@ -72,7 +74,7 @@ def score(
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
-        return _score_pairs(Writer(loaded, task, segmenter), lines, name)
+        return _score_pairs(Writer(loaded, task, segmenter), lines, name, remark)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form(), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
@@ -98,7 +100,9 @@ def _read(
         yield _Line(number, tokens, ids)
 
 
-def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[ScoredToken]:
+def _score_pairs(
+    writer: Writer, lines: Iterable[str], name: str, remark: Callable[[str], None] | None
+) -> Iterator[ScoredToken]:
     task, vocabulary = writer.task, writer.task.vocabulary
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -110,6 +114,11 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
                 "written for a source alone by 'sememekit generate RUN --input FILE'"
             )
         source, target = writer.read(texts[0], f"{name} {number}"), writer.words(texts[1])
+        if remark is not None and (most := words_read(writer.run, len(source))) < len(source):
+            remark(
+                f"{name} {number}: the model reads the first {most:,} words of this source of {len(source):,} (task.read_words)"
+            )
+            remark = None
         try:
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:

@@ -114,7 +114,7 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
     from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
@@ -167,10 +167,13 @@ def command(
         _print_seeds(report)
     else:
         _print_report(report)
+    for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
+        if one.cut_sources:
+            remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)
 
 
 def _print_report(report: PerplexityReport) -> None:
-    skipped = ("run", "split", "graph", "signature", "groups", "adaptation")
+    skipped = ("run", "split", "graph", "signature", "groups", "adaptation", "cut_sources")
     print_fields(f"Perplexity of {report.run} on {report.split}", report, skip=skipped)
     if report.adaptation is not None:
         _print_adaptation(report.adaptation)

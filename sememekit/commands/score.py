@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import input_name, lines_of
 from sememekit.commands._options import Device, Errors, Run, Which, option
-from sememekit.commands._render import remark_uncut, say
+from sememekit.commands._render import remark, remark_uncut, say
 
 EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
 
@@ -46,7 +47,8 @@ def command(
         refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines, warned = lines_of(file, errors), segment
     line = f"{input_name(file)}, line"
-    for row in score(run, lines, carry=carry, segment=segment, lexicon=lexicon, which=which, device=device, name=line):
+    options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
+    for row in score(run, lines, **options, name=line, remark=partial(remark, quiet=False)):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
         if not warned and row.read_as == UNKNOWN:

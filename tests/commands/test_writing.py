@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explain_writing import explain_writing
+from sememekit.analysis.explain_writing import explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
@@ -147,6 +147,18 @@ def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None
     told = f"{report['cut_sources']} of 15 sources were cut to their first 3 words (task.read_words)"
     assert told in judged.stderr.splitlines()
     assert told not in runner.invoke(app, ["eval", str(tmp_path / "run"), "--quiet"]).stderr
+
+    run = tmp_path / "run"
+    of_words = runner.invoke(app, ["evaluate-ppl", str(run), "--device", "cpu"])
+    assert f"{report['cut_sources']} sources have more words than the model reads" in of_words.stderr
+    assert json.loads(runner.invoke(app, ["evaluate-ppl", str(run), "--json"]).stdout)["cut_sources"] == report["cut_sources"]
+    scored = runner.invoke(app, ["score", str(run)], input="我 吃\t吃\n我 吃 苹果 。\t吃\n我 吃 苹果 。 。\t吃\n")
+    assert scored.stderr == "stdin, line 2: the model reads the first 3 words of this source of 4 (task.read_words)\n"
+    explained = explain_writing(run, "我 吃 苹果 。 。", device="cpu")
+    assert (len(explained.source), explained.read_words, len(explained.words[0].attention)) == (5, 3, 3)
+    assert "The model read the first 3 of 5 words (task.read_words)." in remarks(explained)
+    whole = explain_writing(run, "我 吃", device="cpu")
+    assert (whole.read_words, remarks(whole)) == (2, [line for line in remarks(whole) if "task.read_words" not in line])
 
 
 def test_company_changes_nothing(run: Path) -> None:
