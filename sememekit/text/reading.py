@@ -110,12 +110,22 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
 
 def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piece]:
     """The lines of an open file, or of standard input, with their numbers in messages. Raises DataError as
-    :func:`read_pieces` and, where the file can be read twice, :func:`refuse_other_encoding`."""
-    if faults.policy == "replace" and file.seekable():
+    :func:`read_pieces` and :func:`refuse_other_encoding`; what can be read but once is refused after the 20th line or a later
+    one."""
+    once = faults.policy == "replace" and not file.seekable()
+    if faults.policy == "replace" and not once:
         begin = file.tell()
         _refuse_other_encoding(file, name)
         file.seek(begin)
-    line = 1
+    line, due, invalid_before = 1, _FEWEST_LINES, faults.counts.get("invalid_utf8", 0)
+
+    def refuse_most() -> None:
+        lines, invalid = line - 1, faults.counts.get("invalid_utf8", 0) - invalid_before
+        if once and lines >= _FEWEST_LINES and 2 * invalid > lines:
+            raise DataError(
+                f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace mends single bytes; "
+                "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
+            )
 
     def where(offset: int) -> str:
         return f"{name}:{line}"
@@ -123,6 +133,10 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
     for piece in read_stream(file, where, faults, name=name):
         yield piece
         line += piece.ends_line
+        if line > due:
+            refuse_most()
+            due *= 2
+    refuse_most()
 
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:

@@ -201,3 +201,31 @@ def test_a_line_is_counted_once_although_spans_cut_it(tmp_path: Path) -> None:
     for span in spans:
         list(read_pieces(span, faults, cap=100))
     assert faults.counts == {"long_lines": 1}
+
+
+class Pipe(BytesIO):
+    """Bytes that can be read but once."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(("lines", "others", "read"), [(100, 60, 20), (100, 9, 100), (25, 13, 20), (19, 19, 19), (30, 0, 30)])
+def test_a_pipe_in_another_encoding_is_refused_on_the_way_or_at_its_end(lines: int, others: int, read: int) -> None:
+    text = [f"上海市{number}\n".encode("gb18030" if number < others else "utf-8") for number in range(lines)]
+    found = []
+    stream = read_named(Pipe(b"".join(text)), "stdin", FaultCounter("replace"))
+    if read == lines:
+        assert len(list(stream)) == lines
+        return
+    with pytest.raises(
+        DataError, match=rf"stdin: {min(others, 20)} of the first {read} lines are not UTF-8, .*iconv -f GB18030"
+    ):
+        found.extend(stream)
+    assert len(found) == 20
+
+
+def test_a_pipe_whose_end_is_in_another_encoding_is_refused_at_its_end() -> None:
+    text = ["上海市\n".encode("utf-8" if number < 20 else "gb18030") for number in range(75)]
+    with pytest.raises(DataError, match="stdin: 55 of the first 75 lines are not UTF-8"):
+        list(read_named(Pipe(b"".join(text)), "stdin", FaultCounter("replace")))
