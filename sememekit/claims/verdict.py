@@ -25,7 +25,7 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     "contradicted": "the interval lies on the other side (of a claim of equality: beyond the margin, above or below)",
     "not run": "not both models were trained, or there is no protocol of this size",
 }
-"""What each verdict means. Effects are logarithms of the ratio of the two geometric means of a metric over seeds."""
+"""What each verdict means. An effect is the relative difference of the two geometric means of a metric over seeds."""
 
 
 class ClaimResult(Record):
@@ -145,19 +145,19 @@ def _log_ratios(baseline: Sequence[float], other: Sequence[float]) -> list[float
 def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
     if math.isnan(effect.low):
         return "not seen"
+    value, low, high = (math.expm1(one) for one in (effect.value, effect.low, effect.high))
     if claim.better == "equal":
-        margin = math.log1p(claim.margin)
-        if -margin <= effect.low and effect.high <= margin:
+        if -claim.margin <= low and high <= claim.margin:
             return "holds"
-        return "contradicted" if effect.low > margin or effect.high < -margin else "not seen"
+        return "contradicted" if low > claim.margin or high < -claim.margin else "not seen"
     sign = -1 if claim.better == "lower" else 1
-    least, most = sorted((sign * effect.low, sign * effect.high))
+    least, most = sorted((sign * low, sign * high))
     if most < 0:
         return "contradicted"
     if least <= 0:
         return "not seen"
-    published = abs(math.log(claim.published[1] / claim.published[0])) if claim.published else 0.0
-    return "holds" if sign * effect.value >= published / 2 else "holds in direction"
+    published = abs(claim.published[1] / claim.published[0] - 1) if claim.published else 0.0
+    return "holds" if sign * value >= published / 2 else "holds in direction"
 
 
 Costs = tuple[float | None, float | None]

@@ -67,6 +67,31 @@ def test_a_claim_of_a_higher_value_is_judged_the_other_way_round() -> None:
 
 
 @pytest.mark.parametrize(
+    ("better", "published", "value", "verdict"),
+    [
+        ("higher", (100.0, 150.0), 124.0, "holds in direction"),
+        ("higher", (100.0, 150.0), 126.0, "holds"),
+        ("lower", (100.0, 50.0), 74.0, "holds"),
+        ("lower", (100.0, 50.0), 76.0, "holds in direction"),
+    ],
+)
+def test_half_of_a_published_difference_is_half_of_its_per_cent(
+    better: str, published: tuple[float, float], value: float, verdict: str
+) -> None:
+    """And not of its logarithm, which is another number where differences are large."""
+    other = three("b", value - 0.01, value, value + 0.01)
+    assert judge("x", claim(better=better, published=published), three("a", 99.99, 100.0, 100.01), other).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(90.2, "holds"), (109.8, "holds"), (89.8, "contradicted"), (110.2, "contradicted")]
+)
+def test_a_margin_is_as_wide_below_as_above(value: float, verdict: str) -> None:
+    other = three("b", value - 0.01, value, value + 0.01)
+    assert judge("x", claim(better="equal", margin=0.1), three("a", 99.99, 100.0, 100.01), other).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("other", "verdict"),
     [((100.1, 100.2, 99.9), "holds"), ((103.0, 103.1, 102.9), "contradicted"), ((99.0, 101.5, 101.0), "not seen")],
 )
