@@ -21,8 +21,8 @@ from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import seed_difference
-from sememekit.measure.sides import Curve, at_equal_budget, mean_over_drawn_seeds
+from sememekit.measure.seed_interval import seed_difference, with_both
+from sememekit.measure.sides import Curve, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, declares
@@ -64,7 +64,7 @@ class SideDifference(Record):
             they are. Of two single classifiers it is Newcombe's, which draws nothing; of several seeds it has no limits where
             fewer than 10 examples tell the sides apart.
         seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
-        both: sentences (or examples) and seeds are drawn.
+        both: over the two together, see ``with_both``; without limits where one of them has none.
     """
 
     sentences: Interval | None
@@ -253,10 +253,9 @@ def _score_labels(opened: Sequence[Run], text: TextReading, show: Progress) -> _
         raise ConfigError(f"{opened[0].path} labels examples, one by one, so that --batch-size does not apply; leave it out")
     signed = []
     for loaded in opened:
-        signed.append((str(loaded.path), label_signature(loaded.data(text.data), text.split)))
-        check_comparable(
-            *((path, f"{own}|dtype:{opened[k].settings.dtype}") for k, (path, own) in ((0, signed[0]), (-1, signed[-1])))
-        )
+        signature = label_signature(loaded.data(text.data), text.split)
+        signed.append((str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"))
+        check_comparable(signed[0], signed[-1])
     hits = []
     for number, loaded in enumerate(opened, start=1):
         show("reading with each classifier", number - 1, len(opened))
@@ -267,33 +266,31 @@ def _score_labels(opened: Sequence[Run], text: TextReading, show: Progress) -> _
         hits.append(chosen == np.asarray(examples.labels, dtype=np.int64))
     show("reading with each classifier", len(opened), len(opened))
     right = np.stack(hits, axis=1).astype(np.float64)
-    return _Scored(ACCURACY, right, np.ones_like(right), "examples", signed[0][1])
+    return _Scored(ACCURACY, right, np.ones_like(right), "examples", signature)
 
 
 def _tested(scored: _Scored, columns: Sequence[Sequence[int]], seed: int) -> list[SideMeasure]:
     scale = scored.scale
     inner, draws = resampled_ratios(scored.numerators, scored.denominators, seed=seed)
-    fixed = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
-    drawn = mean_over_drawn_seeds(draws, columns, seed)
+    means = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
     values = [[float(inner[index]) for index in side] for side in columns]
     found = []
     for number, own in enumerate(values):
         difference = None
         if number:
             value = statistics.fmean(own) - statistics.fmean(values[0])
-            sentences, both = (_change(from_draws(value, part[:, number] - part[:, 0]), scale) for part in (fixed, drawn))
+            sentences = from_draws(value, means[:, number] - means[:, 0])
             if scale is ACCURACY:
-                sentences, both = _of_hits(scored.numerators, columns[0], columns[number], sentences, both)
-            seeds = _change(seed_difference(values[0], own), scale)
-            difference = SideDifference(sentences=sentences, seeds=seeds, both=both)
+                sentences = _of_hits(scored.numerators, columns[0], columns[number], sentences)
+            seeds = seed_difference(values[0], own)
+            intervals = (_change(one, scale) for one in (sentences, seeds, with_both(sentences, seeds)))
+            difference = SideDifference(**dict(zip(("sentences", "seeds", "both"), intervals, strict=True)))
         found.append(_measure(TEST, None, own, difference, scale))
     return found
 
 
-def _of_hits(
-    hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequence[int], drawn: Interval, both: Interval
-) -> tuple[Interval, Interval]:
-    """The intervals over examples, and over both, where ``hits`` (n, c) say which run labels which example rightly.
+def _of_hits(hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequence[int], drawn: Estimate) -> Estimate:
+    """The interval over examples, where ``hits`` (n, c) say which run labels which example rightly.
 
     Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
     others none over the examples where fewer than ``FEWEST_EXAMPLES`` tell the sides apart.
@@ -301,9 +298,9 @@ def _of_hits(
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
         found = rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
-        return found, found
+        return Estimate(drawn.value, found.low or 0.0, found.high or 0.0)
     apart = np.count_nonzero(hits[:, list(second)].mean(axis=1) - hits[:, list(first)].mean(axis=1))
-    return (drawn if apart >= FEWEST_EXAMPLES else drawn.model_copy(update={"low": None, "high": None})), both
+    return drawn if apart >= FEWEST_EXAMPLES else Estimate(drawn.value, math.nan, math.nan)
 
 
 def _at_equal_budget(

@@ -116,8 +116,7 @@ def _print_runs(report: RunsComparison) -> None:
     if report.figure == "accuracy":
         drawn += ", of two single runs Newcombe's"
     say(f"changes are from 1; intervals: 95 %, {drawn}")
-    what = "examples" if report.figure == "accuracy" else "sentences"
-    say(f"over seeds: Student's distribution; over both: {what} and seeds are drawn, which is narrow for few seeds")
+    say("over seeds: Student's distribution; over both: the two together, as independent errors")
     if report.time != "CPU":
         say("training time is wall time: a run of an earlier version kept no CPU time")
     say(f"signature: {report.signature}")

@@ -48,6 +48,17 @@ def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
+def with_both(sentences: Estimate, seeds: Estimate) -> Estimate:
+    """A difference with an interval over the sentences of a text and over trainings.
+
+    ``sentences`` holds the trained models fixed, and ``seeds`` the text, so that their errors are independent: on each side the
+    distance of the limit is the root of the sum of both squared. Without limits where one of them has none.
+    """
+    value = sentences.value
+    below, above = (math.hypot(*(abs(getattr(one, end) - one.value) for one in (sentences, seeds))) for end in ("low", "high"))
+    return Estimate(value, value - below, value + above)
+
+
 def student_quantile(probability: float, freedom: int) -> float:
     """The t with P(T <= t) = ``probability`` for Student's distribution, by bisection.
 

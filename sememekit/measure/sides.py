@@ -1,4 +1,4 @@
-"""Two or more sides of one comparison, each of several trainings: draws over seeds, and values at an equal budget."""
+"""Two or more sides of one comparison, each of several trainings: their values at an equal budget."""
 
 from __future__ import annotations
 
@@ -6,30 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 Curve = Sequence[tuple[float, float]]
 """A validation figure by what was spent for it: updates or seconds, rising."""
 
 _NEARLY: Final = 1.001
 """Budgets are alike to a thousandth."""
-
-
-def mean_over_drawn_seeds(draws: NDArray[np.float64], sides: Sequence[Sequence[int]], seed: int = 0) -> NDArray[np.float64]:
-    """The mean of each side under resampling of sentences and of seeds, (resamples, number of sides).
-
-    ``draws`` (resamples, c) are values of c trainings under common draws of the sentences, as of ``resampled_ratios``. In each
-    draw every side takes as many of its own trainings as it has, with replacement; the seeds of two sides are no pairs. A side
-    of one training keeps it, so that only the sentences are drawn.
-    """
-    generator = np.random.default_rng([seed, len(sides)])
-    means = []
-    for columns in sides:
-        own = draws[:, list(columns)]
-        taken = generator.integers(len(columns), size=own.shape)
-        means.append(np.take_along_axis(own, taken, axis=1).mean(axis=1))
-    return np.stack(means, axis=1)
 
 
 def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:

@@ -20,8 +20,6 @@ _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
-ENOUGH_SEEDS: Final = 4
-"""Seeds of every side from which on drawing them shows their spread; of fewer, Student's interval is the one to trust."""
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
 
@@ -109,8 +107,8 @@ def csv_text(report: RunsComparison) -> str:
 
 
 def latex_text(report: RunsComparison) -> str:
-    """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where
-    every side has ``ENOUGH_SEEDS``, seeds where there are fewer, and sentences where there is one of each."""
+    """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where both
+    are known, seeds where no text was scored, and sentences where there is one run a side."""
     lines = [
         f"% sememekit compare {' '.join(side.name for side in report.sides)}",
         f"% signature: {report.signature}",
@@ -136,7 +134,7 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
     differences = [side.measures[number].difference for side in report.sides[1:]]
     if all(len(side.runs) == 1 for side in report.sides) and all(found and found.sentences for found in differences):
         return f"{_UNITS[report.figure]}; no side has two seeds", "sentences"
-    if min(len(side.runs) for side in report.sides) >= ENOUGH_SEEDS and all(found and found.both for found in differences):
+    if all(found and found.both and found.both.low is not None for found in differences):
         return f"{_UNITS[report.figure]} and seeds", "both"
     return "seeds", "seeds"
 

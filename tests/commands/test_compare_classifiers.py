@@ -85,8 +85,10 @@ def test_two_single_runs_have_newcombes_interval(seeds: dict[str, Path], example
     one, other = right(long, examples), right(brief, examples)
     assert one.mean() != other.mean(), "otherwise nothing is compared"
     expected = rate_difference((one, np.ones(20)), (other, np.ones(20)))
-    assert found.sentences == found.both == expected
-    assert found.seeds.model_dump() == {"value": pytest.approx(expected.value), "low": None, "high": None}
+    assert found.sentences == expected
+    for unknown in (found.seeds, found.both):
+        assert unknown is not None
+        assert unknown.model_dump() == {"value": pytest.approx(expected.value), "low": None, "high": None}
 
 
 def test_several_seeds_have_students_interval(report: RunsComparison) -> None:
@@ -110,14 +112,14 @@ def test_several_seeds_have_limits_over_examples_that_tell_the_sides_apart() -> 
         assert found.sentences is not None
         apart = right[:, 2:].mean(axis=1) - right[:, :2].mean(axis=1)
         assert found.sentences.value == pytest.approx(apart.mean())
+        assert found.both is not None
         if not known:
-            assert (found.sentences.low, found.sentences.high) == (None, None)
+            assert (found.sentences.low, found.sentences.high, found.both.low) == (None, None, None)
             continue
         half = 1.96 * apart.std() / math.sqrt(len(apart))
         assert [found.sentences.low, found.sentences.high] == pytest.approx(
             [apart.mean() - half, apart.mean() + half], abs=0.005
         )
-        assert found.both is not None
         assert found.both.high - found.both.low > 2 * half  # type: ignore[operator]
 
 
@@ -171,6 +173,9 @@ def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax
     with pytest.raises(ConfigError, match=r"labels examples, one by one, so that --batch-size does not apply"):
         compare_runs([brief, long], batch_size=1, device="cpu")
     train(examples.table("classification", schedule__epochs=1), tmp_path / "reviews")
+    train(examples.table(schedule__epochs=1, run__dtype="bfloat16"), tmp_path / "half")
+    with pytest.raises(ConfigError, match=r"seed-1 and .*half cannot .* dtype is float32 and bfloat16; add --dtype float32"):
+        compare_runs([brief, str(tmp_path / "half"), long], device="cpu")
     with pytest.raises(ConfigError, match=r"data is snli and sst2; .*evaluate each by itself: sememekit eval RUN"):
         compare_runs([brief, str(tmp_path / "reviews")], device="cpu")
 

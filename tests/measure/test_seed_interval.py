@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sememekit.measure.seed_interval import seed_difference, student_quantile
+from sememekit.measure.intervals import Estimate, from_draws, resampled_ratios
+from sememekit.measure.seed_interval import seed_difference, student_quantile, with_both
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,29 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     found = [seed_difference(row[:3].tolist(), (row[3:] + 0.5).tolist(), confidence=0.8) for row in drawn]
     covered = sum(estimate.low <= 0.5 <= estimate.high for estimate in found)
     assert covered / len(found) == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.parametrize("seeds", [2, 4])
+def test_over_sentences_and_seeds_the_truth_is_covered_at_least_as_often_as_it_says(seeds: int) -> None:
+    """Runs that differ by 0.02 nats, and 60 sentences by 0.2 of their own on each side: either alone holds it less often."""
+    generator = np.random.default_rng(seeds)
+    held = {"sentences": 0, "seeds": 0, "both": 0}
+    for _ in range(400):
+        runs = np.concatenate([generator.normal(5.0, 0.03, seeds), generator.normal(4.9, 0.03, seeds)])
+        sentences = generator.normal(0.0, 0.2, (60, 2)).repeat(seeds, axis=1)
+        nats = runs + sentences
+        values, draws = resampled_ratios(nats, np.ones_like(nats), resamples=200)
+        first, second = slice(0, seeds), slice(seeds, None)
+        value = float(values[second].mean() - values[first].mean())
+        over_text = from_draws(value, draws[:, second].mean(axis=1) - draws[:, first].mean(axis=1))
+        over_runs = seed_difference(values[first].tolist(), values[second].tolist())
+        for name, found in (("sentences", over_text), ("seeds", over_runs), ("both", with_both(over_text, over_runs))):
+            held[name] += found.low <= -0.1 <= found.high
+    assert held["both"] >= 0.93 * 400
+    assert held["sentences"] < 0.92 * 400
+
+
+def test_over_both_the_limits_are_those_of_independent_errors() -> None:
+    found = with_both(Estimate(1.0, 0.7, 1.4), Estimate(1.0, 0.6, 1.3))
+    assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 1.5))
+    assert math.isnan(with_both(Estimate(1.0, 0.7, 1.4), Estimate(1.0, math.nan, math.nan)).low)

@@ -1,41 +1,10 @@
-"""Draws over seeds, and values at an equal budget, on figures that can be worked out by hand."""
+"""Values at an equal budget, on figures that can be worked out by hand."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from sememekit.measure.intervals import ratio_difference_interval, resampled_ratios
-from sememekit.measure.sides import at_equal_budget, best_within, mean_over_drawn_seeds
-
-
-def test_a_side_of_one_training_keeps_it() -> None:
-    draws = np.array([[1.0, 4.0], [2.0, 9.0], [3.0, 1.0]])
-    assert mean_over_drawn_seeds(draws, [[1], [0]]).tolist() == [[4.0, 1.0], [9.0, 2.0], [1.0, 3.0]]
-
-
-def test_the_seeds_of_each_side_are_drawn_by_themselves_with_replacement() -> None:
-    draws = np.tile([0.0, 1.0, 100.0, 300.0], (20_000, 1))
-    first, second = mean_over_drawn_seeds(draws, [[0, 1], [2, 3]]).T
-    for values, possible in ((first, (0.0, 0.5, 1.0)), (second, (100.0, 200.0, 300.0))):
-        found, counts = np.unique(values, return_counts=True)
-        assert tuple(found) == possible
-        np.testing.assert_allclose(counts / 20_000, [0.25, 0.5, 0.25], atol=0.015)
-    together = np.corrcoef(first, second)[0, 1]
-    assert abs(together) < 0.03, "they are no pairs"
-    assert first.std() ** 2 == pytest.approx(0.25 / 2, rel=0.05), "the variance of the mean of two"
-
-
-def test_of_one_seed_a_side_the_interval_is_that_of_the_paired_bootstrap() -> None:
-    generator = np.random.default_rng(3)
-    counts = generator.integers(1, 9, size=50)
-    nats = counts[:, None] * generator.uniform(2, 4, size=(50, 2))
-    values, draws = resampled_ratios(nats, np.stack([counts, counts], axis=1), seed=5)
-    means = mean_over_drawn_seeds(draws, [[0], [1]])
-    expected = ratio_difference_interval((nats[:, 1], counts), (nats[:, 0], counts), seed=5)
-    assert values[1] - values[0] == pytest.approx(expected.value, rel=1e-12)
-    low, high = np.quantile(means[:, 1] - means[:, 0], [0.025, 0.975])
-    assert (low, high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+from sememekit.measure.sides import at_equal_budget, best_within
 
 
 def test_the_budget_is_what_the_cheapest_side_spent_in_the_mean() -> None:
