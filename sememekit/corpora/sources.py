@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import bz2
 import hashlib
-import lzma
-import sys
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sememekit.corpora.columns import texts_of_lines, texts_of_parquet
-from sememekit.errors import ConfigError, DataError
-from sememekit.files import opening
+from sememekit.errors import DataError
+from sememekit.files import PACKED, CutArchiveError, DamagedArchiveError, opening, packing_of, unpack_blocks, unpacked_name
+from sememekit.files.packed import BLOCK
 from sememekit.text.reading import FaultCounter
 
 SPLITS: Final = ("train", "valid", "test")
-_BLOCK: Final = 1 << 20
-
-_UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
-    ".xz": lzma.LZMADecompressor,
-    ".bz2": bz2.BZ2Decompressor,
-    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
-    ".zst": lambda: _zstd().ZstdDecompressor(),
+SPLIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "train": ("train",),
+    "valid": ("valid", "validation", "dev", "val"),
+    "test": ("test",),
 }
+"""For each split, what the name of its file may have as a part."""
 
-
-PACKED: Final = tuple(_UNPACKERS)
-"""Endings of compressed files that are read."""
+_FORMS: Final = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".json": ".jsonl", ".parquet": ".parquet"}
+"""Endings of files whose texts are in columns, and how these are read."""
 
 
 class CorpusFile(NamedTuple):
@@ -66,7 +60,7 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
         raise DataError(f"{folder}: {kind}; a folder with {', '.join(patterns[0].format(split) for split in SPLITS)} is needed")
     found = []
     for split in SPLITS:
-        tried = [pattern.format(split) + ending for pattern in patterns for ending in ("", *_UNPACKERS)]
+        tried = [pattern.format(split) + ending for pattern in patterns for ending in ("", *PACKED)]
         path = next((folder / name for name in tried if (folder / name).is_file()), None)
         if path is not None:
             found.append(CorpusFile(split, path))
@@ -74,6 +68,12 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
             names = ", ".join(pattern.format(split) for pattern in patterns)
             raise DataError(f"{folder}: no file for the split {split!r}; looked for {names} (also as {', '.join(PACKED)})")
     return found
+
+
+def splits_in_name(name: str, names: Mapping[str, Sequence[str]] = SPLIT_NAMES) -> list[str]:
+    """The splits that the name of a file has as a part, in either case, between ``.``, ``_`` and ``-``."""
+    parts = set(re.split(r"[._\-]", name.lower()))
+    return [split for split, aliases in names.items() if not parts.isdisjoint(aliases)]
 
 
 def require_file(path: Path) -> Path:
@@ -112,9 +112,10 @@ def unpack(
 
 
 def form_of(name: str) -> tuple[str, str]:
-    """The ending of a compressed file, and that of a file whose texts are in columns, each "" where it has none."""
-    packing = next((ending for ending in PACKED if name.endswith(ending)), "")
-    return packing, next((ending for ending in (".jsonl", ".parquet") if name.removesuffix(packing).endswith(ending)), "")
+    """The ending of a compressed file, and how a file whose texts are in columns is read (``.jsonl`` or ``.parquet``), each ""
+    where it has none. Endings may be in either case."""
+    plain = unpacked_name(name).lower()
+    return packing_of(name), next((form for ending, form in _FORMS.items() if plain.endswith(ending)), "")
 
 
 def _unpack(path: Any, target: Path, faults: FaultCounter, form: str, column: str) -> Unpacked:
@@ -158,54 +159,27 @@ def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: s
 
 def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator[bytes]:
     """The bytes of a file in blocks, decompressed."""
-    make = _UNPACKERS.get(form_of(path.name)[0])
-    decoder: Any = make() if make is not None else None
-    size = 0
+    packing, size = packing_of(path.name), 0
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            raw.add(block)
-            if make is None:
+        blocks = _read_blocks(file, raw)
+        try:
+            for block in unpack_blocks(packing, blocks) if packing else blocks:
                 yield block
-                continue
-            data = block
-            while data:
-                if decoder.eof:  # several archives one after the other make one text
-                    decoder = make()
-                try:
-                    for plain in _plain_blocks(decoder, data):
-                        yield plain
-                        size += len(plain)
-                except (lzma.LZMAError, zlib.error, OSError, EOFError, _zstd_error()) as error:
-                    raise DataError(f"{path}: damaged after {size} bytes of text: {error}") from None
-                data = decoder.unused_data
-    if decoder is not None and raw.size and size and not decoder.eof:
-        if faults.policy == "strict":
-            read_on = ", or pass --errors replace to read up to there" if faults.choices else ""
-            raise DataError(f"{path}: ends before its end mark, after {size} bytes of text; fetch it again{read_on}")
-        faults.add("truncated_archives")
+                size += len(block)
+        except CutArchiveError:
+            if not size:
+                return
+            if faults.policy == "strict":
+                read_on = ", or pass --errors replace to read up to there" if faults.choices else ""
+                raise DataError(
+                    f"{path}: ends before its end mark, after {size} bytes of text; fetch it again{read_on}"
+                ) from None
+            faults.add("truncated_archives")
+        except DamagedArchiveError as error:
+            raise DataError(f"{path}: damaged after {size} bytes of text: {error}") from None
 
 
-def _zstd() -> Any:
-    """The module of Python 3.14, or its backport. Raises ConfigError: it is not installed."""
-    try:
-        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    except ModuleNotFoundError:
-        raise ConfigError(".zst files need the package backports.zstd; run: pip install 'sememekit[remote]'") from None
-
-
-def _zstd_error() -> type[Exception]:
-    """The error of a damaged .zst file, where one is read; else one that is never raised."""
-    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    return module.ZstdError if module is not None else lzma.LZMAError
-
-
-def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
-    """The decompressed content of a stretch of a file, a block at a time: a small file may hold any amount of text."""
-    while True:
-        plain = decoder.decompress(data, _BLOCK)
-        yield plain
-        # lzma and bz2 keep what they have not used, zlib hands it back; each may hold text back when a block is full
-        data = getattr(decoder, "unconsumed_tail", b"")
-        more = bool(data) or len(plain) == _BLOCK or not getattr(decoder, "needs_input", True)
-        if decoder.eof or not more:
-            return
+def _read_blocks(file: Any, raw: _Counted) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        raw.add(block)
+        yield block

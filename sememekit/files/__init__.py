@@ -4,6 +4,7 @@ from sememekit.files.encodings import from_gb18030, may_be_gb18030
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
+from sememekit.files.packed import PACKED, CutArchiveError, DamagedArchiveError, packing_of, unpack_blocks, unpacked_name
 from sememekit.files.reading import decode, opening, read_bytes, read_object, read_text
 from sememekit.files.typed import typed
 from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_to_disk, to_json, write_bytes, write_folder
@@ -19,9 +20,12 @@ __all__ = [
     "FIGURE",
     "GRAPH",
     "OVERLAY",
+    "PACKED",
     "PAGE",
     "TABLE",
     "TEXTS",
+    "CutArchiveError",
+    "DamagedArchiveError",
     "Kind",
     "RunWarning",
     "check_output",
@@ -31,6 +35,7 @@ __all__ = [
     "may_be_gb18030",
     "naming",
     "opening",
+    "packing_of",
     "read_bytes",
     "read_object",
     "read_text",
@@ -40,6 +45,8 @@ __all__ = [
     "sync_to_disk",
     "to_json",
     "typed",
+    "unpack_blocks",
+    "unpacked_name",
     "write_bytes",
     "write_folder",
     "write_output",

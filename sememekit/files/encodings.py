@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import Final
 
+from sememekit.files.packed import packing_of
 from sememekit.files.typed import typed
-
-_PACKED: Final = (".xz", ".gz", ".bz2", ".zst")
 
 
 def may_be_gb18030(sample: bytes) -> bool:
@@ -33,6 +31,6 @@ def from_gb18030(name: str | Path) -> str:
     """The next step for a file that may be GB18030, as a clause of a message: a command, where the file lies here unpacked."""
     path = Path(name)
     command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
-    if path.suffix in _PACKED or not path.is_file():
+    if packing_of(path.name) or not path.is_file():
         return f"it may be GB18030; send the plain text through: {command}"
     return f"it may be GB18030; type: {command} {typed(path)} > {typed(path.with_suffix(f'.utf8{path.suffix}'))}"

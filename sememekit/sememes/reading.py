@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import lzma
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sememekit.errors import DataError
-from sememekit.files import from_gb18030, may_be_gb18030, read_bytes
+from sememekit.files import CutArchiveError, DamagedArchiveError, from_gb18030, may_be_gb18030, read_bytes, unpack_blocks
+from sememekit.files.packed import BLOCK
 
 MAX_BYTES = 1 << 30
 """A larger lexicon (after decompression) is refused: HowNet has 60 MB, and an archive may hide any amount."""
@@ -56,7 +54,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     """Read and decode a file; the first encoding that fits every byte is taken.
 
     Args:
-        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``.
+        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; archives one after
+            the other are one text.
         encodings: tried in this order, strictly.
 
     Raises:
@@ -72,7 +71,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     first_fault = ""
     for encoding in encodings:
         try:
-            text = data.decode(encoding)
+            text = data.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             first_fault = (
@@ -94,12 +93,15 @@ def _spelled(encodings: tuple[str, ...]) -> str:
 
 def _unpack(path: Path, packed: bytes) -> bytes:
     kind = path.suffix[1:]
-    engine: Any = lzma.LZMADecompressor(memlimit=MAX_BYTES) if kind == "xz" else zlib.decompressobj(wbits=31)
+    found, size = [], 0
     try:
-        data: bytes = engine.decompress(packed, MAX_BYTES)
-    except (lzma.LZMAError, zlib.error) as error:
+        for block in unpack_blocks(path.suffix, (packed[start : start + BLOCK] for start in range(0, len(packed), BLOCK))):
+            found.append(block)
+            size += len(block)
+            if size > MAX_BYTES:
+                raise DataError(f"lexicon {path}: holds more than 1 GiB")
+    except CutArchiveError:
+        raise DataError(f"lexicon {path}: is cut off: the end of the {kind} stream is missing") from None
+    except DamagedArchiveError as error:
         raise DataError(f"lexicon {path}: not an intact {kind} file: {error}") from None
-    if not engine.eof:
-        reason = "holds more than 1 GiB" if len(data) == MAX_BYTES else f"is cut off: the end of the {kind} stream is missing"
-        raise DataError(f"lexicon {path}: {reason}")
-    return data
+    return b"".join(found)

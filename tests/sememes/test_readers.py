@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -163,6 +165,11 @@ def test_hownet2000_padded_with_bom(tmp_path: Path) -> None:
     assert report.skipped == {"entry without a word": 1}
 
 
+def test_a_mark_before_gb18030_is_no_part_of_the_word(tmp_path: Path) -> None:
+    path = write(tmp_path / "glossary.dat", "\ufeff人\tN\thuman|人\n", "gb18030")
+    assert list(open_lexicon(f"hownet2000:{path}").words) == ["人"]
+
+
 @pytest.mark.parametrize(
     ("last", "message"),
     [("b\tN", "has 2 columns, but hownet2000 has 3"), ("b\tN\tx|义\t", "has 4 columns"), ("b\tN\t ", "word 'b' has no DEF")],
@@ -250,6 +257,20 @@ def test_a_broken_table(tmp_path: Path, content: bytes, message: str) -> None:
     for path in (write(tmp_path / "kb.tsv", content), write(tmp_path / "kb.tsv.xz", lzma.compress(content))):
         with pytest.raises(DataError, match=message):
             open_lexicon(f"table:{path}")
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("xz", lzma.compress)])
+def test_several_archives_are_one_text(
+    ending: str, pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pack(TABLE.encode()) + pack(b"") + b"\0" * 8 + pack("river\tn\t\twaters|水域\n".encode()) + b"\0" * 8
+    path = write(tmp_path / f"kb.tsv.{ending}", whole)
+    assert list(open_lexicon(f"table:{path}").words) == ["bank", "river"]
+    with pytest.raises(DataError, match=rf"kb\.tsv\.{ending}: is cut off"):
+        open_lexicon(f"table:{write(path, whole[:-20])}")
+    monkeypatch.setattr("sememekit.sememes.reading.MAX_BYTES", len(TABLE.encode()) + 1)
+    with pytest.raises(DataError, match=rf"kb\.tsv\.{ending}: holds more than 1 GiB"):
+        open_lexicon(f"table:{write(path, whole)}")
 
 
 def test_broken_xz(tmp_path: Path) -> None:

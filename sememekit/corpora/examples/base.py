@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sememekit.corpora.examples.rows import Opened, Row, RowReader
+from sememekit.corpora.sources import SPLIT_NAMES
 from sememekit.text.reading import FaultCounter
 from sememekit.text.vocabulary import STOP
 
@@ -53,11 +54,7 @@ class ExampleSet:
     spelled: ClassVar[Mapping[str, str]] = {}
     left_out: ClassVar[frozenset[str]] = frozenset()
     beside: ClassVar[tuple[str, ...]] = ()
-    split_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "train": ("train",),
-        "valid": ("valid", "validation", "dev", "val"),
-        "test": ("test",),
-    }
+    split_names: ClassVar[Mapping[str, tuple[str, ...]]] = SPLIT_NAMES
     break_mark: ClassVar[bool] = False
     segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "characters", "sentencepiece")
     normalisation: str = "white space to one blank"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from sememekit.corpora.examples.base import ExampleSet
-from sememekit.corpora.sources import PACKED, SPLITS, require_file
+from sememekit.corpora.sources import SPLITS, require_file, splits_in_name
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import unpacked_name
 
 _ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".txt")
 
@@ -73,10 +73,8 @@ def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
     """The one file of a folder whose name has the name of the split as a part."""
     found = []
     for path in sorted(folder.iterdir()):
-        name = path.name.lower()
-        for ending in PACKED:
-            name = name.removesuffix(ending)
-        if not path.is_file() or set(re.split(r"[._\-]", name)).isdisjoint(kind.split_names[split]):
+        name = unpacked_name(path.name.lower())
+        if not path.is_file() or split not in splits_in_name(name, kind.split_names):
             continue
         first = len(kind.beside_names(path.name)) > 1
         if first or (name.endswith(_ENDINGS) and not kind.is_beside(path.name)):

@@ -12,8 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
-from sememekit.corpora.sources import PACKED
 from sememekit.errors import DataError
+from sememekit.files import unpacked_name
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -47,8 +47,7 @@ class Opened(NamedTuple):
     @property
     def ending(self) -> str:
         """The ending that tells the form, such as ``.csv`` of ``a.csv.xz``."""
-        name = Path(self.name)
-        return Path(name.stem).suffix if name.suffix in PACKED else name.suffix
+        return Path(unpacked_name(self.name)).suffix.lower()
 
 
 def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:

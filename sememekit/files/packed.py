@@ -1,0 +1,94 @@
+"""Compressed files, a block at a time: several archives one after the other make one text."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, Final
+
+from sememekit.errors import ConfigError
+
+BLOCK: Final = 1 << 20
+_MOST_MEMORY: Final = 1 << 30
+"""An archive of xz may ask for any amount."""
+
+_UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
+    ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
+    ".bz2": bz2.BZ2Decompressor,
+    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    ".zst": lambda: _zstd().ZstdDecompressor(),
+}
+
+PACKED: Final = tuple(_UNPACKERS)
+"""Endings of compressed files that are read."""
+
+
+class DamagedArchiveError(Exception):
+    """What is left of a file cannot be decompressed; the message is that of the decompressor."""
+
+
+class CutArchiveError(DamagedArchiveError):
+    """A file ends before the end mark of its archive."""
+
+
+def packing_of(name: str) -> str:
+    """The ending of ``PACKED`` that a name has, in either case; "" where it has none."""
+    return next((ending for ending in PACKED if name.lower().endswith(ending)), "")
+
+
+def unpacked_name(name: str) -> str:
+    """A name without the ending of a compressed file."""
+    return name[: len(name) - len(packing_of(name))]
+
+
+def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The decompressed content of a file in blocks of at most 1 MiB: a small file may hold any amount of text.
+
+    ``packing`` is one of ``PACKED``. Zero bytes between and after archives are padding. Raises DamagedArchiveError and
+    CutArchiveError, and ConfigError where .zst needs a package that is absent.
+    """
+    make = _UNPACKERS[packing]
+    decoder = make()
+    for block in blocks:
+        data = block
+        while data:
+            if decoder.eof:
+                if not (data := data.lstrip(b"\0")):
+                    break
+                decoder = make()
+            try:
+                yield from _plain_blocks(decoder, data)
+            except (lzma.LZMAError, zlib.error, OSError, EOFError, _zstd_error()) as error:
+                raise DamagedArchiveError(str(error)) from None
+            data = decoder.unused_data
+    if not decoder.eof:
+        raise CutArchiveError("its end mark is missing")
+
+
+def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
+    while True:
+        plain = decoder.decompress(data, BLOCK)
+        yield plain
+        # lzma and bz2 keep what they have not used, zlib hands it back; each may hold text back when a block is full
+        data = getattr(decoder, "unconsumed_tail", b"")
+        more = bool(data) or len(plain) == BLOCK or not getattr(decoder, "needs_input", True)
+        if decoder.eof or not more:
+            return
+
+
+def _zstd() -> Any:
+    """The module of Python 3.14, or its backport. Raises ConfigError: it is not installed."""
+    try:
+        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    except ModuleNotFoundError:
+        raise ConfigError(".zst files need the package backports.zstd; run: pip install 'sememekit[remote]'") from None
+
+
+def _zstd_error() -> type[Exception]:
+    """The error of a damaged .zst file, where one is read; else one that is never raised."""
+    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return module.ZstdError if module is not None else lzma.LZMAError
