@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final, final
 
 from sememekit.corpora.base import SegmentedCorpus, require_source
+from sememekit.corpora.places import without_twins
 from sememekit.corpora.sources import CorpusFile
 from sememekit.errors import DataError
 
@@ -41,7 +42,7 @@ class BillionWord(SegmentedCorpus):
             raise DataError(f"{self._folder}: {kind}; the folder with {TRAINING} and {HELD_OUT} is needed")
         found = []
         for split, folder, pattern in (("train", TRAINING, _TRAIN), ("valid", HELD_OUT, _VALID), ("test", HELD_OUT, _TEST)):
-            shards = sorted((self._folder / folder).glob(f"{pattern}*"))
+            shards = without_twins(sorted((self._folder / folder).glob(f"{pattern}*")))
             if not shards:
                 raise DataError(f"{self._folder}: no shards for the split {split!r}; looked for {folder}/{pattern}")
             found += [CorpusFile(split, path) for path in shards]

@@ -11,29 +11,55 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import BOM, FaultCounter
 
 _ROWS: Final = 1 << 10
+_HINT: Final = "; one object a line is needed; of one list of objects it is made by: jq -c '.[]' FILE.json > FILE.jsonl"
 
 
 def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: FaultCounter) -> Iterator[bytes]:
     """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
 
-    A byte-order mark before the first line is taken off and counted. Raises DataError: a line that is no object with that
-    column, with file and line; invalid UTF-8 under ``strict``.
+    A byte-order mark before the first line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
+    ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``.
     """
+    is_first = True
     for number, line in enumerate(_lines(blocks), start=1):
         if number == 1 and line.startswith(BOM):
             line = line[len(BOM) :]
             faults.add("byte_order_marks")
         if not line.strip():
             continue
+        decoded = _decoded(line, f"{name}:{number}", faults)
+        if decoded is None:
+            continue
+        hint = _HINT if is_first else ""
+        is_first = False
         try:
-            found = json.loads(line if faults.policy == "strict" else line.decode(errors="replace"))
+            found = json.loads(decoded)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{name}:{number}: no JSON object: {str(error).splitlines()[0]:.120}") from None
+            raise DataError(f"{name}:{number}: no JSON object: {str(error).splitlines()[0]:.120}{hint}") from None
+        if hint and not isinstance(found, dict):
+            raise DataError(f"{name}:{number}: no JSON object but {type(found).__name__}{hint}")
         text = found.get(column) if isinstance(found, dict) else None
         if not isinstance(text, str):
             had = f"it has {', '.join(map(str, found))}" if isinstance(found, dict) else "it is no object"
             raise DataError(f"{name}:{number}: no text in the column {column!r}, {had}; name the column with --column")
         yield _as_lines(text)
+
+
+def _decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
+    """The text of a line; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8 under ``strict``."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        if faults.policy == "strict":
+            raise DataError(
+                f"{where}: no JSON object: not UTF-8 at byte {error.start} of the line; convert the file to UTF-8"
+                f"{faults.choices}"
+            ) from None
+        faults.add("invalid_utf8")
+        if faults.policy == "skip":
+            faults.add("skipped_lines")
+            return None
+        return line.decode(errors="replace")
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

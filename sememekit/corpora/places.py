@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from sememekit.corpora.sources import PACKED
+from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
+from sememekit.files import PACKED, RunWarning, packing_of, typed, unpacked_name
 
-ENDINGS = (".txt", ".jsonl", ".parquet")
-"""What the names of the files of a folder end in, compressed or not."""
+ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
+"""What the names of the files of a folder end in, compressed or not, in either case."""
 
 
 class RemoteFile(NamedTuple):
@@ -69,7 +72,8 @@ def is_url(place: object) -> bool:
 
 
 def files_of_place(place: str) -> list[Source]:
-    """The files that a place names, in the order of their names: of a folder those with an ending of ``ENDINGS``.
+    """The files that a place names, in the order of their names: of a folder those with an ending of ``ENDINGS``, and of a text
+    that is there twice, compressed and not, the plain file alone, with a RunWarning.
 
     Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here.
     """
@@ -91,13 +95,74 @@ def files_of_place(place: str) -> list[Source]:
     if not found:
         wanted = f"a file, a pattern such as 'part-*.txt', a URL, or a folder of {', '.join(ENDINGS)} files is needed"
         raise DataError(f"{place}: no such file, and no file that fits; {wanted}")
+    return without_twins(found)
+
+
+def without_twins(files: Sequence[Source]) -> list[Source]:
+    """The files without those that are there under the same name uncompressed, or compressed in another way; a RunWarning names
+    them."""
+    best: dict[str, Source] = {}
+    for path in sorted(files, key=lambda path: ("", *PACKED).index(packing_of(path.name))):
+        best.setdefault(unpacked_name(str(path)), path)
+    kept = frozenset(best.values())
+    if left_out := [path for path in files if path not in kept]:
+        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        read = best[unpacked_name(str(left_out[0]))].name
+        warnings.warn(
+            f"{left_out[0]}{others}: left out, for {read} beside it is taken to be the same", RunWarning, stacklevel=2
+        )
+    return [path for path in files if path in kept]
+
+
+def is_folder(place: str) -> bool:
+    """Whether a place that has files is a folder. Raises as ``files_of_place``."""
+    if not is_url(place):
+        return Path(place).is_dir()
+    with _asking(place):
+        system, path = _file_system(place)
+        return not has_magic(place) and not system.isfile(path)
+
+
+def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool) -> list[CorpusFile]:
+    """The files of a folder with a file for each split, by the parts of their names (``SPLIT_NAMES``); empty where no name has
+    one.
+
+    Of several files for train the one that is named ``train.txt``, compressed or not, is meant, and likewise for the others;
+    without it names that differ in digits alone are the parts of one. Raises DataError: it is not clear which file is meant, no
+    train where it is needed, or files with the name of no split where train is not named ``train.txt``.
+    """
+    named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
+    others = [path for path in files if not splits_in_name(path.name)]
+    if len(others) == len(files):
+        return []
+    exact = {split: [path for path in named[split] if unpacked_name(path.name) == f"{split}.txt"] for split in SPLITS}
+    remedy = (
+        "name the files with --train FILE, --valid FILE and --test FILE; to divide all of them as one text give a pattern: "
+        + typed(f"{folder.rstrip('/')}/*")
+    )
+    found = []
+    for split in SPLITS:
+        chosen = exact[split] or named[split]
+        if len({re.sub(r"\d+", "0", path.name) for path in chosen}) > 1 or any(
+            len(splits_in_name(path.name)) > 1 for path in chosen
+        ):
+            names = ", ".join(path.name for path in chosen[:5])
+            raise DataError(f"{folder}: it is not clear which file is the split {split!r} ({names}); {remedy}")
+        found += [CorpusFile(split, path) for path in chosen]
+    if needs_train and not named["train"]:
+        raise DataError(
+            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and no file has 'train' in its name; {remedy}"
+        )
+    if others and not exact["train"]:
+        raise DataError(
+            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} have the name of none, such as "
+            f"{others[0].name}; {remedy}"
+        )
     return found
 
 
 def _is_text(name: str) -> bool:
-    for ending in PACKED:
-        name = name.removesuffix(ending)
-    return name.endswith(ENDINGS)
+    return unpacked_name(name).lower().endswith(ENDINGS)
 
 
 def _file_system(url: str) -> tuple[Any, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sememekit.corpora.base import Corpus, require_source, text_size
-from sememekit.corpora.places import files_of_place, is_url
-from sememekit.corpora.sources import SPLITS, CorpusFile, find_splits, form_of
+from sememekit.corpora.places import files_of_place, is_folder, splits_of_folder
+from sememekit.corpora.sources import SPLITS, CorpusFile, form_of
 from sememekit.corpora.units import Unit
 from sememekit.errors import ConfigError
 from sememekit.text.form import TextForm
@@ -22,10 +22,11 @@ TEXT: Final = "text"
 
 @final
 class Plain(Corpus):
-    """Plain text: files are divided 90:5:5 by a seed, in the order of their lines; a folder may have train.txt and so on.
+    """Plain text: files are divided 90:5:5 by a seed, in the order of their lines; a folder may have a file for each split.
 
-    Text may be in many files: a folder without train.txt, a pattern, a URL behind fsspec, or several of each for a split. Of
-    .jsonl and .parquet files one column is read. Blank lines are no sentences. In a folder, valid and test may be absent. The
+    Text may be in many files: a folder, a pattern, a URL behind fsspec, or several of each for a split. Where names in a folder
+    have the part train, valid (validation, dev, val) or test, they are these splits; valid and test may be absent. Of .jsonl,
+    .ndjson, .json (an object a line) and .parquet files one column is read. Blank lines are no sentences. The
     vocabulary is that of train alone. Options bring the text into the form of a benchmark: lower case, one word in place of
     every number (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split. With the vocabulary of other
     data, a text may be a test set alone.
@@ -108,13 +109,10 @@ class Plain(Corpus):
         if self._files:
             named = [(split, str(place)) for split in SPLITS for place in self._files.get(split, ())]
             return [CorpusFile(split, path) for split, place in named for path in files_of_place(place)]
-        folder = Path(str(self._source))
-        if not is_url(self._source) and folder.is_dir():
-            if any(folder.glob("train.txt*")):
-                return find_splits(folder, ["{}.txt"], required=("train",))
-            if self._has_vocabulary and (found := find_splits(folder, ["{}.txt"], required=())):
-                return found
-        return [CorpusFile(None, path) for path in files_of_place(str(self._source))]
+        place = str(self._source)
+        files = files_of_place(place)
+        splits = splits_of_folder(place, files, needs_train=not self._has_vocabulary) if is_folder(place) else []
+        return splits or [CorpusFile(None, path) for path in files]
 
     def is_lines(self, segmenter: Segmenter) -> bool:
         return not self._form.changes and self._max_length is None

@@ -18,7 +18,7 @@ from sememekit.engines.base import Engine
 from sememekit.files import replace_file, sync_to_disk, to_json
 from sememekit.text.reading import FaultCounter
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 MARKER: Final = ".source"
 
 

@@ -20,10 +20,12 @@ from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision
+from sememekit.corpora.places import files_of_place
 from sememekit.corpora.plain import Plain
 from sememekit.corpora.ptb import PennTreebank
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import process_shard
 from sememekit.text.maximum_matching import MaximumMatcher
@@ -45,7 +47,7 @@ def write_batch(path: Path, lines: Sequence[str]) -> Path:
         table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
         pytest.importorskip("pyarrow.parquet").write_table(table, path)
         return path
-    plain = "".join(f"{json.dumps(row)}\n" for row in rows) if ".jsonl" in path.name else "".join(f"{line}\n" for line in lines)
+    plain = "".join(f"{json.dumps(row)}\n" for row in rows) if "json" in path.name else "".join(f"{line}\n" for line in lines)
     packers = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": pack_zstd}
     path.write_bytes(packers.get(path.suffix, bytes)(plain.encode()))
     return path
@@ -257,7 +259,9 @@ def test_a_column_of_another_name(tmp_path: Path) -> None:
     [
         ("x.jsonl", b'{"text": "a"}\n[1]\n', r"x\.jsonl:2: no text in the column 'text', it is no object"),
         ("x.jsonl", b'{"text": "a"}\n{"text\n', r"x\.jsonl:2: no JSON object"),
-        ("x.jsonl", b'{"text": "\xff"}\n', r"x\.jsonl:1: no JSON object: .*utf-8"),
+        ("x.jsonl", b'{"text": "\xff"}\n', r"x\.jsonl:1: no JSON object: .*UTF-8"),
+        ("x.json", b'[{"text": "a"}]\n', r"x\.json:1: no JSON object but list; one object a line is needed; .*jq -c"),
+        ("x.json", b'\n{\n"text": "a"}\n', r"x\.json:2: no JSON object: .*; one object a line is needed; .*jq -c"),
         ("x.txt.zst", b"no archive at all", r"x\.txt\.zst: damaged after 0 bytes of text"),
         ("x.parquet", b"no parquet", r"x\.parquet: no Parquet file, or a damaged one"),
     ],
@@ -335,6 +339,93 @@ def test_an_unknown_word_that_train_lacks_is_told(tmp_path: Path) -> None:
         assert ("train has no <unk>, and 50.0 % of test are" in found.stderr) is told
 
 
+NAMED = {
+    "exact": ["train.txt", "dev.txt", "test.txt.gz"],
+    "parts": ["ptb.train.txt", "PTB.Valid.txt", "ptb-test.txt"],
+    "columns": ["train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl", "validation.ndjson", "test.jsonl.xz"],
+    "preferred": ["train.txt", "train.chars.txt", "notes.txt", "val.txt", "test.txt"],
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("url", [False, True])
+def test_files_of_a_folder_that_are_named_as_splits_are_splits(kind: str, url: bool, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in NAMED[kind]:
+        split = next(split for split in ("train", "test", "va", "dev", "notes") if split in name.lower())
+        write_batch(tmp_path / "in" / name, [f"{split} {'chars' if 'chars' in name else 'word'}"] * 40)
+    if url:
+        pytest.importorskip("fsspec")
+    preprocess(
+        "plain", (tmp_path / "in").as_uri() if url else tmp_path / "in", tmp_path / "out", PreprocessSettings(min_count=1)
+    )
+    data = PreparedData.open(tmp_path / "out")
+    assert {split: summary.sentences for split, summary in data.signature.splits.items()} == {
+        "train": 80 if kind == "columns" else 40,
+        "valid": 40,
+        "test": 40,
+    }
+    assert set(data.vocabulary.decode(data.tokens("train"))) == {"train", "word", "<eos>"}
+    if kind != "columns":
+        assert [source.split for source in data.signature.sources] == ["train", "valid", "test"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a.test.txt", "a.valid.txt"], r"a\.valid\.txt is the split 'valid', and no file has 'train' in its name"),
+        (["a.train.txt", "b.train.txt"], r"not clear which file is the split 'train' \(a\.train\.txt, b\.train\.txt\)"),
+        (["train.txt", "dev.txt", "valid-2.txt"], r"not clear which file is the split 'valid' \(dev\.txt, valid-2\.txt\)"),
+        (["train-test.txt"], r"not clear which file is the split 'train' \(train-test\.txt\)"),
+        (
+            ["speed-train.txt", "b.txt", "a.txt"],
+            r"speed-train\.txt is the split 'train', and 2 have the name of none, such as a\.",
+        ),
+    ],
+)
+def test_names_of_splits_that_are_not_clear_are_refused(names: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in names:
+        write_batch(tmp_path / "in" / name, BATCHES[0])
+    with pytest.raises(DataError, match=rf"{message}.*name the files with --train FILE, .*; .*a pattern: .*in/\*"):
+        preprocess("plain", tmp_path / "in", tmp_path / "out")
+    report = preprocess("plain", f"{tmp_path}/in/*", tmp_path / "out")
+    assert {source.split for source in report.signature.sources} == {"all"}
+
+
+def test_a_text_that_is_there_packed_as_well_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt.xz", "a.txt.gz", "a.txt", "b.txt.gz"):
+        write_batch(tmp_path / "in" / name, BATCHES[0])
+    with pytest.warns(RunWarning, match=r"a\.txt\.gz and 1 more: left out, for a\.txt beside it is taken to be the same"):
+        report = preprocess("plain", tmp_path / "in", tmp_path / "out")
+    assert [source.name for source in report.signature.sources] == ["a.txt", "b.txt.gz"]
+    with pytest.warns(RunWarning, match="left out"):
+        assert [path.name for path in files_of_place(f"{tmp_path}/in/a*")] == ["a.txt"]
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.ndjson", "x.JSONL", "x.JSON.GZ"])
+def test_lines_of_objects_under_other_endings(name: str, tmp_path: Path) -> None:
+    lines = "".join(f"{json.dumps({'text': f'a b w{number}'})}\n" for number in range(40)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(lines) if name.endswith("GZ") else lines)
+    preprocess("plain", tmp_path / name, tmp_path / "out", PreprocessSettings(min_count=2))
+    assert set(PreparedData.open(tmp_path / "out").vocabulary.tokens) == {"a", "b", "<eos>", "<unk>"}
+
+
+def test_bad_bytes_in_columns_follow_the_policy(tmp_path: Path) -> None:
+    good = b'{"text": "a good line"}\n' * 30
+    (tmp_path / "x.jsonl").write_bytes(good + b'{"text": "caf\xe9 broken"}\n' + good)
+    with pytest.raises(
+        DataError, match=r"x\.jsonl:31: .*not UTF-8 at byte 13 of the line; .*--errors replace or --errors skip"
+    ):
+        preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out")
+    for policy, sentences, skipped in (("replace", 61, 0), ("skip", 60, 1)):
+        report = preprocess("plain", tmp_path / "x.jsonl", tmp_path / policy, PreprocessSettings(errors=policy))
+        faults = report.signature.faults
+        assert (faults.invalid_utf8, faults.skipped_lines) == (1, skipped)
+        assert sum(split.sentences for split in report.signature.splits.values()) == sentences
+
+
 def test_sources_of_plain_exclude_each_other(tmp_path: Path) -> None:
     text = write_batch(tmp_path / "a.txt", BATCHES[0])
     with pytest.raises(ConfigError, match="either SOURCE or --train"):
@@ -360,6 +451,10 @@ def test_the_shards_of_billion_word_are_splits(tmp_path: Path) -> None:
         "test": 1,
     }
     assert set(PreparedData.open(tmp_path / "out").vocabulary.tokens) == {"<unk>", "<eos>", "the", "cat", "sat"}
+    write_batch(train / "news.en-00002-of-00100.gz", ["the cat sat"] * 3)
+    with pytest.warns(RunWarning, match=r"news\.en-00002-of-00100\.gz: left out, for news\.en-00002-of-00100 beside it"):
+        assert preprocess("billion-word", tmp_path, tmp_path / "again").signature.splits == report.signature.splits
+    (train / "news.en-00002-of-00100.gz").unlink()
     for path in held.iterdir():
         path.unlink()
     with pytest.raises(DataError, match=r"no shards for the split 'valid'; looked for heldout-monolingual"):
