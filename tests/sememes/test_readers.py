@@ -208,10 +208,10 @@ def test_a_table_that_is_like_hownet2000(text: str, tmp_path: Path) -> None:
 
 
 def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
-    path = write(tmp_path / "list.txt", "\ufeff苹果\n水果\t电脑 \n\n丢\n红 的\n颜色 颜色\n")
+    path = write(tmp_path / "list.txt", "\ufeff\n丢\n苹果\n水果\t电脑 \n\n\n红 的\n颜色 颜色\n")
     lexicon = open_lexicon(f"list:{path}")
     assert {word: lexicon.senses(word)[0].sememes for word in lexicon.words} == {"苹果": ("水果", "电脑"), "红 的": ("颜色",)}
-    assert (lexicon.report.records, lexicon.report.skipped) == (3, {"record without a word": 1})
+    assert (lexicon.report.records, lexicon.report.skipped) == (4, {"record without a word": 2})
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,8 @@ def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
     [
         ("词\n义\n词二\n", r"list.txt:3: word '词二' has no sememe line"),
         ("词\t义\n词\t义\n", r"list.txt:1: a tab in the line of a word"),
+        ("苹果\n水果\n\n梨\n植物\n\n", r"list.txt:3: a blank line where a word must be, before '梨'"),
+        ("\n苹果\n水果\n\n", r"list.txt:1: a blank line where a word must be, before '苹果'"),
     ],
 )
 def test_a_broken_list(tmp_path: Path, text: str, message: str) -> None:
@@ -237,6 +239,15 @@ def test_table_with_header_packed(tmp_path: Path) -> None:
     assert second.sememes == ("land|地", "side|边")
 
 
+@pytest.mark.parametrize("before", ["\n", " \r\n\n"])
+@pytest.mark.parametrize("header", ["word\tpos\tsememes", "Word\tPOS\tSememes ", "SEMEMES\tx\tWORD"])
+def test_a_header_below_blank_lines_and_in_another_case(header: str, before: str, tmp_path: Path) -> None:
+    row = "水果 植物\tn\t苹果" if header.startswith("SEM") else "苹果\tn\t水果 植物"
+    lexicon = open_lexicon(f"table:{write(tmp_path / 'kb.tsv', f'{before}{header}{chr(10)}{row}{chr(10)}')}")
+    assert list(lexicon.words) == ["苹果"]
+    assert [sense.sememes for sense in lexicon.senses("苹果")] == [("植物", "水果")]
+
+
 def test_plain_table(tmp_path: Path) -> None:
     lexicon = open_lexicon(
         f"table:{write(tmp_path / 'kb.tsv', 'bank{t}money house{t}land{n}{t}x{n}'.format(t=chr(9), n=chr(10)))}"
@@ -251,6 +262,7 @@ def test_plain_table(tmp_path: Path) -> None:
         (TABLE.encode() + b"a\tb\n", r"kb.tsv.*:4: has 2 columns, but the header names 4"),
         (b"bank money\n", r"kb.tsv.*:1: no tab in 'bank money'"),
         (b"word\tsememes\n", "no record with a word"),
+        (b"\nWord\tPOS\tsememe\na\tn\tb\n", r"kb.tsv.*:2: seems to be a header \(word, pos, sememe\), .*; rename them, or"),
     ],
 )
 def test_a_broken_table(tmp_path: Path, content: bytes, message: str) -> None:

@@ -42,22 +42,37 @@ class RecordReader(LexiconReader):
 class TableReader(RecordReader):
     """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
 
-    With a header, which has at least ``word`` and ``sememes``, a line is one sense; ``pos``, ``gloss`` and ``def`` are read,
-    too, and other columns are ignored. Without one, a line is a word with all its senses.
+    With a header, the first line that is not blank, which has at least ``word`` and ``sememes`` in either case, a line is one
+    sense; ``pos``, ``gloss`` and ``def`` are read, too, and other columns are ignored. Without one, a line is a word with all
+    its senses.
     """
 
     format_name = "table"
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
-        header = source.lines()[0].split("\t")
+        first, line = next(source.entries())
+        header = [column.strip().casefold() for column in line.split("\t")]
         named = {"word", "sememes"} <= set(header)
-        if not named and (seems := _seems_hownet2000(source)):
+        if not named and (seems := _seems_hownet2000(source) or _seems_header(header, source.place(first))):
             raise DataError(seems)
         for number, line in source.entries():
-            if named and number > 1:
+            if named and number > first:
                 yield number, _sense(line.split("\t"), header, source.place(number))
             elif not named:
                 yield from ((number, sense) for sense in _senses(line, source.place(number)))
+
+
+_COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
+
+
+def _seems_header(columns: list[str], place: str) -> str:
+    """What to say of a first line that names two columns or more, but not both of ``word`` and ``sememes``; else nothing."""
+    if len(known := [column for column in columns if column in _COLUMNS]) < 2:
+        return ""
+    return (
+        f"{place}: seems to be a header ({', '.join(known)}), and a header needs the columns word and sememes; rename them, or "
+        "delete the line if each line is a word with all its senses"
+    )
 
 
 _LOOKED_AT = 20
@@ -108,7 +123,8 @@ class WordListReader(RecordReader):
     """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
     2019).
 
-    An odd number of lines is an error; a record without a word is skipped and counted.
+    An odd number of lines is an error, and so are sememes without a word: from there on words and sememes may have changed
+    places. A first record without a word, with which released files begin, is skipped and counted, as are blank records.
     """
 
     format_name = "list"
@@ -129,7 +145,13 @@ class WordListReader(RecordReader):
                     f"{source.place(number + 1)}: a tab in the line of a word, {word[:40]!r}; a list alternates one line "
                     "with a word and one with its sememes; for word TAB sememes on one line use table:PATH"
                 )
-            yield number + 1, Sense(word, tuple(lines[number + 1].split())) if word else "record without a word"
+            bag = lines[number + 1].split()
+            if not word and bag and (number or not lines[-1].strip()):
+                raise DataError(
+                    f"{source.place(number + 1)}: a blank line where a word must be, before {' '.join(bag)[:40]!r}; "
+                    "a list alternates one line with a word and one with its sememes; delete the blank line, or give the word"
+                )
+            yield number + 1, Sense(word, tuple(bag)) if word else "record without a word"
 
 
 _ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
