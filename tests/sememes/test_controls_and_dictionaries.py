@@ -197,12 +197,35 @@ def test_a_file_of_definitions(tmp_path: Path) -> None:
         open_lexicon(f"dictionary:{path}")
 
 
+def test_the_fingerprint_is_that_of_what_the_lemmas_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "words.tsv").write_text("cat\tsmall animals running\ndog\tlarge animal runs\n", encoding="utf-8")
+    found = []
+    for name, text in (
+        ("a", "animal\tanimals\n"),
+        ("b", "animal\tanimals\n"),
+        ("a", "small\tanimals\n"),
+        ("a", "animal\tanimals\n"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found.append(open_lexicon(f"dictionary:{tmp_path / 'words.tsv'}", lemmas=str(tmp_path / name)).sha256)
+    assert found[0] == found[1] == found[3] != found[2]
+    monkeypatch.setattr("sememekit.sememes.formats.dictionary.stop_words", lambda: frozenset({"animal"}))
+    assert open_lexicon(f"dictionary:{tmp_path / 'words.tsv'}", lemmas=str(tmp_path / "a")).sha256 != found[0]
+
+
 CEDICT = """# CC-CEDICT
 貓 猫 [mao1] /cat/CL:隻|只[zhi1]/(dialect) to hide oneself/
 狗 狗 [gou3] /dog; an animal/a cat's animal enemy (idiom)/
 嘆 叹 [tan4] /to sigh like an animal/
 歎 叹 [tan4] /variant of 嘆|叹[tan4]/
 有 有 [you3] /to have/
+家 家 [jia1] /(abbr. for 猫[mao1]) a lonely animal/home (see also 狗[gou3])/
+甲 甲 [jia3] /variant of 乙[yi3]/
+乙 乙 [yi3] /old variant of 丙[bing3]/
+丙 丙 [bing3] /(variant of 歎|叹[tan4])/
+峂 峂 [tong2] /(used in animal names)/
+丁 丁 [ding1] /see 戊[wu4]/
+戊 戊 [wu4] /see 丁[ding1]/(used in 葳蕤[wei1 rui2])/
 """
 
 
@@ -216,6 +239,13 @@ def test_cedict(tmp_path: Path, packed: bool) -> None:
     assert lexicon.senses("貓")[0].sememes == ("cat",)
     assert [sense.gloss for sense in lexicon.senses("狗")] == ["dog; an animal", "a cat's animal enemy"]
     assert lexicon.senses("歎")[0].gloss == "to sigh like an animal", "an entry that refers to another has its definitions"
+    assert [sense.gloss for sense in lexicon.senses("家")] == ["a lonely animal", "home"], "a reference in brackets is none"
+    for word in ("甲", "乙", "丙"):
+        assert [sense.gloss for sense in lexicon.senses(word)] == ["to sigh like an animal"], "references are followed"
+    assert lexicon.senses("峂")[0].gloss == "used in animal names"
+    assert {"丁", "戊"}.isdisjoint(lexicon.words)
+    assert lexicon.report.skipped == {"word without a definition": 2}
+    assert lexicon.report.examples[0].endswith(":12: word without a definition")
     assert lexicon.senses("有")[0].sememes == ("have|有", "perfect|完成"), "a definition of function words alone"
 
 

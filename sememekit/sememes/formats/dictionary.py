@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from sememekit.errors import DataError
-from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, split_words
+from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, split_words, stop_words
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
@@ -27,6 +27,8 @@ _EXAMPLE = re.compile('"[^"]*"?')
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _CHINESE = re.compile("[\u3400-\u9fff|]+")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
+_HOPS = 4
+"""References that are followed from a word without a definition of its own."""
 _REFERENCE = re.compile(
     "(?:variant of|see also|see|abbr\\. for|equivalent to|also written) ([\u3400-\u9fff]+)(?:\\|([\u3400-\u9fff]+))?"
 )
@@ -50,6 +52,8 @@ class Origin:
     path: Path
     entries: tuple[Entry, ...]
     lemmas: Lemmas | None = None
+    skipped: tuple[tuple[int, str], ...] = ()
+    """(line, reason) for each word without a definition."""
 
 
 class DictionaryReader(LexiconReader):
@@ -57,7 +61,8 @@ class DictionaryReader(LexiconReader):
 
     WordNet: a sense is a synset, its definition the gloss without examples; of each word and part of speech the two most
     frequent senses. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to
-    another has the definitions of that. A file: ``word TAB definition``, a sense a line, English or Chinese.
+    another has the definitions of that, and a word that has none in the end is counted as left out. A file: ``word TAB
+    definition``, a sense a line, English or Chinese.
     """
 
     format_name = "dictionary"
@@ -87,6 +92,8 @@ class DictionaryReader(LexiconReader):
         ]
         chosen = choose_defining_words(definitions, self.settings.defining_words)
         builder = LexiconBuilder(origin.path)
+        for line, reason in origin.skipped:
+            builder.skip(line, reason)
         function_words = open_function_words()
         grammatical = 0
         for one, sememes in zip(definitions, chosen.sememes, strict=True):
@@ -99,7 +106,9 @@ class DictionaryReader(LexiconReader):
             f"{reached} of {len(definitions)} senses have some; {chosen.helped} through other definitions",
             f"{grammatical} senses without have the sememes of the function words that define them",
         )
-        identity = f"{origin.sha256} {function_words.sha256} {self.settings.model_dump_json()}"
+        base_forms = lemmas.sha256 if lemmas is not None else "no lemmas"
+        left_out = hashlib.sha256("\n".join(sorted(stop_words())).encode()).hexdigest()
+        identity = f"{origin.sha256} {function_words.sha256} {self.settings.defining_words} {base_forms} {left_out}"
         digest = hashlib.sha256(identity.encode()).hexdigest()
         return builder.finish(f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
 
@@ -155,31 +164,44 @@ def read_cedict(path: str) -> Origin:
     file = Path(path).expanduser() if path else _packaged_cedict()
     source = read_lexicon_text(file)
     raw: dict[str, list[str]] = {}
+    line_of: dict[str, int] = {}
     for number, line in source.entries(comment="#"):
         match = _ENTRY.fullmatch(line.strip())
         if match is None:
             raise DataError(f"{file}:{number}: no entry 'traditional simplified [pinyin] /definition/': {line[:60]!r}")
         for word in dict.fromkeys((match[2], match[1])):
             raw.setdefault(word, []).extend(match[4].split("/"))
-    entries = tuple(Entry(word, text) for word, texts in raw.items() for text in _readable(texts, raw))
+            line_of.setdefault(word, number)
+    readable = {word: _readable(word, raw) for word in raw}
+    entries = tuple(Entry(word, text) for word, texts in readable.items() for text in texts)
     if not entries:
         raise DataError(f"CC-CEDICT {file}: no entry with a definition")
-    return Origin(f"cedict:{file.name}", source.sha256, file, entries)
+    skipped = tuple((line_of[word], "word without a definition") for word, texts in readable.items() if not texts)
+    return Origin(f"cedict:{file.name}", source.sha256, file, entries, skipped=skipped)
 
 
-def _readable(texts: list[str], raw: dict[str, list[str]]) -> Iterator[str]:
-    """Definitions without brackets, measure words and pronunciations; where none is left, those of the word referred to."""
-    own = [text for text in map(_plain, texts) if text]
-    if not own:
-        targets = [match[2] or match[1] for match in map(_REFERENCE.search, texts) if match]
-        own = [text for target in targets for text in map(_plain, raw.get(target, ())) if text]
-    yield from dict.fromkeys(own)
+def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The definitions of a word without brackets, measure words and pronunciations; where none is left, those of the words
+    referred to, and so on."""
+    near, seen = [word], {word}
+    for _ in range(_HOPS + 1):
+        texts = [text for one in near for text in raw.get(one, ())]
+        if own := tuple(dict.fromkeys(filter(None, map(_plain, texts)))):
+            return own
+        targets = dict.fromkeys(match[2] or match[1] for match in map(_REFERENCE.search, texts) if match)
+        near = [target for target in targets if target not in seen]
+        seen.update(near)
+    return ()
 
 
 def _plain(text: str) -> str:
-    if text.startswith(("CL:", "also pr.", "Taiwan pr.")) or _REFERENCE.search(text):
+    """A definition without what is in brackets; one that is all in brackets keeps it, where it names no Chinese word."""
+    outside = _BRACKETS.sub(" ", text).strip()
+    if outside.startswith(("CL:", "also pr.", "Taiwan pr.")) or _REFERENCE.search(outside):
         return ""
-    return _CHINESE.sub(" ", _BRACKETS.sub(" ", text)).strip()
+    if not outside and not _CHINESE.search(text):
+        return text.strip("() ")
+    return _CHINESE.sub(" ", outside).strip()
 
 
 def _packaged_cedict() -> Path:
