@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
+from unicodedata import normalize
 
 _CLITIC: Final = re.compile(r"(?<=\w)(?=n't(?!\w))|(?<=[^\W_])(?=['](?:s|re|ve|ll|d|m)(?!\w))", re.IGNORECASE)
 _TOKEN: Final = re.compile(
@@ -18,7 +19,10 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_ALIKE: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "..."})
+_UNSEEN: Final = dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+"""Soft hyphens, and characters of no width."""
+_ALIKE: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "...", **_UNSEEN})
+_MARKED: Final = re.compile("[^\\W\\d_][\u0300-\u036f]+")
 _QUOTES: Final = {"``": '"', "''": '"', "-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]"}
 
 
@@ -30,13 +34,15 @@ class EnglishCased:
     ['It', 'does', "n't", 'work', '.']
 
     Tokenised text comes out as it went in, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote.
+    Letters with marks of their own become one character where there is one; soft hyphens and characters of no width are taken
+    off.
     """
 
     description: str = "English, marks and clitics apart, version 1"
 
     def segment(self, text: str) -> list[str]:
         words: list[str] = []
-        for chunk in text.translate(_ALIKE).split():
+        for chunk in _composed(text.translate(_ALIKE)).split():
             words += _cut(chunk)
         return words
 
@@ -60,7 +66,7 @@ class Gigaword:
     description: str = "English as in Gigaword headlines, version 1"
 
     def segment(self, text: str) -> list[str]:
-        plain = _STRAIGHT_OPEN.sub(" `` ", text.translate(_CURVED)).replace('"', " '' ")
+        plain = _STRAIGHT_OPEN.sub(" `` ", _composed(text.translate(_CURVED))).replace('"', " '' ")
         plain = _PAIRED_QUOTES.sub(r" \g<0> ", plain)
         words: list[str] = []
         for chunk in plain.split():
@@ -71,7 +77,7 @@ class Gigaword:
         return words
 
 
-_CURVED: Final = str.maketrans({"’": "'", "‘": "'", "“": "``", "”": "''", "…": "..."})
+_CURVED: Final = str.maketrans({"’": "'", "‘": "'", "“": "``", "”": "''", "…": "...", **_UNSEEN})
 _STRAIGHT_OPEN: Final = re.compile(r'(?<![^\s(\[-])"(?=\S)')
 _PAIRED_QUOTES: Final = re.compile(r"``|''")
 _AS_THEY_ARE: Final = {word: word for word in ("``", "''", "'", "`", "<unk>")} | {"UNK": "<unk>"}
@@ -100,6 +106,11 @@ _WHOLE: Final = re.compile(
 def _cut_headline(chunk: str) -> tuple[str, ...]:
     found = (chunk,) if chunk.isalpha() or _WHOLE.fullmatch(chunk) else _TOKEN.findall(_CLITIC.sub(" ", chunk))
     return tuple(_BRACKETS.get(word) or _DIGIT.sub("#", word) for word in found)
+
+
+def _composed(text: str) -> str:
+    """Letters that are followed by marks, as one character each where there is one; all else stays."""
+    return text if text.isascii() else _MARKED.sub(lambda found: normalize("NFC", found[0]), text)
 
 
 @lru_cache(maxsize=1 << 16)

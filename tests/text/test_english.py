@@ -30,6 +30,20 @@ def test_words(text: str, words: str) -> None:
     assert english.segment(text) == words.split()
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Cafe\u0301's na\u0131ve, nai\u0308ve", "caf\u00e9 's na\u0131ve , na\u00efve"),
+        ("co\u00adoperate, zero\u200bwidth \u200d a\u2060b \ufeffc", "cooperate , zerowidth ab c"),
+        ("2 \u212b \u2126 \u01c6", "2 \u212b \u2126 \u01c6"),  # NFC would change the first two, and no mark stands there
+    ],
+)
+def test_marks_and_characters_of_no_width_cut_no_word(text: str, words: str) -> None:
+    for name in ("english-cased", "gigaword"):
+        assert [word.lower().replace("#", "2") for word in open_segmenter(name).segment(text)] == words.lower().split()
+    assert english.segment(text) == words.lower().split()
+
+
 def test_case_is_kept_where_asked() -> None:
     assert open_segmenter("english-cased").segment("The U.S. doesn't") == ["The", "U.S.", "does", "n't"]
 
