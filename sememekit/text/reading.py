@@ -1,7 +1,8 @@
 """Lines out of bytes that may be broken, in bounded memory, with every fault counted or refused.
 
 Only LF ends a line; CR before it is taken off. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line
-longer than the cap comes in pieces, cut at white space, else after a punctuation mark, else between two characters.
+longer than the cap comes in pieces, cut at white space, else after a punctuation mark, else between two characters. Under
+``skip`` a bad piece of it is left out; where that is the last one, an empty piece ends the line.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ def read_stream(
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
-    carried = b""
+    carried, begun = b"", inside_long
     while position < end or carried:
         asked = min(cap - len(carried), end - position)
         got = file.readline(asked)
@@ -245,8 +246,11 @@ def read_stream(
                 rest = file.read(_SAMPLE) if file.seekable() else b""
                 named = name if span is None else span.name
                 raise DataError(_no_utf8(error, offset, where, chunk + rest, named, faults)) from None
+            if text is None and ends_line and begun:
+                text = ""  # the end of the line is left out, not its line end
             if text is not None:
                 yield Piece(text, ends_line, offset)
+                begun = not ends_line
         if at_end:
             return
 

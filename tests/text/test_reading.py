@@ -177,6 +177,23 @@ def test_replace_and_skip_count_what_they_do(tmp_path: Path) -> None:
     assert read(tmp_path / "t", content, "skip") == (["good", "end"], {"invalid_utf8": 1, "nul": 1, "skipped_lines": 2})
 
 
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"ab " * 5 + b"\xff\nnext\n", ["ab " * 4, "next"]),
+        (b"ab ab \xff\xff ab ab ab\nnext\n", ["ab ab ab ab ", "next"]),
+        (b"ab ab ab a\xff", ["ab ab "]),
+        (b"\xff\xff \xff\xff \xff\xff \xff\nnext\n", ["next"]),
+        (b"\xff\xff \xff\xff ab ab\nnext\n", ["ab ab", "next"]),
+    ],
+)
+def test_a_long_line_whose_end_is_skipped_ends_all_the_same(content: bytes, lines: list[str]) -> None:
+    pieces = list(read_stream(BytesIO(content), str, FaultCounter("skip"), 8))
+    found = lines_of(pieces)
+    assert [line.strip() for line in found] == [line.strip() for line in lines]
+    assert pieces[-1].ends_line
+
+
 def test_a_policy_that_is_not_one_is_refused() -> None:
     with pytest.raises(ConfigError, match="allowed are strict, replace, skip"):
         FaultCounter("ignore")
