@@ -2,7 +2,7 @@
 
 Only LF ends a line; CR before it is taken off. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line
 longer than the cap comes in pieces, cut at white space, else after a punctuation mark, else between two characters. Under
-``skip`` a bad piece of it is left out; where that is the last one, an empty piece ends the line.
+``skip`` a bad piece of it is left out; where that is the last one, the piece before it ends the line.
 """
 
 from __future__ import annotations
@@ -216,7 +216,8 @@ def read_stream(
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
-    carried, begun = b"", inside_long
+    carried = b""
+    held: Piece | None = None  # of a line that goes on
     while position < end or carried:
         asked = min(cap - len(carried), end - position)
         got = file.readline(asked)
@@ -246,13 +247,20 @@ def read_stream(
                 rest = file.read(_SAMPLE) if file.seekable() else b""
                 named = name if span is None else span.name
                 raise DataError(_no_utf8(error, offset, where, chunk + rest, named, faults)) from None
-            if text is None and ends_line and begun:
-                text = ""  # the end of the line is left out, not its line end
+            if held is not None and (text is not None or ends_line):
+                yield held if text else held._replace(ends_line=ends_line)
+                held = None
+                text = text or None
             if text is not None:
-                yield Piece(text, ends_line, offset)
-                begun = not ends_line
+                piece = Piece(text, ends_line, offset)
+                if ends_line:
+                    yield piece
+                else:
+                    held = piece
         if at_end:
-            return
+            break
+    if held is not None:
+        yield held._replace(ends_line=last_is_whole)
 
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:

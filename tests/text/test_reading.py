@@ -183,6 +183,8 @@ def test_replace_and_skip_count_what_they_do(tmp_path: Path) -> None:
         (b"ab " * 5 + b"\xff\nnext\n", ["ab " * 4, "next"]),
         (b"ab ab \xff\xff ab ab ab\nnext\n", ["ab ab ab ab ", "next"]),
         (b"ab ab ab a\xff", ["ab ab "]),
+        (b"ab ab ab\nnext\n", ["ab ab ab", "next"]),  # the line end alone is beyond the cap
+        (b"abcdefgh\nnext\n", ["abcdefgh", "next"]),
         (b"\xff\xff \xff\xff \xff\xff \xff\nnext\n", ["next"]),
         (b"\xff\xff \xff\xff ab ab\nnext\n", ["ab ab", "next"]),
     ],
@@ -192,6 +194,7 @@ def test_a_long_line_whose_end_is_skipped_ends_all_the_same(content: bytes, line
     found = lines_of(pieces)
     assert [line.strip() for line in found] == [line.strip() for line in lines]
     assert pieces[-1].ends_line
+    assert all(piece.text for piece in pieces), "preprocess writes no end for a piece without words"
 
 
 def test_a_policy_that_is_not_one_is_refused() -> None:
