@@ -29,7 +29,7 @@ class ContextSememe(Record):
         mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
-        lift: m / n; 1 where both are 0, as of a sememe that an overlay took from its last sense.
+        lift: m / n; also None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
         count: running words whose word has it, by the counts of the vocabulary.
     """
 
@@ -126,11 +126,19 @@ class SememeReader:
         if found is None or self._mean is None:
             return [ContextSememe(name=name, gate=q, at_rest=rest, count=count) for name, q, rest, count in gates]
         mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
-        lift_K = (mass_K / mean_K).masked_fill((mass_K == 0) & (mean_K == 0), 1.0)
-        columns = (column.tolist() for column in (mass_K, mean_K, mass_K - mean_K, lift_K))
+        columns = (column.tolist() for column in (mass_K, mean_K))
         return [
-            ContextSememe(name=name, gate=q, at_rest=rest, mass=mass, mean=mean, rise=rise, lift=lift, count=count)
-            for (name, q, rest, count), mass, mean, rise, lift in zip(gates, *columns, strict=True)
+            ContextSememe(
+                name=name,
+                gate=q,
+                at_rest=rest,
+                mass=mass,
+                mean=mean,
+                rise=mass - mean,
+                lift=mass / mean if mean else None,
+                count=count,
+            )
+            for (name, q, rest, count), mass, mean in zip(gates, *columns, strict=True)
         ]
 
 

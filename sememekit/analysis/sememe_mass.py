@@ -59,7 +59,7 @@ class MeanMass:
     """The mean of each sememe's mass, which the mass in one context is compared with.
 
     Attributes:
-        mean_K: (K,) means, 0 of a sememe that no sense has.
+        mean_K: (K,) means, 0 of a sememe that no sense has, and over the counts of one that only words of count 0 have.
         over: what they were taken over, in words.
     """
 
@@ -76,16 +76,16 @@ def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.in
 
     Args:
         decoder: an output layer with senses.
-        counts: (V,) of the vocabulary; a count of 0 is taken as 1.
+        counts: (V,) of the vocabulary; a word of count 0, such as one of sources alone, has no part in the mean.
         empty_1H: (1, H) zeros, the empty context.
     """
     structure, found = masses.structure, decoder.sense_probabilities(empty_1H)
     assert found is not None
     senses_S = found.log_senses_NS[0].double()
     within_S = senses_S - segment_logsumexp(senses_S, structure.word_of_sense, structure.num_words)[structure.word_of_sense]
-    counts_V = torch.from_numpy(np.maximum(counts, 1).astype(np.float64)).to(senses_S.device)
-    log_frequency_V = (counts_V / counts_V.sum()).log()
-    return masses((within_S + log_frequency_V[structure.word_of_sense])[None])[0].to(found.log_senses_NS.dtype)
+    counts_V = torch.from_numpy(counts.astype(np.float64)).to(senses_S.device)
+    log_frequency_V = (counts_V / counts_V.sum().clamp_min(1)).log()
+    return _positive(masses((within_S + log_frequency_V[structure.word_of_sense])[None])[0])
 
 
 def mean_over_text(
@@ -102,8 +102,12 @@ def mean_over_text(
         done += len(hidden)
         if progress is not None:
             progress(done, len(text.words))
-    tiny = torch.finfo(torch.float32).tiny
-    return (total_K / done).clamp_min(tiny).where(total_K > 0, 0.0).float()  # 0 of a sememe that no sense has
+    return _positive(total_K / done)
+
+
+def _positive(mean_K: Tensor) -> Tensor:
+    """Float64 means as float32, of which 0 are those alone that were 0."""
+    return mean_K.clamp_min(torch.finfo(torch.float32).tiny).where(mean_K > 0, 0.0).float()
 
 
 def mean_mass(
@@ -163,15 +167,16 @@ def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tu
 def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:
     """What sememes of a context can be ranked by, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 
-    ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. The lift of
-    a sememe that no sense has is 1.
+    ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. A sememe
+    with n = 0 has no lift: it is the last by ``information`` and ``lift``.
     """
-    lift_NK = (masses_NK / mean_K).masked_fill((masses_NK == 0) & (mean_K == 0), 1.0)
+    lift_NK, none_K = masses_NK / mean_K, mean_K == 0
+    information_NK = masses_NK * lift_NK.clamp_min(torch.finfo(masses_NK.dtype).tiny).log()
     return {
         "rise": masses_NK - mean_K,
         "mass": masses_NK,
-        "information": masses_NK * lift_NK.clamp_min(torch.finfo(masses_NK.dtype).tiny).log(),
-        "lift": lift_NK,
+        "information": information_NK.masked_fill(none_K, -torch.inf),
+        "lift": lift_NK.masked_fill(none_K, -torch.inf),
         "gates": gates_NK,
         "raised gates": gates_NK - rest_K,
     }

@@ -61,7 +61,7 @@ def _expected(explanation: Explanation) -> Table:
             _bar(item.mass),
             percent(item.mean, 2),
             percent(item.rise, sign="+"),
-            f"{item.lift:,.1f}",
+            "–" if item.lift is None else f"{item.lift:,.1f}",
             _count(item),
         )
         table.add_row(escape(item.name), *cells, style=_style(item, explanation.min_count))

@@ -14,12 +14,14 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.evaluate_explanations import drawn_sentences, evaluate_explanations, units_of
+from sememekit.analysis.explain_sememes import SememeReader
 from sememekit.analysis.explanation_scores import Gold, expected_of_random, gold_by_band, score_rankings
 from sememekit.analysis.sememe_mass import (
     SememeMasses,
     contexts_of,
     mean_by_counts,
     mean_over_text,
+    rankings,
 )
 from sememekit.commands._program import app
 from sememekit.commands.train import train
@@ -276,6 +278,42 @@ def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:
     assert np.bincount(units).tolist() == [len(examples.text(number, 1)) + 1 for number in range(15)]
     report = evaluate_explanations(tmp_path / "run", tops=(2,), mean="valid", device="cpu")
     assert (report.unit, report.sentences, report.mean) == ("pairs", 15, "over the 45 predictions of valid")
+
+
+def test_words_that_are_never_predicted_have_no_part_in_the_mean(tmp_path: Path) -> None:
+    """No headline has 我 or 人, which all sources have, so that only such words have the sememe 第一人称."""
+    pairs = PairPlace(tmp_path)
+    train(pairs.table("mos_sdlm", schedule__epochs=1), tmp_path / "run")
+    run = Run.open(tmp_path / "run", device="cpu")
+    task, graph, counts = predictor(run.task, "explain"), run.graph, run.vocabulary.counts
+    assert graph is not None
+    empty = torch.zeros(1, 6)
+    with torch.no_grad():
+        mean = mean_by_counts(task.decoder, masses := SememeMasses(graph, task.device), counts, empty)
+        given = task.decoder.sense_probabilities(empty)
+    assert given is not None
+    senses, expected = given.log_senses_NS[0].exp(), torch.zeros(graph.num_sememes)
+    for word, entry in enumerate(graph.entries()):
+        own = np.flatnonzero(graph.word_of_sense == word)
+        for sense, found in zip(own.tolist(), entry.senses, strict=True):
+            for name in found.sememes:
+                share = senses[sense] / senses[torch.from_numpy(own)].sum()
+                expected[graph.sememes.index(name)] += counts[word] / counts.sum() * share
+    unseen = graph.sememes.index("第一人称")
+    torch.testing.assert_close(mean, expected)
+    assert mean[unseen] == 0
+    reader = SememeReader(run, task, empty[0], "counts", None, None)
+    with torch.no_grad():
+        attribution = task.decoder.sense_attribution(empty[0], torch.zeros(1, dtype=torch.long))
+    assert attribution is not None
+    shown = reader.read(empty[0], attribution)[unseen]
+    assert (shown.mass, shown.lift, shown.count) == (shown.rise, None, 0)
+    assert shown.mass
+    ranked = rankings(masses(given.log_senses_NS), mean, given.gates_NK, given.gates_NK[0])
+    assert not any(values.isnan().any() or values.isposinf().any() for values in ranked.values())
+    none = int((mean == 0).sum())
+    for name in ("lift", "information"):
+        assert unseen in ranked[name][0].argsort()[:none].tolist()
 
 
 def test_what_a_person_sees(place: Place, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sememekit.analysis.explain import Explanation, explain
 from sememekit.analysis.explain_sememes import is_rare
+from sememekit.commands._explain_words import print_words
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
@@ -132,6 +133,19 @@ def test_sememes_below_a_count_are_grey(place: Path) -> None:
         assert not is_rare(item, item.count)
     with pytest.raises(ConfigError, match="--min-count must be 1"):
         explain(place / "sdlm", "我", min_count=0)
+
+
+def test_a_sememe_without_a_mean_has_no_lift(explanation: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
+    first = explanation.expected[0]
+    unseen = first.model_copy(update={"mean": 0.0, "rise": first.mass, "lift": None, "count": 0})
+    found = explanation.model_copy(update={"expected": (unseen, *explanation.expected[1:])})
+    print_words(found)
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == [first.name] and "+" in line]
+    assert line.split()[-2:] == ["–", "0"]
+    row = next(part for part in explanation_page(found).split("<tr>") if first.name in part.split("</th>")[0] and "+" in part)
+    assert 'class="faint"' in row.split("</th>")[0]
+    assert '<td class="number">–</td><td class="number">0</td>' in row
+    assert json.loads(found.model_dump_json())["expected"][0]["lift"] is None
 
 
 def test_explanations_of_earlier_versions_open(explanation: Explanation) -> None:
