@@ -125,11 +125,12 @@ class Attack:
             space = constraint.narrow(space)
             if space.refusal:
                 break
-        known |= {"num_words": space.num_words, "space": _size(whole, space)}
+        known["num_words"] = space.num_words
         if not space.num_words:
             return result("skipped", "no words that may change")
         if space.refusal:
             return result("skipped", space.refusal)
+        known["space"] = _size(whole, space)  # of an example that a constraint refused, the later ones have not seen the space
         aim = self.goal.aim(label, generator)
         known["target"] = None if aim.target is None else labels[aim.target]
         start = float(aim.scores(answer[None])[0])

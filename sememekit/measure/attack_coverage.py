@@ -32,8 +32,11 @@ class SpaceSize(Record):
 
 
 class Coverage(Record):
-    """The search spaces of all correctly classified examples together: sums, shares of the words, the mean number of
-    substitutes of a changeable word, and the median over examples with a text to try. Ratios without a divisor are None."""
+    """The search spaces of all correctly classified examples that no constraint refused, together.
+
+    Sums, shares of the words, the mean number of substitutes of a changeable word, and the median over examples with a text to
+    try. Ratios without a divisor are None.
+    """
 
     examples: int
     words: int

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from sememekit.attack import Example, Victim
+from sememekit.measure.attack_coverage import coverage_of
 from tests.attack.toys import EXAMPLES, LABELS, make_attack, predict
 
 BAD = EXAMPLES[1].fields[0]
@@ -153,3 +154,14 @@ def test_limits_that_leave_nothing() -> None:
     constraints["minimum_length"]["words"] = 5
     found = {result.index: result for result in make_attack("greedy", constraints=constraints).run(EXAMPLES)}
     assert (found[1].outcome, found[1].reason, found[1].correct) == ("skipped", "fewer than 5 words", True)
+
+
+def test_an_example_that_a_constraint_refuses_has_no_part_in_coverage() -> None:
+    """The later constraints have not seen it: ``share`` would leave it nothing."""
+    constraints = {"minimum_length": {"words": 5}, "share": {"most": 0.1}}
+    results = list(make_attack("greedy", constraints=constraints).run(EXAMPLES))
+    left = [result for result in results if result.correct and result.outcome != "skipped"]
+    assert [result.index for result in results if result.correct and result.reason == "fewer than 5 words"]
+    found = coverage_of(result.space for result in results if result.space is not None)
+    words = sum(word.isalpha() for result in left for word in result.fields[0].split())
+    assert (found.examples, found.words) == (len(left), words)
