@@ -14,6 +14,7 @@ class AttackReport(Record):
 
     Attributes:
         preset: what the settings stand for, as the recipe says.
+        targeted: whether examples have a label that they are to be turned to, so that another wrong label is no success.
         segmentation: how texts were cut into words that may be replaced.
         notes: constraints in force, and filters that were off.
         warnings: what limits what the figures say.
@@ -51,6 +52,7 @@ class AttackReport(Record):
     stopped: bool
     resume_command: str
     signature: str
+    targeted: bool = False
 
 
 class AttackComparison(Record):

@@ -27,6 +27,10 @@ Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
 LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
+UNDER_ATTACK: Final = "accuracy under attack"
+NOT_TURNED: Final = "right before and not turned to the target"
+"""What ``accuracy_under_attack`` is called where examples have a target: a text that moves the victim to a third label does not
+reach the goal, so that the victim may be wrong on it."""
 
 
 class ExampleOutcome(Record):
@@ -57,6 +61,7 @@ class AttackRates(Record):
             out, and those that ended in an error.
         accuracy: correctly classified before the attack, of all that could be classified.
         accuracy_under_attack: correctly classified, tried and not fooled, of the same; nothing untried counts as surviving.
+            With a target fooled is only what was turned to it: see ``NOT_TURNED``.
         accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
         success_rate, success_of_attacked: successes of those attackable, and of those attacked.
         success_at: success_rate with successes of at most so many queries; None above the query budget.
@@ -132,12 +137,14 @@ def paired_differences(
     second: Mapping[int, ExampleOutcome],
     *,
     budgets: tuple[int, int] = (0, 0),
+    survived_as: str = UNDER_ATTACK,
 ) -> list[Difference]:
     """Differences between two attacks on the same examples, by their number, resampled together.
 
     A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
     rows "attacked in both" compare like with like. Only examples in both count; those with an error on a side count for the
     accuracies alone, where both sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none.
+    ``survived_as`` names the row of those not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
     """
     common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]
@@ -150,8 +157,8 @@ def paired_differences(
     both = attacked[0] * attacked[1]
     rows: list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]] = [
         ("accuracy", [(right[k], known) for k in (0, 1)]),
-        ("accuracy under attack", [(survived[k], known) for k in (0, 1)]),
-        ("accuracy under attack, untried as surviving", [(right[k] - fooled[k], known) for k in (0, 1)]),
+        (survived_as, [(survived[k], known) for k in (0, 1)]),
+        (f"{survived_as}, untried as surviving", [(right[k] - fooled[k], known) for k in (0, 1)]),
         ("success rate", [(success[k], attacked[k]) for k in (0, 1)]),
     ]
     for level in LEVELS:

@@ -8,6 +8,7 @@ from typing import Final
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import formatted
+from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
@@ -51,11 +52,12 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         ("texts to try, median example", _texts(report)),
         ("accuracy before the attack", percent(rates.accuracy)),
     ]
+    survived = NOT_TURNED if report.targeted else UNDER_ATTACK
     if rates.untried:
-        rows.append((f"accuracy under attack, {rates.untried:,} untried as surviving", percent(rates.accuracy_at_most)))
-        rows.append((f"accuracy under attack, {rates.untried:,} untried as fooled", percent(rates.accuracy_under_attack)))
+        rows.append((f"{survived}, {rates.untried:,} untried as surviving", percent(rates.accuracy_at_most)))
+        rows.append((f"{survived}, {rates.untried:,} untried as fooled", percent(rates.accuracy_under_attack)))
     else:
-        rows.append(("accuracy under attack", percent(rates.accuracy_under_attack)))
+        rows.append((survived, percent(rates.accuracy_under_attack)))
     rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
     rows.append((f"success rate, of all {rates.attacked:,} attacked", percent(rates.success_of_attacked)))
     for level, found in rates.success_at.items():

@@ -31,7 +31,7 @@ from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.figures import formatted
 from sememekit.measure.attack_coverage import Coverage, coverage_of
-from sememekit.measure.attack_rates import attack_rates, paired_differences
+from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, attack_rates, paired_differences
 from sememekit.measure.intervals import Interval
 from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
@@ -173,6 +173,7 @@ class OpenAttack:
             stopped=stopped,
             resume_command=self.folder.resume_command,
             signature=self.folder.signature,
+            targeted=_has_targets(results),
         )
         return report, results
 
@@ -238,14 +239,19 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
     if not common:
         raise DataError(f"{first} and {second} have no finished example in common")
     budgets = tuple(folder.query_budget for folder in folders)
+    survived_as = NOT_TURNED if any(_has_targets(side.values()) for side in sides) else UNDER_ATTACK
     return AttackComparison(
         first=str(first),
         second=str(second),
         common=len(common),
         only_one=len({*sides[0], *sides[1]}) - len(common),
         unlike=_unlike(folders[0].identity, folders[1].identity),
-        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]))),
+        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
     )
+
+
+def _has_targets(results: Iterable[ExampleResult]) -> bool:
+    return any(result.target is not None for result in results)
 
 
 def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:

@@ -212,6 +212,24 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert rows[f"success rate, of all {little.rates.attacked} attacked"] == percent(little.rates.success_of_attacked)
 
 
+def test_with_a_target_the_line_is_not_called_accuracy(files: dict[str, Path], tmp_path: Path) -> None:
+    """A text that moves the victim to a third label is no success, and the victim is wrong on it all the same."""
+    aimed = run(files, tmp_path / "a", table=table_of(files, goal__name="targeted") | {"search": {"name": "greedy"}})
+    free = run(files, tmp_path / "b", table=table_of(files) | {"search": {"name": "greedy"}})
+    assert (aimed.targeted, free.targeted) == (True, False)
+    line = f"right before and not turned to the target, {aimed.rates.untried} untried as "
+    shown = {name: value for name, value in rate_rows(aimed) if "under attack" in name or name.startswith(line)}
+    assert shown == {
+        f"{line}surviving": percent(aimed.rates.accuracy_at_most),
+        f"{line}fooled": percent(aimed.rates.accuracy_under_attack),
+    }
+    assert f"{line}surviving" in (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
+    assert aimed.rates == free.rates, "of two labels one is left"
+    names = [row.name for row in compare(tmp_path / "a", tmp_path / "b").rows]
+    assert names[1:3] == ["right before and not turned to the target", f"{line.partition(',')[0]}, untried as surviving"]
+    assert [row.name for row in compare(tmp_path / "b", tmp_path / "b").rows][1] == "accuracy under attack"
+
+
 def test_neighbours_without_an_antonym_list_are_a_warning(files: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("good 1 0\nfine 1 0.1\nbad 1 0.2\nfilm 0 1\nmovie 0 1.1\n", encoding="utf-8")
     (tmp_path / "pairs.txt").write_text("en_good en_fine\n", encoding="utf-8")
