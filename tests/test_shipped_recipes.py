@@ -128,7 +128,7 @@ def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
     assert any(not torch.equal(old, new) for old, new in zip(before, trainer.parameters, strict=True))
     assert all(bool(torch.isfinite(parameter).all()) for parameter in trainer.parameters)
     assert trainer.average.count == (plan.optimizer.averaging == "from_start")
-    folder.best = Snapshot("best", {name: value.clone() for name, value in task.state_dict().items()}, {})
+    folder.best = Snapshot("best", {name: value.clone() for name, value in task.state_dict().items()}, {}, "")
     values = [5.0, 6.0] if task.metric.lower_is_better else [0.6, 0.5]
     rate = plan.optimizer.learning_rate
     baseline = 1000.0 if task.metric.lower_is_better else 0.01

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from sememekit import config
@@ -30,6 +31,18 @@ class AttackResources:
     field_names: tuple[str, ...]
     sentence_nats: SentenceNats | None = None
     words: frozenset[str] | None = None
+
+
+def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Name -> SHA-256 of files. Of several with one name the last keeps it, and the others become ``NAME (2)`` and so on.
+
+    Folders of earlier versions have the last alone: see ``folder.LATER``.
+    """
+    found: dict[str, str] = {}
+    for name, digest in reversed(list(sources)):
+        free = next(each for each in chain([name], (f"{name} ({number})" for number in count(2))) if each not in found)
+        found[free] = digest
+    return found
 
 
 class AttackPart:

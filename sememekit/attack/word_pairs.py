@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
+from sememekit.attack.resources import named_apart
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
 from sememekit.files import decode, read_bytes, read_text
@@ -42,13 +43,11 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
 
 
 def read_lists(files: Iterable[str], what: str) -> tuple[set[frozenset[str]], dict[str, str]]:
-    """The pairs of several lists, and name -> SHA-256 of each."""
-    pairs: set[frozenset[str]] = set()
-    hashes: dict[str, str] = {}
-    for path in (Path(file).expanduser() for file in files):
-        found, hashes[path.name] = read_pairs(path, what)
-        pairs |= found
-    return pairs, hashes
+    """The pairs of several lists, and name -> SHA-256 of each, as ``named_apart`` has them."""
+    paths = [Path(file).expanduser() for file in files]
+    read = [read_pairs(path, what) for path in paths]
+    hashes = named_apart((path.name, digest) for path, (_, digest) in zip(paths, read, strict=True))
+    return {pair for pairs, _ in read for pair in pairs}, hashes
 
 
 def built_in_opposites() -> Pairs:

@@ -271,6 +271,7 @@ def attack(
     """
     from sememekit.attack import read_attack_plan
     from sememekit.attack.folder import AttackFolder, code_names
+    from sememekit.attack.resources import named_apart
     from sememekit.commands._attack_parts import PARTS, call_of, gather, run_parts
     from sememekit.config import merge_tables
     from sememekit.engines.opening import engine_of
@@ -316,9 +317,9 @@ def attack(
         "victim": named.identity,
         "data": {"path": given_data, "sha256": file.sha256, "fields": list(file.texts)},
         "candidates": sources,
-        "constraints": {name: digest for part in ready.constraints for name, digest in part.sources().items()},
+        "constraints": named_apart(pair for part in ready.constraints for pair in part.sources().items()),
         "segmentation": named.cut_by,
-        "language_model": {"run": model, "snapshot": nats.snapshot} if nats is not None else {},
+        "language_model": {"run": model, **nats.weights} if nats is not None else {},
         "sememekit": __version__,
     }
     if folder is None:

@@ -16,6 +16,7 @@ from sememekit import __version__
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
+from sememekit.attack.resources import named_apart
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import DataError
 from sememekit.notebook.shown import Table, framed
@@ -159,7 +160,7 @@ def attack(
         "victim": named.identity,
         "data": {"path": _TEXTS, "sha256": digest, "fields": list(titles)},
         "candidates": hashes,
-        "constraints": {name: digest for part in engine.constraints for name, digest in part.sources().items()},
+        "constraints": named_apart(pair for part in engine.constraints for pair in part.sources().items()),
         "segmentation": named.cut_by,
         "language_model": {},
         "sememekit": __version__,

@@ -47,7 +47,7 @@ class Run(OpenRun):
     """
 
     @cached_property
-    def _loaded(self) -> tuple[Task, str]:
+    def _loaded(self) -> tuple[Task, str, str]:
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             return super()._loaded
 

@@ -26,7 +26,7 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.examples import NO_LABEL
-from sememekit.attack.folder import AttackFolder
+from sememekit.attack.folder import LATER, AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.figures import formatted
@@ -260,7 +260,7 @@ def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "")
         one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
         if isinstance(one, Mapping) and isinstance(two, Mapping):
             found |= _unlike(one, two, path)
-        elif one != two:
+        elif one != two and not (None in (one, two) and LATER.fullmatch(path)):
             found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
     return found
 

@@ -197,7 +197,7 @@ class Run:
         return prepare_torch(self.settings)
 
     @cached_property
-    def _loaded(self) -> tuple[Task, str]:
+    def _loaded(self) -> tuple[Task, str, str]:
         with trusting_code(self._trust_code):
             task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
             if self._overlay is not None:
@@ -211,7 +211,7 @@ class Run:
                 "(--set optimizer.learning_rate=R)"
             )
         check_own_decoders(task)
-        return task.to(self.device).eval(), snapshot.name
+        return task.to(self.device).eval(), snapshot.name, snapshot.sha256
 
     def load(self) -> Run:
         """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for. Raises CheckpointError: the
@@ -229,6 +229,11 @@ class Run:
     def snapshot(self) -> str:
         """The name of the snapshot that ``task`` has its weights from."""
         return self._loaded[1]
+
+    @property
+    def weights_sha256(self) -> str:
+        """The SHA-256 of the file of these weights; a name says how many steps they have, and not of which training."""
+        return self._loaded[2]
 
     def autocast(self) -> AbstractContextManager[object]:
         """Inside, matrix products have the dtype of ``settings``."""

@@ -28,7 +28,7 @@ class NamedVictim:
     """A victim, and what tells it from others.
 
     Attributes:
-        identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot.
+        identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot and the SHA-256 of its weights.
         kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
         cut: cuts texts into the words that may be replaced; None for white space and marks.
         cut_by: the same in words.
@@ -88,7 +88,8 @@ def open_victim(
     # A run of characters can be attacked word by word; its vocabulary says nothing of words then.
     words = None if own == "characters" and segmenter else classifier.run.vocabulary.tokens
     victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=words)
-    identity = {"kind": "run", "name": name, "snapshot": classifier.run.snapshot, "labels": list(classifier.labels)}
+    weights = {"snapshot": classifier.run.snapshot, "weights": classifier.run.weights_sha256}
+    identity = {"kind": "run", "name": name, **weights, "labels": list(classifier.labels)}
     kind = recorded_set(signature.dataset, f"{name}/data.json")
     cut: Cutter | None
     if (own in CUTS_WORDS or is_own("segmenter", own)) and not segmenter:

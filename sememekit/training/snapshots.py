@@ -41,11 +41,13 @@ class Snapshot:
         name: such as "step-00000123".
         weights: parameters and persistent buffers by name; shared ones under each of their names.
         trainer: the rest, as ``Trainer.state`` gave it; empty when only weights were asked for.
+        sha256: of the file of the weights: names repeat from one run to another.
     """
 
     name: str
     weights: dict[str, Tensor]
     trainer: dict[str, Any]
+    sha256: str
 
 
 def step_of(name: str) -> int:
@@ -149,7 +151,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
         trainer = unflatten(document["state"], tensors) if with_trainer else {}
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r:.200}); {_AGAIN}") from None
-    return Snapshot(folder.name, weights, trainer)
+    return Snapshot(folder.name, weights, trainer, manifest["weights.safetensors"])
 
 
 def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:

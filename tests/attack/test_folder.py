@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,27 @@ def test_what_decides_speed_alone_may_change(folder: AttackFolder) -> None:
     ):
         with pytest.raises(CheckpointError, match=rf"{path}.* = .*, and now it is"):
             folder.check(changed(path, value))
+
+
+def test_another_training_of_the_same_name_is_noticed(tmp_path: Path) -> None:
+    """A folder of an earlier version has no hash of weights, and one hash of the files of one name."""
+    old = {**IDENTITY, "language_model": {"run": "lm/seed-1", "snapshot": "step-00000500"}, "constraints": {"x.txt": "2" * 64}}
+    new = {
+        **old,
+        "victim": {**old["victim"], "weights": "3" * 64},
+        "language_model": {**old["language_model"], "weights": "4" * 64},
+        "constraints": {"x.txt": "2" * 64, "x.txt (2)": "5" * 64},
+    }
+    AttackFolder(tmp_path, old).check(new)
+    stored = AttackFolder(tmp_path, new)
+    stored.check(new)
+    for part, name in (("victim", "weights"), ("language_model", "weights"), ("constraints", "x.txt (2)")):
+        other = {**new, part: {**new[part], name: "6" * 64}}
+        with pytest.raises(CheckpointError, match=rf"begun with {re.escape(f'{part}.{name}')} = "):
+            stored.check(other)
+        assert (AttackFolder(tmp_path, other).signature == stored.signature) is (part == "victim")
+    with pytest.raises(CheckpointError, match=r"constraints\.x\.txt = "):
+        AttackFolder(tmp_path, old).check({**new, "constraints": {"x.txt": "5" * 64}})
 
 
 def signature_of(tmp_path: Path, path: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 from pathlib import Path
@@ -23,7 +24,9 @@ from sememekit.attack import (
 from sememekit.attack.candidates import CANDIDATES
 from sememekit.attack.candidates.embedding import squared_distances
 from sememekit.attack.constraints import CONSTRAINTS
+from sememekit.attack.resources import named_apart
 from sememekit.attack.space import Space
+from sememekit.attack.word_pairs import read_lists
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.attacking import frequent_words
@@ -63,6 +66,24 @@ def test_the_tables_name_what_is_there(table: dict[str, str]) -> None:
     files = {path.stem for path in (folder / kind).glob("*.py")} - {"__init__", "base"}
     assert files == {target.split(":")[0].split(".")[-1] for target in table.values()}
     assert all(load_variant(kind, name, table) for name in table)
+
+
+def test_files_of_one_name_keep_their_hashes(tmp_path: Path) -> None:
+    """Within a constraint and across constraints; the last keeps the name, as in folders of earlier versions."""
+    places = [tmp_path / name / "x.txt" for name in ("a", "b", "c")]
+    for number, path in enumerate(places):
+        path.parent.mkdir()
+        path.write_text(f"good bad{number}\n", encoding="utf-8")
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in places]
+    pairs, hashes = read_lists(map(str, places[:2]), "opposites")
+    assert pairs == {frozenset(("good", "bad0")), frozenset(("good", "bad1"))}
+    assert hashes == {"x.txt": digests[1], "x.txt (2)": digests[0]}
+    assert named_apart([*hashes.items(), ("x.txt", digests[2]), ("y.txt", "")]) == {
+        "y.txt": "",
+        "x.txt": digests[2],
+        "x.txt (2)": digests[0],
+        "x.txt (3)": digests[1],
+    }
 
 
 def test_neighbours_are_by_squared_distance(tmp_path: Path) -> None:

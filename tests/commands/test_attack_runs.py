@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sememekit.commands.attack import attack
+from sememekit.commands.attack import attack, compare
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -235,6 +237,43 @@ def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
         (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
         attack(out=tmp_path / "one", resume=True, device="cpu")
         assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole
+
+
+def test_weights_tell_a_victim_and_a_language_model_from_others_of_the_same_name(
+    place: ExamplePlace, attacked: Path, tmp_path: Path
+) -> None:
+    plan = json.loads((attacked.parent / "attack.json").read_text())["plan"]
+    table, words = {**plan, "attack": {**plan["attack"], "limit": 3}}, Place(tmp_path)
+    run, data, out = tmp_path / "run", place.folder / "train.tsv", tmp_path / "out"
+    train(place.table(schedule__epochs=1), run)
+    signatures = []
+    for number, name in enumerate(("lstm", "transformer"), start=1):
+        train(words.table(schedule__epochs=1, run__seed=number), tmp_path / name / "seed-1")
+        found = attack(
+            str(run), data, out / name, table=table, language_model=tmp_path / name / "seed-1", device="cpu", which="last"
+        )
+        signatures.append(found.signature)
+    assert signatures[0] != signatures[1]
+    unlike = compare(out / "lstm", out / "transformer").unlike
+    assert unlike.keys() == {"language_model.run", "language_model.weights"}
+    whole = (out / "lstm" / "examples.jsonl").read_bytes()
+    (out / "lstm" / "examples.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
+    stored = json.loads((out / "lstm" / "attack.json").read_text())
+    last = RunFolder.open(run).pointer()["last"]
+    assert stored["victim"]["snapshot"] == last
+    assert (
+        stored["victim"]["weights"]
+        == hashlib.sha256((run / "checkpoints" / last / "weights.safetensors").read_bytes()).hexdigest()
+    )
+    shutil.rmtree(run)
+    train(place.table(schedule__epochs=1, run__seed=5), run)
+    assert RunFolder.open(run).pointer()["last"] == last
+    with pytest.raises(CheckpointError, match=r"was begun with victim\.weights = "):
+        attack(out=out / "lstm", resume=True, device="cpu", which="last")
+    del stored["victim"]["weights"], stored["language_model"]["weights"]
+    (out / "lstm" / "attack.json").write_text(json.dumps(stored), encoding="utf-8")
+    attack(out=out / "lstm", resume=True, device="cpu", which="last")
+    assert compare(out / "lstm", out / "transformer").unlike.keys() == {"language_model.run"}
 
 
 CODE = """

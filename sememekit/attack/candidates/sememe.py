@@ -8,6 +8,7 @@ from typing import Any, final
 from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
+from sememekit.attack.resources import named_apart
 from sememekit.errors import ConfigError
 from sememekit.sememes import open_lexicons
 from sememekit.sememes.substitutes import Inflections, Substitutes
@@ -40,11 +41,11 @@ class SememeCandidates(Candidates):
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         lexicons = open_lexicons(self.settings.sources)
-        self.hashes = {lexicon.name: lexicon.sha256 for lexicon in lexicons}
         inflections = None
         if self.settings.lemmas:
             inflections = Inflections.open(self.settings.lemmas, (*words, *self.resources.frequent_words))
-            self.hashes[inflections.source] = inflections.sha256
+        forms = [] if inflections is None else [(inflections.source, inflections.sha256)]
+        self.hashes = named_apart([*((lexicon.name, lexicon.sha256) for lexicon in lexicons), *forms])
         ranks = {word: rank for rank, word in reversed(list(enumerate(self.resources.frequent_words)))}
         substitutes = Substitutes(lexicons, inflections, ranks)
         return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from sememekit.attack.constraints.base import Constraint
-from sememekit.attack.resources import AttackResources
+from sememekit.attack.resources import AttackResources, named_apart
 from sememekit.attack.space import Space
 from sememekit.sememes import Lexicon, open_lexicons
 from sememekit.sememes.substitutes import Inflections
@@ -31,11 +31,9 @@ class PartOfSpeech(Constraint):
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
         self._lexicons = open_lexicons(settings.sources) if settings.sources else []
-        self.hashes = {lexicon.name: lexicon.sha256 for lexicon in self._lexicons}
-        self._inflections = None
-        if settings.lemmas:
-            self._inflections = Inflections.open(settings.lemmas)
-            self.hashes[self._inflections.source] = self._inflections.sha256
+        self._inflections = Inflections.open(settings.lemmas) if settings.lemmas else None
+        forms = [] if self._inflections is None else [(self._inflections.source, self._inflections.sha256)]
+        self.hashes = named_apart([*((lexicon.name, lexicon.sha256) for lexicon in self._lexicons), *forms])
         self._known: dict[str, tuple[frozenset[str], ...]] = {}
 
     @property
