@@ -141,9 +141,7 @@ def _scores(
     search: BeamSettings,
 ) -> Iterator[Scores]:
     references = [own.references for own in originals]
-    place = (
-        f"data:{data.signature.dataset}|split:{split}|text:{data.signature.splits[split].sha256[:12]}|examples:{len(originals)}"
-    )
+    place = f"data:{data.signature.dataset}|split:{split}|examples:{len(originals)}"
     if task.scored_with == "bleu":
         settings = BleuSettings(top=min(BleuSettings().top, search.num_best))
         bleu = dialogue_bleu([best or [""] for best in written], references, settings)

@@ -24,6 +24,7 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
+from sememekit.measure.references import digest_of, spread_of
 from sememekit.text.english import English
 
 ORDERS: Final = (1, 2, 3, 4)
@@ -84,23 +85,22 @@ def dialogue_bleu(
     columns = {name: table[:, index] for index, name in enumerate(names)}
     ones = np.ones(len(rows))
     estimates = [ratio_interval(columns[name], ones, resamples=resamples, seed=seed) for name in names]
-    counts = sorted({len(own) for own in references})
     return BleuReport(
         precision=tuple(estimates[: len(ORDERS)]),
         recall=tuple(estimates[len(ORDERS) :]),
         per_example=columns,
         examples=len(rows),
-        signature=bleu_signature(settings, counts),
+        signature=bleu_signature(settings, references),
     )
 
 
-def bleu_signature(settings: BleuSettings, num_references: Sequence[int]) -> str:
-    """One line of all that must agree before two scores can be compared."""
-    spread = str(num_references[0]) if len(num_references) == 1 else f"{num_references[0]}-{num_references[-1]}"
+def bleu_signature(settings: BleuSettings, references: Sequence[Sequence[str]]) -> str:
+    """One line of all that must agree before two scores can be compared: how answers are scored, and against what."""
     parts = {
         "metric": "sentence-bleu-1-4",
         "top": settings.top,
-        "refs": spread,
+        "refs": spread_of(references),
+        "references": digest_of(references),
         "tok": settings.tokenizer.replace(" ", "-"),
         "smooth": settings.smoothing,
         "eff": "yes",

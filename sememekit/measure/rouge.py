@@ -21,6 +21,7 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
+from sememekit.measure.references import digest_of, spread_of
 
 METRICS: Final = ("rouge1", "rouge2", "rougeL")
 
@@ -108,13 +109,11 @@ def rouge(
     estimates = {
         name: ratio_interval(column, np.ones(len(column)), resamples=resamples, seed=seed) for name, column in columns.items()
     }
-    counts = sorted({len(own) for own in references})
-    return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, counts))
+    return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, references))
 
 
-def rouge_signature(settings: RougeSettings, num_references: Sequence[int]) -> str:
-    """One line of all that must agree before two scores can be compared, with the numbers of references that occur."""
-    spread = str(num_references[0]) if len(num_references) == 1 else f"{num_references[0]}-{num_references[-1]}"
+def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> str:
+    """One line of all that must agree before two scores can be compared: how texts are scored, and against what."""
     tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
     if tokenizer == "jieba":
         tokenizer = f"jieba-{version('jieba')}"
@@ -125,7 +124,8 @@ def rouge_signature(settings: RougeSettings, num_references: Sequence[int]) -> s
         "stem": "porter" if settings.stemming else "no",
         "cap": "no" if settings.byte_cap is None else f"{settings.byte_cap}b",
         "stat": settings.statistic,
-        "refs": f"{spread}/{settings.references}",
+        "refs": f"{spread_of(references)}/{settings.references}",
+        "references": digest_of(references),
         "unk": "never",
         "package": f"rouge-score-{version('rouge-score')}",
     }

@@ -14,7 +14,7 @@ def score_differences(
     first: BleuReport | RougeReport, second: BleuReport | RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
-    Raises DataError when the settings or the numbers of examples differ."""
+    Raises DataError when the settings, the references or the numbers of examples differ."""
     if first.signature != second.signature or first.examples != second.examples:
         raise DataError(
             f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "

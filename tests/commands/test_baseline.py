@@ -12,7 +12,9 @@ from sememekit.analysis.lead_baseline import lead_of
 from sememekit.commands._program import app
 from sememekit.commands.baseline import baseline
 from sememekit.commands.preprocess import preprocess
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
 from tests.small_examples import write_pairs
 
 
@@ -42,6 +44,13 @@ def test_the_custom_of_the_data_set(pairs: Path) -> None:
     assert report.scores[0].rouge1.value == pytest.approx(2 * 2 / (8 + 3))
     assert "stem:porter" in report.scores[0].signature
     assert baseline(pairs, lead="2-words").scores[0].rouge1.value == pytest.approx(4 / 5)
+    signature = report.scores[0].signature
+    assert baseline(pairs, split="valid").scores[0].signature != signature, "other references"
+    assert baseline(pairs, lead="2-words").scores[0].signature == signature, "the lead is what is scored"
+    other = pairs.with_name("words")
+    preprocess("gigaword", pairs.with_name("all.jsonl"), other, PreprocessSettings(max_vocabulary=5))
+    assert PreparedData.open(other).vocabulary.fingerprint != PreparedData.open(pairs).vocabulary.fingerprint
+    assert baseline(other).scores[0].signature == signature, "a smaller vocabulary changes no reference"
     by_two = baseline(pairs, rouge_by=["lcsts-characters", "gigaword"])
     assert [scores.name for scores in by_two.scores] == ["lcsts-characters", "gigaword"]
 

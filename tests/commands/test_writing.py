@@ -15,6 +15,7 @@ from sememekit.analysis.explain_writing import explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.references import digest_of
 from sememekit.reports.written_explanation import explanation_page
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
@@ -73,6 +74,9 @@ def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path
     rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == report["examples"] == 15
     assert all(row["texts"] == row["references"] for row in rows)
+    named = dict(part.split(":", 1) for part in report["signature"].split("|"))
+    assert named["references"] == digest_of([row["references"] for row in rows])
+    assert "text" not in named, "ids are of a vocabulary, and scores are not"
     narrow = evaluate(run, overrides=["task.search.beam_size=1", "task.search.max_length=1"]).model_dump()
     assert narrow["words"] == 1.0
     assert narrow["rougeL"] < 1.0

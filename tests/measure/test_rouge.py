@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from rouge import Rouge
 from rouge_score.rouge_scorer import RougeScorer
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.bleu import dialogue_bleu
+from sememekit.measure.references import digest_of
 from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge
 from sememekit.measure.score_differences import score_differences
 
@@ -117,6 +120,16 @@ def test_the_signature_names_everything() -> None:
         assert part in report.signature.split("|") or report.signature.split("|")[-1].startswith(part)
     assert len({rouge(["a"], [["a"]], settings).signature for settings in PRESETS.values()}) == 4
     assert "refs:1-2/best" in rouge(["a", "b"], [["a"], ["a", "b"]], WORDS).signature
+
+
+@pytest.mark.parametrize("score", [rouge, lambda texts, references: dialogue_bleu([[text] for text in texts], references)])
+def test_the_signature_names_what_is_scored_against(score: Any) -> None:
+    """Not the texts of a system; the references, each in its place."""
+    base = score(["a", "b"], [["a"], ["b", "c"]]).signature
+    assert f"|references:{digest_of([('a',), ('b', 'c')])}|" in base
+    assert score(["x", "y"], [["a"], ["b", "c"]]).signature == base
+    others = {score(["a", "b"], own).signature for own in ([["b", "c"], ["a"]], [["a"], ["c", "b"]], [["a"], ["b", "d"]])}
+    assert len({base, *others}) == 4
 
 
 def test_what_cannot_be_scored() -> None:
