@@ -5,8 +5,10 @@ With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypo
     precision_n = mean over the hypotheses of the largest d_n to any reference
     recall_n    = mean over the references of the largest d_n of any hypothesis
 
-both averaged over the examples. sacrebleu counts and smooths. With one reference recall is the best of the H values and
-precision their mean, so recall is never below precision. In the MoS paper's table it is, so references were several there.
+both averaged over the examples. sacrebleu counts and smooths, but for n-grams that a hypothesis is too short for: it would give
+them a precision of 1 under "add-k" (0 + 1 of 0 + 1), and here they are left out, as under the other two. With one reference
+recall is the best of the H values and precision their mean, so recall is never below precision. In the MoS paper's table it is,
+so references were several there.
 """
 
 from __future__ import annotations
@@ -126,6 +128,7 @@ class _Distance:
 
     def __call__(self, hypothesis: str, reference: str) -> list[float]:
         counted = self._bleu.sentence_score(hypothesis, [reference])
+        longest = max(1, sum(total > 0 for total in counted.totals))  # by "add-k" sacrebleu would add to longer ones, too
         found = [
             self._bleu.compute_bleu(
                 counted.counts[:order],
@@ -136,7 +139,7 @@ class _Distance:
                 effective_order=True,
                 max_ngram_order=order,
             )
-            for order in ORDERS
+            for order in (min(order, longest) for order in ORDERS)
         ]
         return [min(score.score / 100.0, 1.0) for score in found]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
@@ -33,6 +34,19 @@ def test_every_order_is_that_of_sacrebleu() -> None:
     for order in (1, 2, 3, 4):
         metric = BLEU(tokenize="none", smooth_method="add-k", max_ngram_order=order, effective_order=True, force=True)
         assert report.precision[order - 1].value == pytest.approx(metric.sentence_score(hypothesis, [reference]).score / 100)
+
+
+@pytest.mark.parametrize("smoothing", ["exp", "add-k", "floor"])
+def test_orders_that_a_hypothesis_lacks_are_not_smoothed(smoothing: Any) -> None:
+    """One word of two that are right: orders 2 to 4 have nothing to count, and say what order 1 says."""
+    settings = BleuSettings(smoothing=smoothing)
+    report = dialogue_bleu([["a b", "a"]], [["a x"]], settings)
+    one, two = (dialogue_bleu([[text]], [["a x"]], settings) for text in ("a", "a b"))
+    assert [found.value for found in one.precision] == pytest.approx([math.exp(-1)] * 4)
+    assert two.precision[3].value == two.precision[1].value
+    assert report.precision[2].value == pytest.approx((one.precision[0].value + two.precision[1].value) / 2)
+    with_a_wrong_word = dialogue_bleu([["b a"]], [["a x"]], settings)
+    assert with_a_wrong_word.precision[1].value < 1
 
 
 def test_smoothing_agrees_with_an_independent_package() -> None:
