@@ -3,6 +3,10 @@
 Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
 pair. A draw whose denominator is zero has no ratio and is left out. Where fewer than ``FEWEST_EXAMPLES`` have a denominator
 there is no interval: draws of so few differ by less than samples do, and draws of one do not differ at all.
+
+Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of that of samples, and they lack the
+tails of Student's distribution. Of the mean of n normal values they hold the true one in 90.4 % of samples of 10 in place of
+95, in 92.1 of 15, 92.9 of 20, 93.6 of 30 and 94.2 of 50.
 """
 
 from __future__ import annotations
