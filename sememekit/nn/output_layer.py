@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -155,13 +156,14 @@ class OutputLayer(nn.Module):
         words = target.where(keep, 0)
         if self.ordered:
             words = self.rank_of_word[words]
-        nats = self._time_first(self._nll(self._time_first(hidden), self._time_first(words), self._time_first(keep)))
-        return nats.where(keep, 0.0)
+        swap = self._swap(hidden)
+        return swap(self._nll(swap(hidden), swap(words), swap(keep))).where(keep, 0.0)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
         """(..., V) log-probabilities of all words, in nats; each row of probabilities sums to one."""
         self._check(hidden)
-        log_probs = self._time_first(self.layer.log_probs(self._time_first(hidden)))
+        swap = self._swap(hidden)
+        log_probs = swap(self.layer.log_probs(swap(hidden)))
         return log_probs.index_select(-1, self.rank_of_word) if self.ordered else log_probs
 
     def predict(self, hidden: Tensor) -> Tensor:
@@ -206,9 +208,10 @@ class OutputLayer(nn.Module):
         the likelihood from the probabilities of all words."""
         return True
 
-    def _time_first(self, x: Tensor) -> Tensor:
-        """Batch first to time first and back, for masks of dropout that stay the same over time."""
-        return x.transpose(0, 1) if self.batch_first and x.ndim >= 2 else x
+    def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
+        """What brings contexts (..., H), their targets and their answers from batch first to time first and back, for masks of
+        dropout that stay the same over time; nothing where contexts have no time."""
+        return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:
         if hidden.shape[-1:] != (self.in_features,):

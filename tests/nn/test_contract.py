@@ -269,6 +269,20 @@ def test_the_mean_loss_of_many_half_precision_targets_is_finite(case: Case) -> N
     torch.testing.assert_close(answer.loss.double(), -answer.output.double().mean(), atol=0, rtol=2e-3)
 
 
+@each_layer
+@pytest.mark.parametrize("rows", [4, WIDTH])
+def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
+    layer, hidden, target = case.build().eval(), contexts(rows), targets(rows)
+    assert isinstance(layer, OutputLayer)
+    target[1] = -100
+    answers = []
+    for layer.batch_first in (False, True):
+        nats, log_probs, best = layer.nll(hidden, target), layer.log_prob(hidden), layer.predict(hidden)
+        answers.append([*layer(hidden, target), nats, log_probs, best, *layer.topk(hidden, 3)])
+    assert all(torch.equal(one, other) for one, other in zip(*answers, strict=True))
+    torch.testing.assert_close(layer.nll(hidden.view(rows, 1, WIDTH), target.view(rows, 1))[:, 0], answers[0][2])
+
+
 def test_a_shared_embedding_that_changed_its_rows_is_refused() -> None:
     for kind, given in ((FullSoftmax, COUNTS), (SememeSoftmax, SENSES), (MixtureOfSoftmaxes, COUNTS)):
         embedding = nn.Embedding(WORDS, WIDTH)
