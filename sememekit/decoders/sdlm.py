@@ -162,7 +162,7 @@ class SDLM(NormalisedScores):
 
     def _gates(self, hidden_NH: Tensor) -> Tensor:
         """(K, N) the gates of all sememes."""
-        scores_KN = self.gate.weight @ hidden_NH.T
+        scores_KN = (self.gate.weight @ hidden_NH.T).to(self.gate.weight.dtype)  # autocast lowers products
         return (scores_KN if self.gate.bias is None else scores_KN + self.gate.bias[:, None]).sigmoid()
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:

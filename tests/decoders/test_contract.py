@@ -240,10 +240,16 @@ def test_single_precision_is_near_double(case: Case) -> None:
 @each_case
 def test_bfloat16_products_give_losses_in_full_precision(case: Case) -> None:
     decoder, hidden, target = case.make().float(), contexts(4, 3).float(), targets(4, 3)
-    exact = decoder.nll(hidden, target)
+
+    def answers() -> list[torch.Tensor]:
+        senses = decoder.sense_probabilities(hidden.flatten(0, 1))
+        found = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
+        return found if senses is None else [*found, senses.log_senses_NS, senses.gates_NK]
+
+    exact = answers()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        lowered = decoder.nll(hidden, target)
-    assert lowered.dtype == torch.float32
+        lowered = answers()
+    assert {value.dtype for value in lowered} == {torch.float32}
     torch.testing.assert_close(lowered, exact, rtol=0.2, atol=0.2)
 
 
