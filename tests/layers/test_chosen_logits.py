@@ -68,6 +68,19 @@ def test_a_second_backward_pass_gives_the_same(kept_bytes: int) -> None:
     assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
+def test_gradients_of_the_contexts_alone_count_for_nothing_afterwards(monkeypatch: pytest.MonkeyPatch, kept_bytes: int) -> None:
+    monkeypatch.setattr(chosen_logits, "_BLOCK", 4)
+    rows, words, bias, targets, weights = parts()
+    found = value(*ChosenLogits(words, bias, kept_bytes).pick(rows, targets), weights)
+    logits = rows @ words.T + bias
+    expected = value(logits.gather(1, targets), logits.logsumexp(1), weights)
+    torch.autograd.grad(found, rows, retain_graph=True)
+    both = (torch.autograd.grad(one, [words, bias]) for one in (found, expected))
+    for one, other in zip(*both, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
 def test_nothing_is_kept_without_gradients() -> None:
     rows, words, bias, targets, _ = parts()
     with torch.no_grad():
