@@ -81,7 +81,17 @@ def normaliser_and_score(
     gates_KN = gates_KN.to(words_VE.dtype)
     lowered = product_dtype(words_VE)
     return _SenseSums.apply(
-        structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S, target_N, block, correction_V, lowered
+        structure,
+        contexts_RNE,
+        words_VE,
+        gates_KN,
+        mixing_RK,
+        bias_S,
+        target_N,
+        block,
+        correction_V,
+        lowered,
+        torch.is_grad_enabled(),
     )
 
 
@@ -114,6 +124,7 @@ class _SenseSums(torch.autograd.Function):
         block: int,
         correction_V: Tensor | None,
         lowered: torch.dtype,
+        learns: bool,
     ) -> tuple[Tensor, Tensor]:
         order = structure.blocks(words_VE.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
@@ -123,7 +134,7 @@ class _SenseSums(torch.autograd.Function):
             offset_S = correction_V.to(words_VE.dtype)[structure.word_of_sense[order.sense_at]]
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
-        keep = any(ctx.needs_input_grad)
+        keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
         keep_scores = keep and width >= KEPT_FROM
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         normaliser_N, score_N, total_N = (words_VE.new_empty(num_tokens) for _ in range(3))
@@ -215,7 +226,7 @@ class _SenseSums(torch.autograd.Function):
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
         grad_bias = grad_bias_S[order.place_of] if ctx.with_bias else None
-        return None, grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None, None, None, None
+        return None, grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None, None, None, None, None
 
 
 def _parts(num_tokens: int, block: int) -> list[slice]:

@@ -124,6 +124,23 @@ def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
         assert torch.isfinite(parameter.grad).all()
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parameters have gradients either way."""
+    buffers, plain = [], sense_logits._products
+
+    def products(words_vE: torch.Tensor, context_E: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
+        buffers.append(buffer)
+        return plain(words_vE, context_E, buffer)
+
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", 1)
+    monkeypatch.setattr(sense_logits, "_products", products)
+    with torch.set_grad_enabled(learns):
+        make().nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
+    assert buffers
+    assert all((buffer is None) == learns for buffer in buffers)
+
+
 def test_the_identity_start_is_near_a_tied_softmax() -> None:
     torch.manual_seed(0)
     vocabulary = small_vocabulary()
