@@ -39,7 +39,7 @@ def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
     """(B, T + 1) beta_i = log of the sum over all ways from node i to the end of its sentence, in float64; -inf behind it."""
     batch, tokens, longest, _ = scores.shape
-    folded = scores.double().logsumexp(-1)
+    folded = _inside(scores, lengths).logsumexp(-1)
     nodes = torch.arange(tokens + 1, device=scores.device)
     ends = torch.where(nodes == lengths.to(scores.device)[:, None], 0.0, -torch.inf).double()
     beta = torch.full((batch, tokens + 1 + longest), -torch.inf, dtype=torch.float64, device=scores.device)
@@ -57,9 +57,10 @@ def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
 
     For every sentence the edges that cross from before a token to behind it sum to one. In the dtype of ``scores``.
     """
-    alpha, total = forward_scores(scores, lengths)
-    beta = backward_scores(scores, lengths)
-    log_posterior = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double() + beta[:, 1:, None, None]
+    inside = _inside(scores, lengths)
+    alpha, total = forward_scores(inside, lengths)
+    beta = backward_scores(inside, lengths)
+    log_posterior = _begins(alpha, scores.shape[2]).unsqueeze(-1) + inside + beta[:, 1:, None, None]
     total = total.masked_fill(total == -torch.inf, 0.0)
     return (log_posterior - total[:, None, None, None]).exp().to(scores.dtype)
 
@@ -102,6 +103,13 @@ def ending_edges(leaving: Tensor) -> Tensor:
         head = leaving.new_full((leaving.shape[0], before, leaving.shape[3]), -torch.inf)
         parts.append(torch.cat([head, leaving[:, : tokens - before, length - 1]], dim=1))
     return torch.stack(parts, dim=2)
+
+
+def _inside(scores: Tensor, lengths: Tensor) -> Tensor:
+    """Scores in float64, -inf behind the end of each sentence: what stands there may be infinite or no number."""
+    tokens = torch.arange(scores.shape[1], device=scores.device)
+    behind = tokens >= lengths.to(scores.device)[:, None]
+    return scores.double().masked_fill(behind[:, :, None, None], -torch.inf)
 
 
 def _recur(scores: Tensor, reduce: Any) -> Tensor:

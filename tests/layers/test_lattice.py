@@ -131,13 +131,20 @@ def test_gradients_agree_with_finite_differences() -> None:
     assert torch.autograd.gradcheck(marginal, free)
 
 
-def test_what_stands_behind_the_end_is_never_looked_at() -> None:
+@pytest.mark.parametrize("behind", [7.0, torch.inf, torch.nan])
+def test_what_stands_behind_the_end_is_never_looked_at(behind: float) -> None:
     scores = lattice()
     changed = scores.clone()
     for row, length in enumerate(LENGTHS.tolist()):
-        changed[row, length:] = 7.0
-    assert torch.equal(log_marginal(scores, LENGTHS), log_marginal(changed, LENGTHS))
-    assert torch.equal(edge_posteriors(changed, LENGTHS), edge_posteriors(scores, LENGTHS))
+        changed[row, length:] = behind
+    answers = []
+    for given in (scores.requires_grad_(True), changed.requires_grad_(True)):
+        (gradient,) = torch.autograd.grad(log_marginal(given, LENGTHS).sum(), given)
+        sampled = sample_path(given, LENGTHS, torch.Generator().manual_seed(1))
+        recursions = forward_scores(given, LENGTHS)[1], backward_scores(given, LENGTHS), edge_posteriors(given, LENGTHS)
+        answers.append([gradient, log_marginal(given, LENGTHS), *recursions, *best_path(given, LENGTHS), sampled])
+    for one, other in zip(*answers, strict=True):
+        assert torch.equal(one, other)
     for row in range(BATCH):
         alone = log_marginal(scores[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1])
         torch.testing.assert_close(alone[0], log_marginal(scores, LENGTHS)[row], rtol=0, atol=1e-13)
