@@ -57,9 +57,7 @@ class Schedule:
         no_rate = rate_is_nothing(progress, self.optimizer, schedule.decay)
         if no_rate and not stuck and (progress.best is None or not metric.improves(progress.best, self.baseline)):
             stuck = self._no_rate(progress)
-        if progress.epoch >= schedule.epochs:
-            progress.finished = Ending.EPOCHS
-        elif schedule.stop_after and progress.since_best >= schedule.stop_after:
+        if schedule.stop_after and progress.since_best >= schedule.stop_after:
             progress.finished = Ending.PATIENCE
         elif cut and progress.rate < schedule.minimum_rate:
             progress.finished = Ending.RATE
@@ -69,6 +67,8 @@ class Schedule:
             progress.finished = Ending.OVER_FITS
         elif no_rate and not stuck:
             progress.finished = Ending.NO_RATE
+        elif progress.epoch >= schedule.epochs:  # the last, so that more epochs later are the same as more at once
+            progress.finished = Ending.EPOCHS
         return Verdict(best, cut, begins, "" if over_fits else stuck)
 
     def _over_fits(self, progress: TrainingState) -> bool:
@@ -122,16 +122,16 @@ class Schedule:
 
 
 def reopen(progress: TrainingState, schedule: ScheduleSettings, run: RunSettings) -> None:
-    """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
+    """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one in those it has."""
     match progress.finished:
         case Ending.EPOCHS:
-            goes_on = progress.epoch < schedule.epochs
+            goes_on = True
         case Ending.PATIENCE:
             goes_on = not schedule.stop_after or progress.since_best < schedule.stop_after
         case Ending.OVER_FITS:
             goes_on = not run.stall_epochs or progress.stalled < run.stall_epochs
         case _:
             goes_on = False
-    if goes_on:
+    if goes_on and progress.epoch < schedule.epochs:
         progress.finished = None
         progress.epoch += 1

@@ -114,7 +114,10 @@ def test_the_history_that_triggers_is_that_before_the_epoch() -> None:
         ({"schedule__minimum_rate": 9.0}, 40.0, None),
         ({"schedule__stop_non_monotone": 1}, 51.0, Ending.NON_MONOTONE),
         ({"schedule__stop_non_monotone": 1}, 50.0, None),
-        ({"schedule__epochs": 3, "schedule__stop_after": 1}, 60.0, Ending.EPOCHS),
+        ({"schedule__epochs": 3, "schedule__stop_after": 1}, 60.0, Ending.PATIENCE),
+        ({"schedule__epochs": 3, "schedule__minimum_rate": 9.0}, 60.0, Ending.RATE),
+        ({"schedule__epochs": 3, "schedule__stop_non_monotone": 1}, 51.0, Ending.NON_MONOTONE),
+        ({"schedule__epochs": 3, "optimizer__learning_rate": 1e9}, 60.0, Ending.NO_RATE),
         ({"schedule__stop_after": 1, "schedule__minimum_rate": 9.0}, 60.0, Ending.PATIENCE),
         ({"schedule__minimum_rate": 9.0, "schedule__stop_non_monotone": 1}, 60.0, Ending.RATE),
     ],
@@ -207,8 +210,10 @@ def test_a_run_over_fits_that_learned_its_text_and_was_better_before(
         (Ending.PATIENCE, {"schedule__stop_after": 3}, True),
         (Ending.PATIENCE, {"schedule__stop_after": 2}, False),
         (Ending.PATIENCE, {"schedule__stop_after": 0}, True),
+        (Ending.PATIENCE, {"schedule__stop_after": 3, "schedule__epochs": 3}, False),
         (Ending.OVER_FITS, {"run__stall_epochs": 5}, True),
         (Ending.OVER_FITS, {"run__stall_epochs": 4}, False),
+        (Ending.OVER_FITS, {"run__stall_epochs": 5, "schedule__epochs": 3}, False),
         (Ending.OVER_FITS, {"run__stall_epochs": 0}, True),
         (Ending.RATE, {}, False),
         (Ending.NON_MONOTONE, {}, False),
@@ -221,6 +226,26 @@ def test_a_finished_run_goes_on_where_the_schedule_allows_more(
     schedule, progress = rules(**changes), state(finished=finished, since_best=2, stalled=4)
     reopen(progress, schedule.schedule, schedule.run)
     assert (progress.finished, progress.epoch) == ((None, 4) if goes_on else (finished, 3))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"stop_after": 2}, {"factor": 0.5, "minimum_rate": 3.0}, {"stop_non_monotone": 1, "factor": 1.0}, {"factor": 1.0}],
+    ids=["patience", "rate", "non-monotone", "epochs"],
+)
+def test_more_epochs_later_are_the_same_as_more_at_once(changes: dict[str, Any]) -> None:
+    ends = []
+    for epochs in ((7,), *((first, 7) for first in range(1, 7))):
+        progress, done = state(1, best=None, best_epoch=0, history=[]), 0
+        for most in epochs:
+            each = rules(**{f"schedule__{key}": value for key, value in {"epochs": most, **changes}.items()})
+            reopen(progress, each.schedule, each.run)
+            while not progress.finished:
+                done = progress.epoch
+                each.decide(progress, [90.0, 80.0, 81.0, 82.0, 70.0, 69.0, 68.0][done - 1])
+                progress.epoch += not progress.finished
+        ends.append((done, progress.best, progress.finished))
+    assert len(set(ends)) == 1
 
 
 @pytest.mark.parametrize(
