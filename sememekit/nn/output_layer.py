@@ -121,8 +121,8 @@ class OutputLayer(nn.Module):
         self.sememes = () if meanings is None else meanings.sememes
         groups = as_clusters(clusters, len(counted), name)
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
-        self.layer.begin_training(counted[order])
         self._built(graph)
+        self.layer.begin_training(counted[order])
 
     def forward(self, hidden: Tensor, target: Tensor) -> Output:
         """Log-probabilities of the targets, and the mean loss.
@@ -195,7 +195,7 @@ class OutputLayer(nn.Module):
         return f"in_features={self.in_features}, num_words={self.num_words}"
 
     def _built(self, graph: SememeGraph | None) -> None:
-        """Called at the end of the constructor, with the senses that were given."""
+        """Called when the layer behind is built, before its biases start from counts, with the senses that were given."""
 
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         """Nats of words that are all real; of those that ``keep`` leaves out any number."""

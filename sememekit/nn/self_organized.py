@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from sememekit.decoders.base import Decoder
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.nn.output_layer import OutputLayer
+from sememekit.sememes import SememeGraph
 
 
 @final
@@ -54,8 +55,6 @@ class SelfOrganizedSoftmax(OutputLayer):
         counts whatever the seed of torch, so that several processes begin alike.
         """
         super().__init__(in_features, counts, clusters=clusters, **options)
-        if clusters is None:
-            self._draw_first_clusters()
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0
         self._followed: Any = None
@@ -66,6 +65,10 @@ class SelfOrganizedSoftmax(OutputLayer):
     def clusters(self) -> Tensor:
         """(V,) the cluster of each word."""
         return self.layer.clusters()
+
+    def _built(self, graph: SememeGraph | None) -> None:
+        if self.layer.settings.start == "random":
+            self._draw_first_clusters()
 
     def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
         if not torch.compiler.is_compiling():

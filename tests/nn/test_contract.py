@@ -9,6 +9,8 @@ import pickle
 import random
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from sememekit.nn import (
     MixtureOfSoftmaxes,
     OutputLayer,
     SampledSoftmax,
+    SelfOrganizedSoftmax,
     SememeLSTM,
     SememeSoftmax,
     Senses,
@@ -220,8 +223,13 @@ def test_a_shared_embedding_is_one_parameter() -> None:
     assert MixtureOfSoftmaxes(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, 9)).log_prob(contexts(2)).shape == (2, WORDS)
 
 
-def test_counts_decide_where_biases_start() -> None:
-    layer = FullSoftmax(WIDTH, COUNTS, bias_start="log_frequency")
+@pytest.mark.parametrize(
+    "make",
+    [FullSoftmax, ClassSoftmax, partial(SelfOrganizedSoftmax, bias=True, gamma=3.0, frequency_budget=0.5)],
+    ids=["words", "classes", "clusters"],
+)
+def test_counts_decide_where_biases_start(make: Callable[..., OutputLayer]) -> None:
+    layer = make(WIDTH, COUNTS, bias_start="log_frequency")
     log_probs = layer.log_prob(torch.zeros(WIDTH)).exp()
     expected = torch.tensor(COUNTS) + 1.0
     torch.testing.assert_close(log_probs, expected / expected.sum())
