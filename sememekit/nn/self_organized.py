@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.optim import Optimizer
 
 from sememekit.decoders.base import Decoder
 from sememekit.decoders.self_organized import SelfOrganized
+from sememekit.errors import ConfigError
 from sememekit.nn.output_layer import OutputLayer
 from sememekit.sememes import SememeGraph
 
@@ -51,10 +53,20 @@ class SelfOrganizedSoftmax(OutputLayer):
     num_steps: Tensor
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
-        """As ``OutputLayer``; ``clusters`` (V,) are the first ones. Unless given they are random, and the same for the same
-        counts whatever the seed of torch, so that several processes begin alike.
+        """As ``OutputLayer``, but ``counts`` may be the number V alone with ``update_every=0`` only: the weight of a new
+        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. Unless given they
+        are random, and the same for the same counts whatever the seed of torch, so that several processes begin alike.
+
+        Raises:
+            ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned.
         """
         super().__init__(in_features, counts, clusters=clusters, **options)
+        if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
+            raise ConfigError(
+                f"SelfOrganizedSoftmax: clusters are learned from how often each word is a target, given the number of words "
+                f"alone, {counts}; give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
+                "clusters that stay as they are"
+            )
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
         self._steps = self._losses_without_step = 0
         self._followed: Any = None

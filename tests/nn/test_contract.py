@@ -269,6 +269,20 @@ def test_senses_and_gates_of_a_context() -> None:
 
 @pytest.mark.parametrize("case", LAYERS, ids=str)
 def test_the_mean_loss_of_many_half_precision_targets_is_finite(case: Case) -> None:
+@each_layer
+@pytest.mark.parametrize("rows", [4, WIDTH])
+def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
+    layer, hidden, target = case.build().eval(), contexts(rows), targets(rows)
+    assert isinstance(layer, OutputLayer)
+    target[1] = -100
+    answers = []
+    for layer.batch_first in (False, True):
+        nats, log_probs, best = layer.nll(hidden, target), layer.log_prob(hidden), layer.predict(hidden)
+        answers.append([*layer(hidden, target), nats, log_probs, best, *layer.topk(hidden, 3)])
+    assert all(torch.equal(one, other) for one, other in zip(*answers, strict=True))
+    torch.testing.assert_close(layer.nll(hidden.view(rows, 1, WIDTH), target.view(rows, 1))[:, 0], answers[0][2])
+
+
     layer = case.build().half().eval()
     hidden, target = contexts(100, 400).half(), targets(100, 400)
     answer = layer(hidden, target)
