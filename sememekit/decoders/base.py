@@ -224,6 +224,8 @@ class Decoder(nn.Module, ABC):
         """Called after an epoch whose validation made the schedule cut the learning rate, before the next epoch.
 
         All state that this changes must be in buffers, so that a run that is resumed does the same.
+        Those that say how far training is are named in an attribute ``training_counters``, and begin anew in a run that begins
+        with the weights of this one (``--from``).
         """
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:

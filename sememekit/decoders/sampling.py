@@ -81,6 +81,7 @@ class WordSampler(FixedTables):
         # Part of a checkpoint only where it can change, so that the weights of other runs keep their names.
         if settings.samples > 0 and settings.samples_until == "first-cut":
             self.register_buffer("exact", exact)
+            self.training_counters = ("exact",)
         else:
             self.register_tables(exact=exact)
 

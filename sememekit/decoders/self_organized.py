@@ -60,6 +60,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     """
 
     frequency_decides: ClassVar[bool] = True
+    training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)
 
     class Settings(BiasStartSettings):
         """Settings of the self-organised hierarchical softmax."""

@@ -1,6 +1,7 @@
 """Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
+from sememekit.layers.counters import training_counters
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import WordVectors, uniform_embedding
@@ -63,6 +64,7 @@ __all__ = [
     "sample_path",
     "segment_logsumexp",
     "shared_dropout",
+    "training_counters",
     "uniform_embedding",
     "weighted_sum",
     "whole_size",

@@ -19,7 +19,7 @@ from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import typed
-from sememekit.layers import whole_size
+from sememekit.layers import training_counters, whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented
@@ -246,7 +246,8 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
 
 def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
-    """Put the best weights of another run into a model; CheckpointError where they are of other words or sizes."""
+    """Put the best weights of another run into a model, which keeps its own ``training_counters``; CheckpointError where they
+    are of other words or sizes."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -254,7 +255,7 @@ def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
             f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
             f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
         )
-    weights = folder.load("best", with_trainer=False).weights
+    weights = {**folder.load("best", with_trainer=False).weights, **training_counters(task)}
     load_weights(task, weights, path, "keep task, encoder and decoder as that run has them, and change how it is trained only")
 
 

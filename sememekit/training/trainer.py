@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import TrainingError
-from sememekit.layers import note_rows, rows_of_ranks
+from sememekit.layers import note_rows, rows_of_ranks, training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
@@ -260,7 +260,8 @@ class Trainer:
         verdict = schedule.decide(progress, valid[self.task.metric.name])
         if verdict.rate_cut:
             if self.schedule.reload_best and not verdict.best and progress.best is not None:
-                self.task.load_state_dict(self.folder.load("best", with_trainer=False, rows=self.rows).weights)
+                best = self.folder.load("best", with_trainer=False, rows=self.rows).weights
+                self.task.load_state_dict({**best, **training_counters(self.task)})
                 self.average.restart()
             self.task.after_rate_cut()
         ended = ending_text(progress, self.schedule)

@@ -23,6 +23,7 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
+from sememekit.runs.training import open_training, table_of_run
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import EpochReport, RunFolder, Trainer
 from tests.small_run import Place, write_text
@@ -224,6 +225,25 @@ def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: 
     with pytest.raises(ConfigError, match=pattern):
         train({**table(place), "decoder": {"name": "sampled", "num_samples": 4}}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_temperature_counts_the_updates_of_its_own_run(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the best weights of an earlier epoch nor those of another run bring their count along."""
+    values = iter([5.0, 6.0, 7.0])
+    monkeypatch.setattr(Lattice, "evaluate", lambda self, data, split: {"perplexity": next(values)})
+    run_of(place, tmp_path / "run", schedule__epochs=2, schedule__reload_best=True)
+    folder = RunFolder.open(tmp_path / "run")
+    best, last = (folder.load(which, with_trainer=True) for which in ("best", "last"))
+    assert torch.equal(best.weights["output.weight"], last.weights["output.weight"])
+    assert 0 < best.trainer["progress"]["step"] < last.trainer["progress"]["step"]
+    for snapshot in (best, last):
+        assert int(snapshot.weights["updates"]) == snapshot.trainer["progress"]["step"]
+    with open_training(table_of_run(folder.path), tmp_path / "tuned", resume=False, on_remark=print) as training:
+        begun = training.task.state_dict()
+        assert int(begun["updates"]) == 0
+        assert torch.equal(begun["output.weight"], best.weights["output.weight"])
 
 
 @pytest.mark.parametrize(("changes", "copies"), [({}, 1), ({"task__copies": 2, "task__sub_model": False}, 2)])

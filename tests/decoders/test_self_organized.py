@@ -18,7 +18,7 @@ from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.base import Resources
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy
+from sememekit.layers import Groups, grouped_cross_entropy, training_counters
 from sememekit.layers.grouped_cross_entropy import _in_padded_blocks
 from tests.small import small_vocabulary
 
@@ -142,6 +142,14 @@ def test_evaluation_and_frozen_clusters_gather_nothing() -> None:
     assert torch.equal(decoder.scores, before)
     assert torch.equal(frozen.scores, before)
     assert frozen.after_step(1000) is None
+
+
+def test_held_clusters_stay_held_under_the_weights_of_another_epoch() -> None:
+    decoder, best = make(), make().state_dict()
+    decoder.freeze_clusters(3)
+    decoder.load_state_dict({**best, **training_counters(decoder)})
+    assert (int(decoder.held_steps), decoder.after_step(1)) == (3, None)
+    assert int(decoder.held_steps) == 2
 
 
 def test_the_parts_add_up_to_the_loss() -> None:

@@ -15,7 +15,8 @@ from sememekit.commands._tables import typed_table
 from sememekit.commands.train import PLACES, VARIANTS, train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
-from sememekit.runs.training import table_of_run
+from sememekit.runs.training import open_training, table_of_run
+from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
 from tests.small_run import Place
 from tests.training.test_averaging import script_validation
@@ -114,6 +115,20 @@ def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, firs
     with pytest.raises(CheckpointError, match="does not exist"):
         table_of_run(tmp_path / "nowhere")
     assert not (tmp_path / "tuned").exists()
+
+
+def test_words_are_sampled_again_until_the_rate_is_cut_again(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_validation(monkeypatch, [50.0, 60.0, 40.0, 40.0])
+    table = place.table(schedule__epochs=3, decoder__samples=5, decoder__samples_until="first-cut")
+    train(table, tmp_path / "first")
+    best = RunFolder.open(tmp_path / "first").load("best", with_trainer=False).weights
+    assert int(best["decoder.sampler.exact"]) == 1
+    with open_training(table_of_run(tmp_path / "first"), tmp_path / "two", resume=False, on_remark=print) as training:
+        assert isinstance(training.task, LanguageModel)
+        assert training.task.decoder.estimates_in_training
+        assert torch.equal(training.task.embedding.weight, best["embedding.weight"])
 
 
 def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:

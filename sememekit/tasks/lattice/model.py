@@ -65,6 +65,7 @@ class Lattice(SentencePredictor):
     summary, trained_by = "a lattice model", "lattice"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
     divides: ClassVar[bool] = True
+    training_counters: ClassVar[tuple[str, ...]] = ("updates",)
 
     Settings = LatticeSettings
 
