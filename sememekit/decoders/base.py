@@ -259,6 +259,11 @@ class ClusterChange:
 class ClusterLearner(Decoder):
     """A decoder whose word clusters are learned from where words occur: ``observe`` a text, then ``reassign``."""
 
+    @property
+    def learns_from_nll(self) -> bool:
+        """Whether ``nll`` in training gathers the statistics by which ``after_step`` moves words."""
+        return False
+
     @abstractmethod
     def observe(self, hidden: Tensor, target: Tensor) -> None:
         """Add the occurrences of ``target`` (...) after contexts ``hidden`` (..., H) to the statistics."""

@@ -130,6 +130,10 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
 
+    @property
+    def learns_from_nll(self) -> bool:
+        return self.settings.update_every > 0
+
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """From "log_frequency" clusters begin at the mass of their first words; they keep that when words move."""
         begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)

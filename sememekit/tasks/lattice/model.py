@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from sememekit.data.buckets import sorted_batches
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import ClusterLearner, Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import ending_edges, evaluating, log_marginal, shared_dropout
@@ -248,6 +248,13 @@ class Lattice(SentencePredictor):
             raise ConfigError(
                 f"task 'lattice' computes exact probabilities in training, so that decoder {name!r} saves no time there; take "
                 "--decoder softmax, which is the same model"
+            )
+        if isinstance(self.decoder, ClusterLearner) and self.decoder.learns_from_nll:
+            raise ConfigError(
+                f"task 'lattice' asks for the probabilities of chosen words, and decoder {type(self.decoder).__name__!r} "
+                "learns its clusters from the likelihood of targets, so that they would stay as chance made them; take "
+                "--decoder class_hsm, whose classes are made of counts, or keep the first clusters on purpose (--set "
+                "decoder.update_every=0)"
             )
         words = np.bincount(data.tokens("train"), minlength=len(self.vocabulary))
         self.decoder.begin_training(self.entries.counts(words))
