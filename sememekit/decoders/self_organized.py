@@ -60,6 +60,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     """
 
     frequency_decides: ClassVar[bool] = True
+    never_narrowed: ClassVar[tuple[str, ...]] = ("scores", "losses", "weight_of_new")
     training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)
 
     class Settings(BiasStartSettings):
@@ -280,7 +281,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
         within = grouped_cross_entropy(for_words, self.words.weight, self.bias, words, self.groups)
         if counted and len(words):
             with torch.no_grad():
-                over_all = logits.to(log_probs.dtype).log_softmax(dim=-1) if self.groups.any_empty else log_probs
+                over_all, wide = log_probs, self.scores.dtype
+                if self.groups.any_empty or log_probs.dtype != wide:
+                    over_all = logits.to(wide).log_softmax(dim=-1)
                 if self._ranks.size > 1:
                     both = torch.stack([of_cluster.double().sum(), within.double().sum()])
                     shape, count = target.shape, both.new_full((1,), len(words))
@@ -315,7 +318,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
             per_sample_weights=weights.to(log_probs.dtype),
             include_last_offset=True,
         )
-        forgotten = 1.0 - (1.0 - self.weight_of_new[word]).pow(counts)
+        forgotten = -torch.expm1(counts.clamp(min=1) * torch.log1p(-self.weight_of_new[word]))  # 1 - (1-a)^n
         # The change of an empty run is exactly 0, so it does not matter that it is added to the row of another word.
         change = sums - forgotten[:, None] * self.scores[word] * (counts > 0)[:, None]
         self.scores.index_add_(0, word, change.to(self.scores.dtype))

@@ -195,6 +195,17 @@ def test_weights_of_another_dtype(case: Case, dtype: torch.dtype, tolerance: flo
     value.backward()
     assert value.dtype == dtype
     torch.testing.assert_close(value.detach().to(expected.dtype), expected, rtol=tolerance, atol=tolerance)
+    if not list(module.parameters()):
+        return
+    optimizer = torch.optim.SGD(module.train().parameters(), lr=0.1)
+    for _ in range(2):  # in the second one clusters move
+        optimizer.zero_grad()
+        arguments = tuple(part.to(dtype) if part.is_floating_point() else part for part in case.call())
+        case.value(module(*arguments)).backward()
+        optimizer.step()
+        if isinstance(module, OutputLayer):
+            module.after_step()
+    assert all(parameter.dtype == dtype and parameter.isfinite().all() for parameter in module.parameters())
 
 
 @each
@@ -258,6 +269,20 @@ def test_batch_first_shares_masks_over_time() -> None:
     torch.testing.assert_close(log_probs, log_probs[:, :1].expand(2, 9, WORDS))
 
 
+@each_layer
+@pytest.mark.parametrize("rows", [4, WIDTH])
+def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
+    layer, hidden, target = case.build().eval(), contexts(rows), targets(rows)
+    assert isinstance(layer, OutputLayer)
+    target[1] = -100
+    answers = []
+    for layer.batch_first in (False, True):
+        nats, log_probs, best = layer.nll(hidden, target), layer.log_prob(hidden), layer.predict(hidden)
+        answers.append([*layer(hidden, target), nats, log_probs, best, *layer.topk(hidden, 3)])
+    assert all(torch.equal(one, other) for one, other in zip(*answers, strict=True))
+    torch.testing.assert_close(layer.nll(hidden.view(rows, 1, WIDTH), target.view(rows, 1))[:, 0], answers[0][2])
+
+
 def test_senses_and_gates_of_a_context() -> None:
     layer = SememeSoftmax(WIDTH, SENSES, num_bases=2)
     hidden = contexts(2, 3)
@@ -269,40 +294,12 @@ def test_senses_and_gates_of_a_context() -> None:
 
 @pytest.mark.parametrize("case", LAYERS, ids=str)
 def test_the_mean_loss_of_many_half_precision_targets_is_finite(case: Case) -> None:
-@each_layer
-@pytest.mark.parametrize("rows", [4, WIDTH])
-def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
-    layer, hidden, target = case.build().eval(), contexts(rows), targets(rows)
-    assert isinstance(layer, OutputLayer)
-    target[1] = -100
-    answers = []
-    for layer.batch_first in (False, True):
-        nats, log_probs, best = layer.nll(hidden, target), layer.log_prob(hidden), layer.predict(hidden)
-        answers.append([*layer(hidden, target), nats, log_probs, best, *layer.topk(hidden, 3)])
-    assert all(torch.equal(one, other) for one, other in zip(*answers, strict=True))
-    torch.testing.assert_close(layer.nll(hidden.view(rows, 1, WIDTH), target.view(rows, 1))[:, 0], answers[0][2])
-
-
     layer = case.build().half().eval()
     hidden, target = contexts(100, 400).half(), targets(100, 400)
     answer = layer(hidden, target)
     assert -answer.output.double().sum() > 65504, "what half precision cannot hold"
     assert answer.loss.dtype == torch.float16
     torch.testing.assert_close(answer.loss.double(), -answer.output.double().mean(), atol=0, rtol=2e-3)
-
-
-@each_layer
-@pytest.mark.parametrize("rows", [4, WIDTH])
-def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
-    layer, hidden, target = case.build().eval(), contexts(rows), targets(rows)
-    assert isinstance(layer, OutputLayer)
-    target[1] = -100
-    answers = []
-    for layer.batch_first in (False, True):
-        nats, log_probs, best = layer.nll(hidden, target), layer.log_prob(hidden), layer.predict(hidden)
-        answers.append([*layer(hidden, target), nats, log_probs, best, *layer.topk(hidden, 3)])
-    assert all(torch.equal(one, other) for one, other in zip(*answers, strict=True))
-    torch.testing.assert_close(layer.nll(hidden.view(rows, 1, WIDTH), target.view(rows, 1))[:, 0], answers[0][2])
 
 
 def test_a_shared_embedding_that_changed_its_rows_is_refused() -> None:
@@ -352,6 +349,9 @@ def test_wrong_arguments_are_told() -> None:
         ClassSoftmax(WIDTH, COUNTS, clusters=[0, 1])
     with pytest.raises(ConfigError, match="counts must be"):
         FullSoftmax(WIDTH, [1, -1])
+    with pytest.raises(ConfigError, match=r"given the number of words alone, 7; give \(V,\) counts, .* or update_every=0 for"):
+        SelfOrganizedSoftmax(WIDTH, WORDS)
+    assert SelfOrganizedSoftmax(WIDTH, WORDS, update_every=0).num_words == WORDS
     with pytest.raises(ValueError, match=r"contexts must be \(..., 6\), given \(2, 5\)"):
         FullSoftmax(WIDTH, COUNTS).log_prob(torch.zeros(2, 5))
     with pytest.raises(ValueError, match=r"targets must be \(2,\)"):

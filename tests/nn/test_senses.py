@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -189,6 +192,33 @@ def test_clusters_move_after_steps_and_never_in_a_loss() -> None:
     assert figures["moved_words"] == pytest.approx(float((layer.clusters != before).float().mean()))
     assert figures["cluster_perplexity"] > 1
     assert layer.after_step() is None
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_statistics_of_frequent_words_move_whatever_the_dtype_of_the_weights(dtype: torch.dtype) -> None:
+    """q of a word of 60,000 occurrences moves by less than a weight of half the bits can say."""
+    torch.manual_seed(0)
+    counts = [60_000, 30_000, 20_000, 15_000, 12_000, 10_000, 1]
+    exact = SelfOrganizedSoftmax(WIDTH, counts, update_every=1000, gamma=3.0, frequency_budget=0.5)
+    layer = copy.deepcopy(exact).to(dtype)
+    for _ in range(5):
+        exact(contexts(4000), targets(4000))
+        layer(contexts(4000).to(dtype), targets(4000))
+    statistics = layer.layer
+    assert (statistics.scores.dtype, statistics.losses.dtype, statistics.weight_of_new.dtype) == (
+        torch.float32,
+        torch.float64,
+        torch.float64,
+    )
+    torch.testing.assert_close(statistics.scores, exact.layer.scores, rtol=0.01, atol=0)
+    moved = (statistics.scores + math.log2(statistics.num_clusters)).abs()
+    expected = (exact.layer.scores + math.log2(statistics.num_clusters)).abs()
+    torch.testing.assert_close(moved, expected, rtol=0.05, atol=1e-4)
+    torch.testing.assert_close(statistics.losses, exact.layer.losses, rtol=0.01, atol=0)
+    figures = layer.after_step()
+    assert figures is not None
+    layer.load_state_dict(exact.state_dict())
+    assert torch.equal(statistics.scores, exact.layer.scores)
 
 
 def test_an_optimizer_is_followed_until_its_hook_is_removed() -> None:
