@@ -129,7 +129,8 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
 
     Of several files for train the one that is named ``train.txt``, compressed or not, is meant, and likewise for the others;
     without it names that differ in digits alone are the parts of one. Raises DataError: it is not clear which file is meant, no
-    train where it is needed, or files with the name of no split where train is not named ``train.txt``.
+    train where it is needed, or files with the name of no split where train is not named ``train.txt`` (nor, where no train is
+    needed, another split by such a name).
     """
     named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
     others = [path for path in files if not splits_in_name(path.name)]
@@ -153,7 +154,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
         raise DataError(
             f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and no file has 'train' in its name; {remedy}"
         )
-    if others and not exact["train"]:
+    if others and not exact["train"] and (needs_train or not any(exact.values())):
         raise DataError(
             f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} have the name of none, such as "
             f"{others[0].name}; {remedy}"

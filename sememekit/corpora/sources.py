@@ -50,8 +50,8 @@ class Unpacked(NamedTuple):
     text_sha256: str = ""
 
 
-def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] = SPLITS) -> list[CorpusFile]:
-    """The files of a folder with one file for each split. Raises DataError when one of the ``required`` splits is missing.
+def find_splits(folder: Path, patterns: Sequence[str]) -> list[CorpusFile]:
+    """The files of a folder with one file for each split. Raises DataError when one of them is missing.
 
     ``patterns`` are file names with ``{}`` for the split; a compressed file (.xz, .gz, .bz2, .zst) serves as well.
     """
@@ -62,11 +62,10 @@ def find_splits(folder: Path, patterns: Sequence[str], required: Sequence[str] =
     for split in SPLITS:
         tried = [pattern.format(split) + ending for pattern in patterns for ending in ("", *PACKED)]
         path = next((folder / name for name in tried if (folder / name).is_file()), None)
-        if path is not None:
-            found.append(CorpusFile(split, path))
-        elif split in required:
+        if path is None:
             names = ", ".join(pattern.format(split) for pattern in patterns)
             raise DataError(f"{folder}: no file for the split {split!r}; looked for {names} (also as {', '.join(PACKED)})")
+        found.append(CorpusFile(split, path))
     return found
 
 

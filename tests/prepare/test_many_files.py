@@ -312,6 +312,7 @@ def test_a_test_set_alone_takes_the_words_of_other_data(tmp_path: Path) -> None:
     preprocess("plain", tmp_path / "all.txt", tmp_path / "data", PreprocessSettings(min_count=1))
     (tmp_path / "other").mkdir()
     text = write_batch(tmp_path / "other" / "test.txt", BATCHES[0])
+    write_batch(tmp_path / "other" / "notes.txt", BATCHES[1])
     settings = PreprocessSettings(vocabulary=tmp_path / "data", segmenter="none")
     for source, files, name in ((None, {"test": [text]}, "named"), (tmp_path / "other", {}, "folder")):
         report = preprocess("plain", source, tmp_path / name, settings, files=files)
