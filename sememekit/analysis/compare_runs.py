@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.analysis.compare_remarks import remarks_of_budgets, remarks_of_machines, remarks_of_plans, remarks_of_times
 from sememekit.analysis.evaluate import TextReading
-from sememekit.analysis.evaluate_several import check_all_comparable, check_comparable, score_all
-from sememekit.analysis.signatures import label_signature, of_text
+from sememekit.analysis.scored_runs import ACCURACY, Scale, ScoredRuns, score_runs
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import seed_difference, with_both
+from sememekit.measure.seed_interval import combined, seed_difference
 from sememekit.measure.sides import Curve, at_equal_budget
-from sememekit.progress import Progress, silent
+from sememekit.progress import Progress
 from sememekit.runs.run import Run, Which
-from sememekit.tasks.base import LabelPredictor, declares
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import seed_runs
 
@@ -33,24 +30,6 @@ TEST: Final = "at the best checkpoint"
 UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
 WALL_TIME: Final = "validation, equal wall time"
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How the values of a figure are averaged and told apart.
-
-    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
-    """
-
-    figure: Literal["perplexity", "accuracy"]
-    higher: bool
-    inner: Callable[[float], float]
-    outer: Callable[[float], float]
-    change: Callable[[float], float]
-
-
-PERPLEXITY: Final = Scale("perplexity", False, math.log, math.exp, math.expm1)
-ACCURACY: Final = Scale("accuracy", True, float, float, float)
 
 
 class SideDifference(Record):
@@ -64,7 +43,7 @@ class SideDifference(Record):
             they are. Of two single classifiers it is Newcombe's, which draws nothing; of several seeds it has no limits where
             fewer than 10 examples tell the sides apart.
         seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
-        both: over the two together, see ``with_both``; without limits where one of them has none.
+        both: over the two together, see ``combined``; without limits where one of them has none.
     """
 
     sentences: Interval | None
@@ -182,7 +161,7 @@ def compare_runs(
     opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
     text = TextReading(split, data, batch_size)
     columns = _columns([len(side) for side in paths])
-    scored = _score(opened, text, progress)
+    scored = score_runs(opened, text, progress)
     curves, time = _curves([loaded.folder for loaded in opened], scored.scale)
     measures = [_tested(scored, columns, seed)]
     for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
@@ -206,10 +185,10 @@ def compare_runs(
         resamples=RESAMPLES,
         time=time,
         remarks=(
-            *_remarks(sides, columns, [loaded.folder.plan for loaded in opened]),
-            *_remark_of_machines([loaded.folder.versions for loaded in opened]),
-            *_remarks_of_budgets(sides, measures),
-            *_remarks_of_times(sides, [[curves[index][-1][1] for index in side] for side in columns]),
+            *remarks_of_plans(sides, columns, [loaded.folder.plan for loaded in opened]),
+            *remarks_of_machines([loaded.folder.versions for loaded in opened]),
+            *remarks_of_budgets(sides, {measure[0].measure: [one.values for one in measure] for measure in measures}),
+            *remarks_of_times(sides, [[curves[index][-1][1] for index in side] for side in columns]),
         ),
     )
 
@@ -220,56 +199,7 @@ def _columns(sizes: Sequence[int]) -> list[list[int]]:
     return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """What c runs made of a text: sums over numerators by sums over denominators, (n, c) each, are the inner values."""
-
-    scale: Scale
-    numerators: npt.NDArray[np.float64]
-    denominators: npt.NDArray[np.float64]
-    unit: str
-    signature: str
-
-
-def _score(opened: Sequence[Run], text: TextReading, progress: Progress | None) -> _Scored:
-    labels = [loaded for loaded in opened if declares(loaded.task, LabelPredictor)]
-    if len(labels) == len(opened):
-        return _score_labels(opened, text, progress or silent)
-    if labels:
-        other = next(loaded for loaded in opened if loaded not in labels)
-        raise ConfigError(
-            f"{labels[0].path} labels texts and {other.path} does not, so that they have no figure in common; compare models "
-            "of one task"
-        )
-    check_all_comparable(opened, text, "compare")
-    reports, texts = score_all(opened, text, progress=progress)
-    nats, counts = (np.stack(part, axis=1).astype(np.float64) for part in zip(*(one.sums() for one in texts), strict=True))
-    return _Scored(PERPLEXITY, nats, counts, texts[0].unit, of_text(reports[0].signature))
-
-
-def _score_labels(opened: Sequence[Run], text: TextReading, show: Progress) -> _Scored:
-    """Which examples each classifier labels rightly."""
-    if text.batch_size is not None:
-        raise ConfigError(f"{opened[0].path} labels examples, one by one, so that --batch-size does not apply; leave it out")
-    signed = []
-    for loaded in opened:
-        signature = label_signature(loaded.data(text.data), text.split)
-        signed.append((str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"))
-        check_comparable(signed[0], signed[-1])
-    hits = []
-    for number, loaded in enumerate(opened, start=1):
-        show("reading with each classifier", number - 1, len(opened))
-        assert declares(loaded.task, LabelPredictor)
-        examples = loaded.task.examples(loaded.data(text.data), text.split)
-        with loaded.autocast():
-            chosen = loaded.task.probabilities([examples.texts(example) for example in range(len(examples))]).argmax(1)
-        hits.append(chosen == np.asarray(examples.labels, dtype=np.int64))
-    show("reading with each classifier", len(opened), len(opened))
-    right = np.stack(hits, axis=1).astype(np.float64)
-    return _Scored(ACCURACY, right, np.ones_like(right), "examples", signature)
-
-
-def _tested(scored: _Scored, columns: Sequence[Sequence[int]], seed: int) -> list[SideMeasure]:
+def _tested(scored: ScoredRuns, columns: Sequence[Sequence[int]], seed: int) -> list[SideMeasure]:
     scale = scored.scale
     inner, draws = resampled_ratios(scored.numerators, scored.denominators, seed=seed)
     means = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
@@ -283,8 +213,11 @@ def _tested(scored: _Scored, columns: Sequence[Sequence[int]], seed: int) -> lis
             if scale is ACCURACY:
                 sentences = _of_hits(scored.numerators, columns[0], columns[number], sentences)
             seeds = seed_difference(values[0], own)
-            intervals = (_change(one, scale) for one in (sentences, seeds, with_both(sentences, seeds)))
-            difference = SideDifference(**dict(zip(("sentences", "seeds", "both"), intervals, strict=True)))
+            difference = SideDifference(
+                sentences=_change(sentences, scale),
+                seeds=_change(seeds, scale),
+                both=_change(combined(sentences, seeds), scale),
+            )
         found.append(_measure(TEST, None, own, difference, scale))
     return found
 
@@ -298,7 +231,9 @@ def _of_hits(hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequen
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
         found = rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
-        return Estimate(drawn.value, found.low or 0.0, found.high or 0.0)
+        assert found.low is not None
+        assert found.high is not None
+        return Estimate(drawn.value, found.low, found.high)
     apart = np.count_nonzero(hits[:, list(second)].mean(axis=1) - hits[:, list(first)].mean(axis=1))
     return drawn if apart >= FEWEST_EXAMPLES else Estimate(drawn.value, math.nan, math.nan)
 
@@ -366,57 +301,3 @@ def _curves(folders: Sequence[RunFolder], scale: Scale) -> tuple[list[list[tuple
             ]
         )
     return found, "CPU" if has_cpu else "wall"
-
-
-def _remarks(sides: Sequence[str], columns: Sequence[Sequence[int]], plans: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each side whose runs differ in more than the seed."""
-    found = []
-    for name, indices in zip(sides, columns, strict=True):
-        flat = [_flat(plans[index]) for index in indices]
-        keys = sorted({key for plan in flat for key in plan if any(other.get(key) != plan[key] for other in flat)})
-        if keys:
-            found.append(f"the runs of {name} differ in more than the seed: {', '.join(keys[:5])}")
-    return found
-
-
-def _remarks_of_budgets(sides: Sequence[str], measures: Sequence[Sequence[SideMeasure]]) -> list[str]:
-    """A sentence for each side that has no value at an equal budget."""
-    return [
-        f"{name}: a run had validated nothing by the end of the faster side, so that it has no value ({one.measure})"
-        for measure in measures
-        for name, one in zip(sides, measure, strict=True)
-        if one.mean is None
-    ]
-
-
-_ALIKE: Final = 1.1
-"""Times of two sides whose ratio is below it may differ by chance."""
-
-
-def _remarks_of_times(sides: Sequence[str], seconds: Sequence[Sequence[float]]) -> list[str]:
-    """A sentence for each side that took little longer than the fastest, whose last epochs are left out all the same."""
-    means = [statistics.fmean(own) for own in seconds]
-    fastest = min(means)
-    return [
-        f"{name} took {percent(mean / fastest - 1, 0)} longer than the fastest side, which may be chance; at equal time its "
-        "last epochs are left out all the same: read equal updates beside it"
-        for name, mean in zip(sides, means, strict=True)
-        if fastest * 1.001 < mean < fastest * _ALIKE
-    ]
-
-
-def _remark_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence where processors or GPUs differ; runs of earlier versions name no processor."""
-    named = {str(own.get("cuda") or own.get("processor") or "an unnamed processor") for own in versions}
-    if len(named) < 2:
-        return []
-    return [f"trained on {', '.join(sorted(named))}: at equal time these machines are compared, too"]
-
-
-_OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")
-
-
-def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """ "slot.key" -> value, but for what is other in each training, and where files lie."""
-    found = {f"{slot}.{key}": value for slot, keys in plan.items() if isinstance(keys, Mapping) for key, value in keys.items()}
-    return {key: value for key, value in found.items() if key not in _OF_NO_MODEL and not key.endswith(".path")}

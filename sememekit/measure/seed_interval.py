@@ -48,11 +48,12 @@ def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def with_both(sentences: Estimate, seeds: Estimate) -> Estimate:
+def combined(sentences: Estimate, seeds: Estimate) -> Estimate:
     """A difference with an interval over the sentences of a text and over trainings.
 
     ``sentences`` holds the trained models fixed, and ``seeds`` the text, so that their errors are independent: on each side the
-    distance of the limit is the root of the sum of both squared. Without limits where one of them has none.
+    distance d of the limit is sqrt(d_sentences^2 + d_seeds^2), the rule for limits of a sum by Zou and Donner (Statistics in
+    Medicine 27, 2008, p. 1693). Without limits where one of them has none.
     """
     value = sentences.value
     below, above = (math.hypot(*(abs(getattr(one, end) - one.value) for one in (sentences, seeds))) for end in ("low", "high"))

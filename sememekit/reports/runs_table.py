@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from sememekit.analysis.compare_runs import ACCURACY, PERPLEXITY, TEST, RunsComparison, Scale, Side
+from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
+from sememekit.analysis.scored_runs import ACCURACY, PERPLEXITY, Scale
 from sememekit.errors import ConfigError
 from sememekit.files import Kind
 from sememekit.measure.intervals import Interval

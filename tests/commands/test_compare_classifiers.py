@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import ACCURACY, RunsComparison, _Scored, _tested, compare_runs
+from sememekit.analysis.compare_runs import RunsComparison, _tested, compare_runs
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
 from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
+from sememekit.analysis.scored_runs import ACCURACY, ScoredRuns
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
@@ -106,7 +107,7 @@ def test_several_seeds_have_limits_over_examples_that_tell_the_sides_apart() -> 
     hits = (source.random((400, 4)) < (0.6, 0.62, 0.7, 0.71)).astype(np.float64)
     same = np.concatenate([hits[:, :2], hits[:, 1::-1]], axis=1)
     for right, known in ((hits, True), (same, False)):
-        scored = _Scored(ACCURACY, right, np.ones_like(right), "examples", "")
+        scored = ScoredRuns(ACCURACY, right, np.ones_like(right), "examples", "")
         found = _tested(scored, [[0, 1], [2, 3]], seed=0)[1].difference
         assert found is not None
         assert found.sentences is not None

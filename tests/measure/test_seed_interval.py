@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sememekit.measure.intervals import Estimate, from_draws, resampled_ratios
-from sememekit.measure.seed_interval import seed_difference, student_quantile, with_both
+from sememekit.measure.seed_interval import combined, seed_difference, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_over_sentences_and_seeds_the_truth_is_covered_at_least_as_often_as_it_s
         value = float(values[second].mean() - values[first].mean())
         over_text = from_draws(value, draws[:, second].mean(axis=1) - draws[:, first].mean(axis=1))
         over_runs = seed_difference(values[first].tolist(), values[second].tolist())
-        for name, found in (("sentences", over_text), ("seeds", over_runs), ("both", with_both(over_text, over_runs))):
+        for name, found in (("sentences", over_text), ("seeds", over_runs), ("both", combined(over_text, over_runs))):
             held[name] += found.low <= -0.1 <= found.high
     assert held["both"] >= 0.93 * 400
     assert held["sentences"] < 0.92 * 400
 
 
 def test_over_both_the_limits_are_those_of_independent_errors() -> None:
-    found = with_both(Estimate(1.0, 0.7, 1.4), Estimate(1.0, 0.6, 1.3))
+    found = combined(Estimate(1.0, 0.7, 1.4), Estimate(1.0, 0.6, 1.3))
     assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 1.5))
-    assert math.isnan(with_both(Estimate(1.0, 0.7, 1.4), Estimate(1.0, math.nan, math.nan)).low)
+    assert math.isnan(combined(Estimate(1.0, 0.7, 1.4), Estimate(1.0, math.nan, math.nan)).low)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.analysis.compare_runs import _remark_of_machines
+from sememekit.analysis.compare_remarks import remarks_of_machines
 from sememekit.runs.build import processor, versions
 
 
@@ -31,7 +31,7 @@ def test_without_such_a_file_python_names_it(tmp_path: Path) -> None:
 
 def test_runs_of_two_machines_are_remarked_on() -> None:
     one, two, gpu = {"processor": "A", "cuda": None}, {"processor": "B"}, {"processor": "A", "cuda": "G"}
-    assert _remark_of_machines([one, one]) == []
-    assert _remark_of_machines([{}, {}]) == []
-    (remark,) = _remark_of_machines([two, one, gpu, {}])
+    assert remarks_of_machines([one, one]) == []
+    assert remarks_of_machines([{}, {}]) == []
+    (remark,) = remarks_of_machines([two, one, gpu, {}])
     assert remark == "trained on A, B, G, an unnamed processor: at equal time these machines are compared, too"
