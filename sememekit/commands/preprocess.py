@@ -264,11 +264,11 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
 
 def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
     """Say where train has more of a held-out split than texts repeat by themselves."""
-    from sememekit.prepare.overlap import WINDOW
+    from sememekit.prepare.overlap import NGRAM
 
     for split, found in overlap.items():
         if found.share >= _REPEATED:
-            unit = found.unit if found.unit == "examples" else f"stretches of {WINDOW} words"
+            unit = found.unit if found.unit == "examples" else f"{NGRAM}-grams"
             remark(
                 f"train has {percent(found.share)} of the {found.of:,} {unit} of {split}, too: figures of {split} are not of "
                 "new text; leave out of train what is held out",

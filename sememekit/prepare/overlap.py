@@ -12,13 +12,13 @@ from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 
-WINDOW: Final = 16
-"""Words of the stretches that a running text is compared by."""
+NGRAM: Final = 16
+"""n of the n-grams that a running text is compared by."""
 
 _TOKENS_AT_ONCE: Final = 1 << 20
 _EXAMPLES_AT_ONCE: Final = 1 << 14
 _LARGE: Final = 20_000_000
-"""Tokens of train from which on one stretch of ``_EVERY`` is looked up, the same in every split: its words choose it."""
+"""Tokens of train from which on one n-gram of ``_EVERY`` is looked up, the same in every split: its words choose it."""
 _EVERY: Final = 16
 
 Hashes = npt.NDArray[np.uint64]
@@ -31,11 +31,11 @@ class Overlap(Record):
     """Held-out text that train has, too, word for word.
 
     Attributes:
-        unit: "examples", whose label may be another, or "stretches" of ``WINDOW`` words of a running text, across sentences.
+        unit: "examples", whose label may be another, or "n-grams" of a running text, of ``NGRAM`` words, across sentences.
         shared, of: how many train has, and how many there are (of a large text those that were looked up).
     """
 
-    unit: Literal["examples", "stretches"]
+    unit: Literal["examples", "n-grams"]
     shared: int
     of: int
 
@@ -58,8 +58,8 @@ def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
         train, unit = _of_examples(data.examples("train")), "examples"
     else:
         every = _EVERY if len(data.tokens("train")) > _LARGE else 1
-        held_out = {split: np.concatenate([*_of_stretches(data.tokens(split), every), _NONE]) for split in others}
-        train, unit = _of_stretches(data.tokens("train"), every), "stretches"
+        held_out = {split: np.concatenate([*_of_ngrams(data.tokens(split), every), _NONE]) for split in others}
+        train, unit = _of_ngrams(data.tokens("train"), every), "n-grams"
     wanted = np.unique(np.concatenate([*held_out.values(), _NONE]))
     seen = np.zeros(len(wanted), dtype=bool)
     for hashes in train:
@@ -75,12 +75,12 @@ def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
 _NONE: Final[Hashes] = np.zeros(0, dtype=np.uint64)
 
 
-def _of_stretches(tokens: npt.NDArray[np.unsignedinteger], every: int) -> Iterator[Hashes]:
-    """The hash of each stretch of ``WINDOW`` words, block by block."""
-    for begin in range(0, len(tokens) - WINDOW + 1, _TOKENS_AT_ONCE):
-        block = tokens[begin : begin + _TOKENS_AT_ONCE + WINDOW - 1]
-        starts = np.arange(len(block) - WINDOW + 1)
-        hashes = _hashes(block, starts, starts + WINDOW)
+def _of_ngrams(tokens: npt.NDArray[np.unsignedinteger], every: int) -> Iterator[Hashes]:
+    """The hash of each n-gram, block by block."""
+    for begin in range(0, len(tokens) - NGRAM + 1, _TOKENS_AT_ONCE):
+        block = tokens[begin : begin + _TOKENS_AT_ONCE + NGRAM - 1]
+        starts = np.arange(len(block) - NGRAM + 1)
+        hashes = _hashes(block, starts, starts + NGRAM)
         yield hashes if every == 1 else hashes[_mixed(hashes) % np.uint64(every) == 0]
 
 
@@ -99,7 +99,8 @@ def _of_examples(examples: Examples) -> Iterator[Hashes]:
 
 
 def _hashes(tokens: npt.NDArray[np.unsignedinteger], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:
-    """sum_j mix(t_(start + j)) b^j + mix(length), modulo 2^64, of parts of a block, from its prefix sums."""
+    """sum_j mix(t_(start + j)) b^j + mix(length), modulo 2^64, of parts of a block: the hash of Karp and Rabin (1987),
+    here from the prefix sums of the block."""
     powers, inverses = np.full((2, len(tokens) + 1), np.uint64(1))
     powers[1:], inverses[1:] = np.uint64(_BASE), np.uint64(_INVERSE)
     powers, inverses = np.cumprod(powers), np.cumprod(inverses)

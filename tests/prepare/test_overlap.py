@@ -12,7 +12,7 @@ from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.prepare import overlap
-from sememekit.prepare.overlap import WINDOW, overlap_with_train
+from sememekit.prepare.overlap import NGRAM, overlap_with_train
 from sememekit.prepare.settings import PreprocessSettings
 
 runner = CliRunner()
@@ -28,23 +28,23 @@ def write_text(folder: Path, shared: int, words: int = 6) -> Path:
     return folder
 
 
-def stretches(data: PreparedData, split: str) -> list[tuple[int, ...]]:
+def ngrams(data: PreparedData, split: str) -> list[tuple[int, ...]]:
     tokens = data.tokens(split).tolist()
-    return [tuple(tokens[begin : begin + WINDOW]) for begin in range(len(tokens) - WINDOW + 1)]
+    return [tuple(tokens[begin : begin + NGRAM]) for begin in range(len(tokens) - NGRAM + 1)]
 
 
 @pytest.mark.parametrize("at_once", [7, 1 << 20])
-def test_stretches_are_those_of_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+def test_ngrams_are_those_of_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     """Also across the borders of blocks."""
     monkeypatch.setattr(overlap, "_TOKENS_AT_ONCE", at_once)
     preprocess("plain", write_text(tmp_path / "text", 12), tmp_path / "data")
     data = PreparedData.open(tmp_path / "data")
-    known = set(stretches(data, "train"))
+    known = set(ngrams(data, "train"))
     found = overlap_with_train(data)
     for split in ("valid", "test"):
-        own = stretches(data, split)
+        own = ngrams(data, split)
         assert (found[split].shared, found[split].of) == (sum(one in known for one in own), len(own))
-        assert found[split].unit == "stretches"
+        assert found[split].unit == "n-grams"
     assert found["valid"].share < 0.01 < 0.2 < found["test"].share < 0.8
 
 
@@ -101,7 +101,7 @@ def test_it_is_told_where_it_is_more_than_texts_repeat_by_themselves(tmp_path: P
     leaking = write_text(tmp_path / "leaking", 12)
     done = runner.invoke(app, ["preprocess", "plain", str(leaking), "--out", str(tmp_path / "one")])
     assert done.exit_code == 0, done.stderr
-    assert "stretches of 16 words of test, too: figures of test are not of new text" in done.stderr
+    assert "16-grams of test, too: figures of test are not of new text" in done.stderr
     assert "of valid, too" not in done.stderr
     clean = write_text(tmp_path / "clean", 0)
     done = runner.invoke(app, ["preprocess", "plain", str(clean), "--out", str(tmp_path / "two")])
