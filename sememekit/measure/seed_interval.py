@@ -52,8 +52,8 @@ def combined(sentences: Estimate, seeds: Estimate) -> Estimate:
     """A difference with an interval over the sentences of a text and over trainings.
 
     ``sentences`` holds the trained models fixed, and ``seeds`` the text, so that their errors are independent: on each side the
-    distance d of the limit is sqrt(d_sentences^2 + d_seeds^2), the rule for limits of a sum by Zou and Donner (Statistics in
-    Medicine 27, 2008, p. 1693). Without limits where one of them has none.
+    distance d of the limit is sqrt(d_sentences^2 + d_seeds^2), the rule for the limits of a sum (method of variance estimates
+    recovery, Zou and Donner 2008). Without limits where one of them has none.
     """
     value = sentences.value
     below, above = (math.hypot(*(abs(getattr(one, end) - one.value) for one in (sentences, seeds))) for end in ("low", "high"))
