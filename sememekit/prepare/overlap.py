@@ -99,15 +99,14 @@ def _of_examples(examples: Examples) -> Iterator[Hashes]:
 
 
 def _hashes(tokens: npt.NDArray[np.unsignedinteger], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:
-    """sum_j mix(t_(start + j)) b^j + mix(length), modulo 2^64, of parts of a block: the hash of Karp and Rabin (1987),
-    here from the prefix sums of the block."""
+    """sum_j mix(t_(start + j)) b^j modulo 2^64 of parts of a block: the hash of Karp and Rabin (1987), here from the prefix
+    sums of the block."""
     powers, inverses = np.full((2, len(tokens) + 1), np.uint64(1))
     powers[1:], inverses[1:] = np.uint64(_BASE), np.uint64(_INVERSE)
     powers, inverses = np.cumprod(powers), np.cumprod(inverses)
     prefix = np.zeros(len(tokens) + 1, dtype=np.uint64)
     np.cumsum(_mixed(tokens.astype(np.uint64)) * powers[:-1], out=prefix[1:])
-    lengths = _mixed((ends - starts).astype(np.uint64))
-    found: Hashes = (prefix[ends] - prefix[starts]) * inverses[starts] + lengths
+    found: Hashes = (prefix[ends] - prefix[starts]) * inverses[starts]
     return found
 
 

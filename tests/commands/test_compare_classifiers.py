@@ -21,6 +21,7 @@ from sememekit.analysis.scored_runs import ACCURACY, ScoredRuns
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.measure.intervals import Interval
 from sememekit.measure.rates import rate_difference
 from sememekit.measure.seed_interval import seed_difference
 from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
@@ -157,6 +158,19 @@ def test_what_is_shown_is_per_cent_and_points(report: RunsComparison) -> None:
     assert drawn.lines[1].points[2][1] == pytest.approx((own[0][2][2] + own[1][2][2]) / 2)
 
 
+def test_latex_has_the_interval_over_seeds_where_that_over_examples_is_not_known(report: RunsComparison) -> None:
+    first, second = report.sides
+    found = second.measures[0].difference
+    assert found is not None
+    for low, said in ((None, "seeds"), (-0.1, "examples and seeds")):
+        both = Interval(value=found.seeds.value, low=low, high=low and 0.3)
+        measure = second.measures[0].model_copy(update={"difference": found.model_copy(update={"both": both})})
+        other = second.model_copy(update={"measures": (measure, *second.measures[1:])})
+        latex = latex_text(report.model_copy(update={"sides": (first, other)}))
+        assert f"% test at the best checkpoint: interval over {said}\n" in latex
+        assert ("$[-10.00, +30.00]$" in latex) is (low is not None)
+
+
 def test_what_is_typed(seeds: dict[str, Path], tmp_path: Path) -> None:
     sides = [str(seeds["brief"]), str(seeds["long"])]
     done = runner.invoke(app, ["compare", *sides, "--figure", str(tmp_path / "a.svg"), "--device", "cpu"])
@@ -177,6 +191,8 @@ def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax
     train(examples.table(schedule__epochs=1, run__dtype="bfloat16"), tmp_path / "half")
     with pytest.raises(ConfigError, match=r"seed-1 and .*half cannot .* dtype is float32 and bfloat16; add --dtype float32"):
         compare_runs([brief, str(tmp_path / "half"), long], device="cpu")
+    with pytest.raises(ConfigError, match=r"dtype is float32 and bfloat16; add --dtype float32"):
+        compare_runs([f"{brief}/seed-1", str(tmp_path / "half")], device="cpu")
     with pytest.raises(ConfigError, match=r"data is snli and sst2; .*evaluate each by itself: sememekit eval RUN"):
         compare_runs([brief, str(tmp_path / "reviews")], device="cpu")
 
@@ -211,5 +227,11 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_other_figures_a_plain_o
         where = {"run": str(run), "checkpoint": "step-1", "split": "test"}
         return MetricsReport(**where, metrics=figures[int(run.name[-1]) - 1])  # type: ignore[arg-type]
 
+    def other_texts(run: Path) -> MetricsReport:
+        return labels.model_copy(update={"run": str(run), "signature": f"metric:accuracy|text:{run.name}"})
+
+    labels = LabelMetrics.model_construct(split="test", checkpoint="step-1", accuracy=0.5, macro_f1=0.5, metrics={})
+    with pytest.raises(ConfigError, match=r"seed-1 and .*seed-2 have no mean, .*text:seed-1 and .*text:seed-2; evaluate each"):
+        evaluate_metrics_of_seeds(tmp_path, other_texts)
     found = evaluate_metrics_of_seeds(tmp_path, read).figures
     assert {name: one.mean for name, one in found.items()} == pytest.approx({"perplexity": 6.0, "share": 0.3})

@@ -39,7 +39,8 @@ def test_rates_divide_by_what_was_attacked() -> None:
     assert rates.median_queries == pytest.approx((90 + 600) / 2)
     assert rates.mean_queries_of_successes == pytest.approx(345)
     assert rates.words_changed == pytest.approx(0.3)
-    assert attack_rates(RECORDS, query_budget=500).success_at[2000] is None
+    budget = attack_rates(RECORDS, query_budget=500).success_at
+    assert (budget[2000], budget[500]) == (None, rates.success_at[500])
 
 
 def test_nothing_to_try_is_not_robust() -> None:
@@ -68,7 +69,9 @@ def test_a_victim_that_raises_does_not_bias_accuracy() -> None:
     assert (rows["accuracy"].first.value, rows["accuracy"].difference.value) == (pytest.approx(160 / 300), 0)
     assert rows["accuracy under attack"].difference.value == 0
     assert rows["accuracy under attack, untried as surviving"].difference.value == pytest.approx(150 / 300)
-    assert (rows["success rate"].first.value, rows["success rate"].second.value) == (0, 0), "of the ten without an error"
+    mirrored = {row.name: row for row in paired_differences(whole, dict(enumerate(records)))}
+    for row in (rows["success rate"], mirrored["success rate"]):
+        assert (row.first.value, row.second.value) == (0, 0), "of the ten without an error on either side"
 
 
 def test_rates_of_none_and_all_have_an_interval() -> None:
@@ -242,15 +245,16 @@ def test_a_clear_difference_excludes_zero_in_either_direction() -> None:
 
 
 def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
-    """Five texts classified by both; the second attack alone beats one of them, and tries one that the first left alone."""
+    """Five texts classified by both; the second attack alone beats one of them, and tries one that the first left alone; the
+    second victim alone is right on the last."""
     records = [outcome("failed"), outcome("failed"), outcome("success"), outcome("skipped"), outcome("skipped", correct=False)]
     first = dict(enumerate(records))
-    second = {**first, 0: outcome("success"), 3: outcome("failed")}
+    second = {**first, 0: outcome("success"), 3: outcome("failed"), 4: outcome("failed")}
     rows = {row.name: (row.first.value, row.second.value, row.difference.value) for row in paired_differences(first, second)}
-    assert rows["accuracy"] == pytest.approx((4 / 5, 4 / 5, 0))
-    assert rows["accuracy under attack"] == pytest.approx((2 / 5, 2 / 5, 0))
-    assert rows["accuracy under attack, untried as surviving"] == pytest.approx((3 / 5, 2 / 5, 1 / 5))
-    assert rows["success rate"] == pytest.approx((1 / 3, 2 / 4, 1 / 3 - 2 / 4))
+    assert rows["accuracy"] == pytest.approx((4 / 5, 5 / 5, -1 / 5))
+    assert rows["accuracy under attack"] == pytest.approx((2 / 5, 3 / 5, -1 / 5))
+    assert rows["accuracy under attack, untried as surviving"] == pytest.approx((3 / 5, 3 / 5, 0))
+    assert rows["success rate"] == pytest.approx((1 / 3, 2 / 5, 1 / 3 - 2 / 5))
     assert rows["success rate at 100 queries"] == rows["success rate"]
     assert rows["success rate, attacked in both"] == pytest.approx((1 / 3, 2 / 3, -1 / 3))
     assert rows["mean queries, attacked in both"] == pytest.approx((1, 1, 0))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import numpy as np
 import pytest
 
 from sememekit.measure.intervals import Estimate, from_draws, resampled_ratios
-from sememekit.measure.seed_interval import combined, seed_difference, student_quantile
+from sememekit.measure.seed_interval import combined, seed_difference, seed_mean, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,20 @@ def test_the_interval_is_the_pooled_one() -> None:
     found = seed_difference([1.0, 2.0, 3.0], [5.0, 6.0, 7.0])
     half = 2.776445 * 1.0 * math.sqrt(2 / 3)  # both samples have the variance 1
     assert (found.value, found.low, found.high) == pytest.approx((4.0, 4.0 - half, 4.0 + half), abs=1e-5)
+
+
+def test_two_seeds_against_one_have_an_interval() -> None:
+    found = seed_difference([1.0, 2.0], [4.0])
+    half = 12.7062 * math.sqrt(0.5 * (1 / 2 + 1))
+    assert (found.value, found.low, found.high) == pytest.approx((2.5, 2.5 - half, 2.5 + half), abs=1e-3)
+
+
+@pytest.mark.parametrize(("values", "quantile"), [((1.0, 3.0), 12.7062), ((1.0, 2.0, 3.0), 4.30265)])
+def test_the_mean_of_one_sample_has_students_interval(values: tuple[float, ...], quantile: float) -> None:
+    found = seed_mean(values)
+    half = quantile * statistics.stdev(values) / math.sqrt(len(values))
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0 - half, 2.0 + half), abs=1e-3)
+    assert math.isnan(seed_mean(values[:1]).low)
 
 
 def test_one_seed_a_side_has_no_interval() -> None:
@@ -59,6 +74,6 @@ def test_over_sentences_and_seeds_the_truth_is_covered_at_least_as_often_as_it_s
 
 
 def test_over_both_the_limits_are_those_of_independent_errors() -> None:
-    found = combined(Estimate(1.0, 0.7, 1.4), Estimate(1.0, 0.6, 1.3))
-    assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 1.5))
+    found = combined(Estimate(1.0, 0.7, 1.05), Estimate(1.0, 0.6, 1.12))
+    assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 1.13))
     assert math.isnan(combined(Estimate(1.0, 0.7, 1.4), Estimate(1.0, math.nan, math.nan)).low)
