@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 Value = float | int | bool | str
 _RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
+_MOST_COMBINATIONS = 100_000
+"""More than these are not told apart: a sweep of any affordable length hardly draws one twice."""
 _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH for one whose logarithm is drawn"
 
 
@@ -43,6 +47,13 @@ class Space:
             return trial.suggest_int(self.key, low, high, log=self.log)
         return trial.suggest_float(self.key, float(low), float(high), log=self.log)
 
+    def all(self) -> Sequence[Value] | None:
+        """Every value, where they can be counted; None for a range with fractions."""
+        if not self.is_range:
+            return self.values
+        low, high = self.values
+        return range(low, high + 1) if isinstance(low, int) and isinstance(high, int) else None
+
     def has(self, value: object) -> bool:
         """Whether a value lies in it."""
         if not self.is_range:
@@ -64,6 +75,16 @@ def read_spaces(given: Sequence[str]) -> list[Space]:
     if twice:
         raise ConfigError(f"--over {twice[0]} is given twice; put all its values into one: --over {twice[0]}=VALUE,VALUE")
     return spaces
+
+
+def combinations_of(spaces: Sequence[Space]) -> list[dict[str, Value]] | None:
+    """Every way of setting all spaces, in the order of their values; None where there is no end of them, or hardly one."""
+    all_values = [space.all() for space in spaces]
+    counted = [values for values in all_values if values is not None]
+    if len(counted) < len(spaces) or math.prod(map(len, counted)) > _MOST_COMBINATIONS:
+        return None
+    keys = [space.key for space in spaces]
+    return [dict(zip(keys, values, strict=True)) for values in itertools.product(*counted)]
 
 
 def _read_space(text: str) -> Space:

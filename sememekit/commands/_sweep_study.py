@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import random
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.commands._side_by_side import Failed, Message, Trained, show_position
-from sememekit.commands._sweep_space import Space, overrides_of
+from sememekit.commands._sweep_space import Space, Value, combinations_of, overrides_of
 from sememekit.commands._training_progress import Position
 from sememekit.commands._trainings_elsewhere import open_trainings
 from sememekit.config import apply_overrides
@@ -61,6 +62,7 @@ class Study:
         self.optuna = import_optuna()
         self.out, self.table, self.spaces, self.seed = out, table, spaces, seed
         self.trials, self.cpu_seconds, self.pruning = trials, cpu_seconds, pruning
+        self.combinations = combinations_of(spaces)
         self.metric: PrimaryMetric | None = None
         self.running: dict[str, Trial] = {}
         self._spent: dict[str, float] = {}
@@ -201,17 +203,45 @@ class Study:
         trial.set_user_attr("cpu_seconds", before + cpu_seconds)
 
     def _ask(self) -> Trial:
-        """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same."""
-        number = len(self.study.trials)
+        """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same.
+
+        Where the combinations can be counted, one that was tried is not proposed again: another one is drawn in its place.
+        """
+        seed = (self.seed * 100_003 + len(self.study.trials)) % 2**32
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.study.sampler = self.optuna.samplers.TPESampler(
-                n_startup_trials=_STARTUP, seed=(self.seed * 100_003 + number) % 2**32
-            )
-        trial = self.study.ask()
+            self.study.sampler = self.optuna.samplers.TPESampler(n_startup_trials=_STARTUP, seed=seed)
+        untried = self._untried()
+        if untried is not None and not self._waiting():
+            proposed = self._proposed()
+            self.study.enqueue_trial(proposed if proposed in untried else random.Random(seed).choice(untried))
+        return self._drawn(self.study)
+
+    def _proposed(self) -> dict[str, Value]:
+        """What the sampler would propose, asked of a copy of the study: a proposal cannot be taken back."""
+        copy = self.optuna.create_study(sampler=self.study.sampler)
+        copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
+        return dict(self._drawn(copy).params)
+
+    def _drawn(self, study: Any) -> Trial:
+        trial: Trial = study.ask()
         for space in self.spaces:
             space.suggest(trial)
         return trial
+
+    def _untried(self) -> list[dict[str, Value]] | None:
+        """Combinations that no trial has; None where they cannot be counted."""
+        if self.combinations is None:
+            return None
+        tried = [trial.params for trial in self.study.get_trials(deepcopy=False)]
+        return [combination for combination in self.combinations if combination not in tried]
+
+    def _waiting(self) -> int:
+        return sum(trial.state == self.optuna.trial.TrialState.WAITING for trial in self.study.get_trials(deepcopy=False))
+
+    def is_exhausted(self) -> bool:
+        """Whether every combination was tried, so that no budget allows a further trial."""
+        return self._untried() == []
 
     def _table_of(self, trial: Trial) -> dict[str, Any]:
         return apply_overrides(self.table, overrides_of(trial.params))
@@ -235,9 +265,10 @@ class Study:
 
     def is_spent(self) -> bool:
         """Whether the budget allows no further trial."""
-        states = self.optuna.trial.TrialState
+        if self.is_exhausted():
+            return True
         if self.trials is not None:
-            return sum(trial.state != states.WAITING for trial in self.study.trials) >= self.trials
+            return len(self.study.get_trials(deepcopy=False)) - self._waiting() >= self.trials
         assert self.cpu_seconds is not None
         return self.spent() >= self.cpu_seconds
 

@@ -65,7 +65,8 @@ def command(
 ) -> None:
     """Search the settings that are best on validation, within a budget. Test data are never read.
 
-    Each trial is a run folder, OUT/trial-0001 and so on. The best settings are written to OUT/best.toml, a recipe for train.
+    Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: where all combinations of values were
+    tried the sweep ends, whatever is left of its budget. The best settings are written to OUT/best.toml, a recipe for train.
     The same command goes on with a sweep that was stopped; only its budget may change. Where all trials failed the exit code
     is 1.
     """
@@ -126,7 +127,8 @@ def sweep(
     """Train with settings that Optuna proposes, and keep the best; goes on with what is in ``out``.
 
     Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
-    where that lies within ``over``. With one job, a sweep that was interrupted proposes the same as one that was not.
+    where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
+    its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
 
     Args:
         table: slot -> keys, as ``train`` takes it.
@@ -201,6 +203,7 @@ def _report(study: Any, out: Path, budget: str, stopped: bool) -> SweepReport:
         trials=tuple(found),
         best=str(out / BEST) if found and found[0].valid is not None else None,
         stopped=stopped,
+        exhausted=study.is_exhausted(),
     )
 
 
@@ -234,7 +237,9 @@ def _print(report: SweepReport) -> None:
         for trial in report.trials
     ]
     print_table(f"Sweep: {report.out}, budget {report.budget}", columns, rows)
-    say(f"{_trials(len(report.trials))}, {report.cpu_minutes:.1f} CPU minutes; best settings: {report.best or 'none yet'}")
+    tried = ", all combinations of --over" if report.exhausted else ""
+    spent = f"{_trials(len(report.trials))}{tried}, {report.cpu_minutes:.1f} CPU minutes"
+    say(f"{spent}; best settings: {report.best or 'none yet'}")
 
 
 def _all_failed(report: SweepReport) -> TrainingError:

@@ -98,6 +98,7 @@ class SweepReport(Record):
         trials: sorted by ``valid``, the best first; those without a figure last.
         best: the file with the best settings; None before a trial has a figure.
         stopped: whether a signal ended it; the same command goes on.
+        exhausted: whether every combination of values was tried, so that a larger budget adds nothing.
     """
 
     out: str
@@ -107,3 +108,4 @@ class SweepReport(Record):
     trials: tuple[TrialReport, ...]
     best: str | None
     stopped: bool
+    exhausted: bool

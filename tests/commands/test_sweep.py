@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands import _sweep_study
 from sememekit.commands._program import app
-from sememekit.commands._sweep_space import Space, overrides_of, read_spaces
+from sememekit.commands._sweep_space import Space, combinations_of, overrides_of, read_spaces
 from sememekit.commands._sweep_study import Study
 from sememekit.commands.sweep import _all_failed, sweep
 from sememekit.commands.train import train
@@ -160,6 +160,35 @@ def test_an_interrupted_sweep_goes_on_and_proposes_the_same(place: Place, tmp_pa
         swept(place, tmp_path / "parts")
 
 
+def test_no_settings_are_tried_twice_and_the_sweep_ends_with_the_last(place: Place, tmp_path: Path) -> None:
+    over = ("encoder.dropout=0.0,0.1,0.2", "schedule.grace=1..2")
+    plan = {"schedule__epochs": 1, "encoder__dropout": 0.1}
+    six = swept(place, tmp_path / "six", *over, trials=9, plan=plan)
+    settings = [tuple(trial.settings.values()) for trial in six.trials]
+    assert sorted(settings) == [(dropout, patience) for dropout in (0.0, 0.1, 0.2) for patience in (1, 2)]
+    assert (six.exhausted, six.budget) == (True, "9 trials")
+    first = swept(place, tmp_path / "parts", *over, trials=4, plan=plan)
+    whole = swept(place, tmp_path / "parts", *over, trials=9, plan=plan)
+    assert (len(first.trials), first.exhausted, whole.exhausted) == (4, False, True)
+    assert by_number(whole) == by_number(six), "in parts the same are proposed"
+
+
+def by_number(report: SweepReport) -> dict[int, Any]:
+    return {trial.number: trial.settings for trial in report.trials}
+
+
+def test_a_range_with_fractions_has_no_end() -> None:
+    ints, values, fractions = read_spaces(["encoder.b=1..2", "encoder.c=x,y", "encoder.d=0.1..0.2"])
+    assert combinations_of([ints, values]) == [
+        {"encoder.b": 1, "encoder.c": "x"},
+        {"encoder.b": 1, "encoder.c": "y"},
+        {"encoder.b": 2, "encoder.c": "x"},
+        {"encoder.b": 2, "encoder.c": "y"},
+    ]
+    assert combinations_of([ints, fractions]) is None
+    assert combinations_of([Space("a.b", (1, 1000), True), Space("a.c", (1, 1000), True)]) is None
+
+
 def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr("sememekit.commands._side_by_side.Trainings.stop", lambda self, *names: asked.extend(names))
@@ -279,15 +308,15 @@ def test_a_sweep_whose_trials_all_fail_is_an_error_that_says_why(place: Place, t
     sizes = ["--set", "task.embedding_size=8", "--set", "encoder.hidden_size=8", "--set", "task.batch_size=4"]
     typed = ["sweep", "--data", str(place.data.folder), "--epochs", "1", "--jobs", "1", *sizes, "--over"]
     out = tmp_path / "out"
-    done = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(out), "--trials", "3"])
+    done = runner.invoke(app, [*typed, "encoder.hidden_size=4,6,12", "--out", str(out), "--trials", "3"])
     assert done.exit_code == 1
     assert f"sememekit: error: {out}: all 3 trials failed: " in done.stderr
     assert "8" in done.stderr, "the reason"
     assert done.stderr.rstrip().endswith("; change --over or --set, and choose another --out")
     assert "validation validation" not in done.stdout
-    assert "3 trials, " in done.stdout
+    assert "3 trials, all combinations of --over, " in done.stdout
     assert not (out / "best.toml").exists()
-    again = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(out), "--trials", "3", "--json"])
+    again = runner.invoke(app, [*typed, "encoder.hidden_size=4,6,12", "--out", str(out), "--trials", "3", "--json"])
     assert (again.exit_code, json.loads(again.stdout)["best"]) == (1, None)
     one = runner.invoke(app, [*typed, "encoder.hidden_size=4,6", "--out", str(tmp_path / "one"), "--trials", "1"])
     assert (one.exit_code, "the only trial failed: " in one.stderr) == (1, True)
@@ -310,7 +339,8 @@ def test_of_several_reasons_the_most_frequent_is_told() -> None:
         return TrialReport(number=number, run="r", settings={}, state="failed", valid=None, epochs=0, cpu_seconds=1, why=why)
 
     trials = (failed(1, "a"), failed(2, "b"), failed(3, "b"))
-    report = SweepReport(out="o", budget="3 trials", metric="", cpu_minutes=1, trials=trials, best=None, stopped=False)
+    ended = {"stopped": False, "exhausted": False}
+    report = SweepReport(out="o", budget="3 trials", metric="", cpu_minutes=1, trials=trials, best=None, **ended)
     assert str(_all_failed(report)) == (
         "o: all 3 trials failed: b (so 2 of them; o/report.json has the others); change --over or --set, and choose another "
         "--out"
