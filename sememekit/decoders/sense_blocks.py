@@ -56,9 +56,9 @@ class SenseBlock(NamedTuple):
     def num_senses(self) -> int:
         return self.places.stop - self.places.start
 
-    def by_basis(self, of_words_vRn: Tensor) -> list[tuple[Tensor, ...]]:
-        """For each basis the parts of (v, R, n) that belong to each rank. Made at once, for each view costs a microsecond."""
-        return list(zip(*(of_words_vRn[:size].unbind(1) for size in self.ranks), strict=True))
+    def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
+        """For each basis the parts of (R, v, n) that belong to each rank. Made at once, for each view costs a microsecond."""
+        return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
 
     def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:
         """The parts of (s, n) that belong to each rank, and the tail."""

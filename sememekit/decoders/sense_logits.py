@@ -21,8 +21,10 @@ from sememekit.decoders.sense_blocks import SenseBlock
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
-KEPT_FROM = 96
-"""Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
+WIDE_FROM = 96
+"""Below this width the products with the words are taken again in the backward pass, R V numbers a token less to keep, and each
+basis has a product of its own: that is up to a quarter slower at great widths, but leaves the scores of a basis in one piece,
+which halves the time of what is done with them, the larger part at small widths."""
 
 
 class SenseInputs(NamedTuple):
@@ -128,31 +130,35 @@ class _SenseSums(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         order = structure.blocks(words_VE.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
-        start_S = words_VE.new_zeros(structure.num_senses) if bias_S is None else bias_S.to(words_VE.dtype)[order.sense_at]
+        start_S = None if bias_S is None else bias_S.to(words_VE.dtype)[order.sense_at]
         offset_S = None
         if correction_V is not None:
             offset_S = correction_V.to(words_VE.dtype)[structure.word_of_sense[order.sense_at]]
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
         keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
-        keep_scores = keep and width >= KEPT_FROM
+        is_wide = width >= WIDE_FROM
+        keep_scores = keep and is_wide
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         normaliser_N, score_N, total_N = (words_VE.new_empty(num_tokens) for _ in range(3))
         kept, scores = [], []
         for part in _parts(num_tokens, block):
-            gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
-            size = gates_Kn.shape[1]
-            logits_Sn = words_VE.new_empty(structure.num_senses, size)
+            gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
+            logits_Sn = words_VE.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each, weight in zip(order.blocks, weights, strict=True):
                 logits_sn = logits_Sn[each.places]
-                logits_sn.copy_(start_S[each.places, None].expand_as(logits_sn))
-                scores_v = _products(low_words_VE[each.words], context_E, buffer)
+                scores_Rvn = _products(low_words_VE[each.words], context_RnE, is_wide, buffer)
                 if keep_scores:
-                    scores.append(scores_v)
+                    scores.append(scores_Rvn)
                 logits = each.by_rank(logits_sn)
-                scores_of = each.by_basis(scores_v.view(-1, num_bases, size).to(words_VE.dtype))
-                for score, weight_of_edge in zip(scores_of, weight, strict=True):
-                    each.add_products(logits, score, each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)))
+                for basis, score in enumerate(each.by_basis(scores_Rvn.to(words_VE.dtype))):
+                    gates = each.by_rank(each.sememes_of_sense(gates_Kn, weight[basis]))
+                    if basis == 0:
+                        each.products(score, gates, out=logits)
+                    else:
+                        each.add_products(logits, score, gates)
+                if start_S is not None:
+                    logits_sn.add_(start_S[each.places, None])
             target_n = target_N[part]
             sense_Mn, real_Mn = structure.senses_of(target_n.clamp(min=0))
             place_Mn = order.place_of[sense_Mn]
@@ -169,7 +175,8 @@ class _SenseSums(torch.autograd.Function):
             if keep:
                 kept += [logits_Sn, place_Mn, own_Mn.softmax(dim=0)]
         if keep:
-            ctx.structure, ctx.block, ctx.lowered, ctx.with_bias = structure, block, lowered, bias_S is not None
+            ctx.structure, ctx.block, ctx.lowered, ctx.is_wide = structure, block, lowered, is_wide
+            ctx.with_bias = bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return normaliser_N, score_N
 
@@ -196,32 +203,30 @@ class _SenseSums(torch.autograd.Function):
         of_senses = gates_KN.new_empty(order.most_senses * most)
         of_sememes, products = gates_KN.new_empty(2, num_bases * len(gates_KN) * most)
         for number, part in enumerate(parts):
-            gates_Kn, context_E = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].flatten(0, 1)
-            size, (raised_Sn, place_Mn, share_Mn) = gates_Kn.shape[1], kept[3 * number : 3 * (number + 1)]
+            gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
+            raised_Sn, place_Mn, share_Mn = kept[3 * number : 3 * (number + 1)]
             grad_logits_Sn = torch.mul(
                 raised_Sn, grad_normaliser_N[part] / total_N[part], out=_piece(grad_logits, raised_Sn.shape)
             )
             grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             of_sememe_RKn = _piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
-            grad_context_E = context_E.new_zeros(context_E.shape, dtype=contexts_RNE.dtype)
+            grad_context_RnE = contexts_RNE.new_zeros(context_RnE.shape)
             for each, weight in zip(order.blocks, weights, strict=True):
                 words_vE, grad_logits_sn = low_words_VE[each.words], grad_logits_Sn[each.places]
                 kept_scores = next(scores, None)
-                scores_v = _products(words_vE, context_E, buffer) if kept_scores is None else kept_scores
-                grads_v = _piece(grad_scores, scores_v.shape)
+                scores_Rvn = _products(words_vE, context_RnE, ctx.is_wide, buffer) if kept_scores is None else kept_scores
+                grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape, ctx.is_wide)
                 of_sense_sn = _piece(of_senses, grad_logits_sn.shape)
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
-                scores_of = each.by_basis(scores_v.view(-1, num_bases, size).to(gates_Kn.dtype))
-                grads_of = each.by_basis(grads_v.view(-1, num_bases, size))
+                scores_of, grads_of = each.by_basis(scores_Rvn.to(gates_Kn.dtype)), each.by_basis(grads_Rvn)
                 for score, grad, weight_of_edge, of_sememe_Kn in zip(scores_of, grads_of, weight, of_sememe_RKn, strict=True):
                     each.products(score, grads, out=of_sense)
                     of_sememe_Kn += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     each.sum_products(each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)), grads, out=grad)
-                grads_v = grads_v.to(ctx.lowered)
-                add_product(grad_words_VE[each.words], grads_v, context_E)
-                add_product(grad_context_E, grads_v.T, words_vE)
-            grad_contexts_RNE[:, part] = grad_context_E.unflatten(0, (num_bases, size))
+                grad_words_vE, lowered_Rvn = grad_words_VE[each.words], grads_Rvn.to(ctx.lowered)
+                _add_gradients(grad_words_vE, grad_context_RnE, lowered_Rvn, words_vE, context_RnE, ctx.is_wide)
+            grad_contexts_RNE[:, part] = grad_context_RnE
             grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=_piece(products, of_sememe_RKn.shape)).sum(dim=2)
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
@@ -234,10 +239,38 @@ def _parts(num_tokens: int, block: int) -> list[slice]:
     return [slice(begin, min(begin + block, num_tokens)) for begin in range(0, num_tokens, block)]
 
 
-def _products(words_vE: Tensor, context_E: Tensor, buffer: Tensor | None) -> Tensor:
-    """(v, R n) the scores of words with the contexts (R n, E), in ``buffer`` where there is one."""
-    out = None if buffer is None else _piece(buffer, (len(words_vE), len(context_E)))
-    return torch.mm(words_vE, context_E.T, out=out)
+def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:
+    """(R, v, n) the scores of words with the contexts, in ``buffer`` where there is one, in the order of ``_scores_in``."""
+    num_bases, num_tokens, _ = context_RnE.shape
+    shape = (num_bases, len(words_vE), num_tokens)
+    scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape, is_wide)
+    if is_wide:
+        torch.mm(words_vE, context_RnE.flatten(0, 1).T, out=scores_Rvn.transpose(0, 1).flatten(1))
+    else:
+        torch.bmm(words_vE.expand(num_bases, -1, -1), context_RnE.transpose(1, 2), out=scores_Rvn)
+    return scores_Rvn
+
+
+def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
+    """(R, v, n) of flat memory: basis after basis, or at great widths word after word, which one product of all bases needs."""
+    if not is_wide:
+        return _piece(memory, shape)
+    num_bases, num_words, num_tokens = shape
+    return _piece(memory, (num_words, num_bases, num_tokens)).transpose(0, 1)
+
+
+def _add_gradients(
+    grad_words_vE: Tensor, grad_context_RnE: Tensor, grads_Rvn: Tensor, words_vE: Tensor, context_RnE: Tensor, is_wide: bool
+) -> None:
+    """Add what the gradient of the scores gives to words and contexts."""
+    if is_wide:
+        grads_v = grads_Rvn.transpose(0, 1).flatten(1)
+        add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))
+        add_product(grad_context_RnE.view(-1, words_vE.shape[1]), grads_v.T, words_vE)
+        return
+    for grads_vn, context_nE, grad_context_nE in zip(grads_Rvn, context_RnE, grad_context_RnE, strict=True):
+        add_product(grad_words_vE, grads_vn, context_nE)
+        add_product(grad_context_nE, grads_vn.T, words_vE)
 
 
 def _piece(memory: Tensor, shape: Sequence[int]) -> Tensor:

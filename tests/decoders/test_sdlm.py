@@ -39,7 +39,7 @@ def test_the_graph_has_every_kind_of_word() -> None:
 
 @pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
 @pytest.mark.parametrize(
-    ("block", "senses_per_block", "ranks", "kept_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
+    ("block", "senses_per_block", "ranks", "wide_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
 )
 def test_values_and_gradients_equal_the_dense_twin(
     preset: str,
@@ -47,12 +47,12 @@ def test_values_and_gradients_equal_the_dense_twin(
     block: int,
     senses_per_block: int,
     ranks: int,
-    kept_from: int,
+    wide_from: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", senses_per_block)
     monkeypatch.setattr(sense_blocks, "RANKS", ranks)
-    monkeypatch.setattr(sense_logits, "KEPT_FROM", kept_from)
+    monkeypatch.setattr(sense_logits, "WIDE_FROM", wide_from)
     decoder = make(preset=preset, normalisation=normalisation, num_bases=3, tokens_per_block=block)
     graph = small_graph()
     size = graph.num_words
@@ -129,11 +129,11 @@ def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: 
     """The parameters have gradients either way."""
     buffers, plain = [], sense_logits._products
 
-    def products(words_vE: torch.Tensor, context_E: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
+    def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, is_wide: bool, buffer: torch.Tensor | None) -> torch.Tensor:
         buffers.append(buffer)
-        return plain(words_vE, context_E, buffer)
+        return plain(words_vE, context_RnE, is_wide, buffer)
 
-    monkeypatch.setattr(sense_logits, "KEPT_FROM", 1)
+    monkeypatch.setattr(sense_logits, "WIDE_FROM", 1)
     monkeypatch.setattr(sense_logits, "_products", products)
     with torch.set_grad_enabled(learns):
         make().nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
