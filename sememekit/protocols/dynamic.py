@@ -162,6 +162,7 @@ def score_dynamically(
             with torch.no_grad():
                 torch._foreach_lerp_(parameters, trained, pulls)
                 torch._foreach_addcmul_(parameters, gradients, steps, value=-1.0)
+            torch.clear_autocast_cache()  # else autocast, while it is on, goes on with its bfloat16 copies of the old weights
             yield Scored(target, nats.detach(), counts, hidden=hidden.detach())
             done += int(mask[part].sum())
             if progress is not None:
@@ -170,3 +171,4 @@ def score_dynamically(
         with torch.no_grad():
             for parameter, weights in zip(parameters, trained, strict=True):
                 parameter.copy_(weights)
+        torch.clear_autocast_cache()

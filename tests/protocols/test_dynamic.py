@@ -175,6 +175,20 @@ def test_weights_and_modes_are_as_before_to_the_bit(place: Place, make: Make, en
     assert all(parameter.grad is None for parameter in task.parameters())
 
 
+def test_under_autocast_every_step_is_seen(place: Place, make: Make) -> None:
+    """Autocast keeps low-precision copies of weights, which a step in place leaves behind."""
+    train, tokens = place.data.tokens("train"), place.data.tokens("valid")
+
+    def dynamic(cached: bool) -> Tensor:
+        task = make().float()
+        statistics = gather_statistics(task, train, segment=5)
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=cached):
+            segments = score_dynamically(task, tokens, KRAUSE.model_copy(update={"segment": 5}), statistics)
+            return torch.cat([scored.nats.flatten().float() for scored in segments])
+
+    assert torch.equal(dynamic(cached=True), dynamic(cached=False))
+
+
 def test_two_runs_are_equal_and_nothing_is_dropped(place: Place, make: Make) -> None:
     task = make().train()
     train, tokens = place.data.tokens("train"), place.data.tokens("test")[:40]
