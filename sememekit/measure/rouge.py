@@ -96,9 +96,9 @@ def rouge(
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
-    no credit for an unknown word that was masked in the reference. ``resamples`` and ``seed`` are of the bootstrap. Raises
-    DataError: nothing to score, texts and references in different numbers, or a text without any reference. Raises ConfigError:
-    settings that contradict each other.
+    no credit for an unknown word that was masked in the reference, nor for the part of a mark that ``byte_cap`` leaves.
+    ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in different
+    numbers, or a text without any reference. Raises ConfigError: settings that contradict each other.
     """
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)
@@ -126,7 +126,8 @@ def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]
         "stat": settings.statistic,
         "refs": f"{spread_of(references)}/{settings.references}",
         "references": digest_of(references),
-        "unk": "never",
+        # With a cap marks are found before it: a value of its own, since scores under a cap once were of marks found after it.
+        "unk": "never" if settings.byte_cap is None else "never/before-cap",
         "package": f"rouge-score-{version('rouge-score')}",
     }
     return "|".join(f"{name}:{value}" for name, value in parts.items())
@@ -178,10 +179,8 @@ def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
 def _example(
     hypothesis: str, references: Sequence[str], settings: RougeSettings, score: Callable[[str, str], tuple[_Scores, int, int]]
 ) -> list[float]:
-    if settings.byte_cap is not None:
-        hypothesis = hypothesis.encode()[: settings.byte_cap].decode(errors="ignore")
     by_word = settings.unit == "word" and settings.tokenizer != "jieba"
-    hypothesis = _UNKNOWN.sub(_NEVER_WORD if by_word else _NEVER_CHARACTER, hypothesis)
+    hypothesis = _known(hypothesis, settings.byte_cap, _NEVER_WORD if by_word else _NEVER_CHARACTER)
     found = [score(reference, hypothesis) for reference in references]
     key = "fmeasure" if settings.statistic == "f1" else "recall"
     values = []
@@ -192,6 +191,17 @@ def _example(
             scores = [float(getattr(scores[name], key)) for scores, _, _ in found]
             values.append(max(scores) if settings.references == "best" else sum(scores) / len(scores))
     return values
+
+
+def _known(text: str, byte_cap: int | None, never: str) -> str:
+    """What counts of a text, with ``never`` for each unknown word; also for one of which the cap leaves a part, as ``<un``."""
+    if byte_cap is None:
+        return _UNKNOWN.sub(never, text)
+    kept = text.encode()[:byte_cap].decode(errors="ignore")
+    for mark in _UNKNOWN.finditer(text):
+        if mark.start() < len(kept) < mark.end():
+            kept = kept[: mark.start()] + never
+    return _UNKNOWN.sub(never, kept)
 
 
 def _summed(found: Sequence[tuple[_Scores, int, int]], name: str, statistic: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,29 @@ def test_not_knowing_a_word_earns_nothing(mask: str) -> None:
     assert rouge([f"nec {mask} up"], [["nec UNK up"]], WORDS).rouge1.value == pytest.approx(2 / 3)
     assert rouge([f"一 {mask} 二"], [["一UNK二"]], CHARACTERS).rouge1.value == pytest.approx(2 * 2 / (3 + 5))
     assert rouge([f"一 {mask} 二"], [["一UNK二"]], PRESETS["lcsts-words"]).rouge1.value < 1.0
+
+
+@pytest.mark.parametrize("mask", ["<unk>", "UNK"])
+@pytest.mark.parametrize("settings", [WORDS, RougeSettings(tokenizer="white space"), CHARACTERS])
+def test_not_knowing_a_word_earns_nothing_where_the_cap_cuts_it(mask: str, settings: RougeSettings) -> None:
+    """At each place: one unit that matches nothing, and what follows stays behind the cap."""
+    parts = [mask[:size] for size in range(1, len(mask) + 1)]
+    reference = " ".join(["x", *parts, "U.S.", "y", *(unit for part in parts for unit in part)])
+    if settings.unit == "character":
+        wanted = len("".join(reference.split()))
+    else:
+        wanted = len(reference.split() if settings.tokenizer == "white space" else re.findall("[a-z]+", reference.lower()))
+    for size in range(len(mask) + 3):
+        found = rouge([f"x {mask} y"], [[reference]], settings.model_copy(update={"byte_cap": 2 + size}))
+        matched, units = (1, 1) if size == 0 else (1, 2) if size < len(mask) + 2 else (2, 3)
+        assert found.rouge1.value == pytest.approx(2 * matched / (units + wanted)), size
+    longer = rouge([f"{mask}NOWN"], [["UNK unk"]], RougeSettings(byte_cap=len(mask), statistic="recall"))
+    assert longer.rouge1.value == 0, "what the cap makes a mark of"
+
+
+def test_a_cap_changes_what_the_signature_says_of_unknown_words() -> None:
+    assert "|unk:never/before-cap|" in rouge(["a"], [["a"]], PRESETS["duc"]).signature
+    assert "|unk:never|" in rouge(["a"], [["a"]], PRESETS["gigaword"]).signature, "stored ones can be compared"
 
 
 def test_words_by_jieba_do_not_depend_on_how_a_model_cuts() -> None:
