@@ -79,12 +79,25 @@ def command(
             "make room, raise decoder.gamma or decoder.frequency_budget",
             quiet,
         )
+    if result.objective_fell:
+        remark(f"warning: {_told_of_fall(run, result, out)}", quiet)
     again = typed("sememekit", "train", "--out", result.written, "--resume")
     if result.stopped:
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
     if not epochs:
         hint(f"next: {again} --set schedule.epochs=N, to train on", quiet)
+
+
+def _told_of_fall(run: Path, result: ClusterUpdateReport, out: Path | None) -> str:
+    numbers = f"from {result.objective_before:.4f} to {result.objective_after:.4f} bits"
+    kept = (
+        f"{run} is as it was: go on with it, or compare both after training {out} on"
+        if out is not None
+        else f"{run} has them now: train it on and compare with the perplexity before; --out NEW_RUN keeps the old ones"
+    )
+    exact = "; without --running-passes the mean is exact" if result.statistics == "running" else ""
+    return f"the new clusters are worse by Eq. (7) on the training text, which fell {numbers}; {kept}{exact}"
 
 
 def _print_update(run: Path, result: ClusterUpdateReport) -> None:
@@ -125,8 +138,9 @@ def cluster_update(
     E-step: q(w, c) is the mean of log2 p(c | h) over all occurrences of w in the training text, Eq. (8) of Shen et al. 2017,
     without dropout and with the weights as they are; with ``running_passes`` each occurrence moves the q that training left by
     Eq. (9) instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises p(C(w) | h) alone, Eq. (7),
-    so the perplexity gets worse until the vectors have followed. M-step: ``epochs`` more epochs of the run's own training with
-    the clusters fixed.
+    so the perplexity gets worse until the vectors have followed. It is greedy and its clusters are bounded, so Eq. (7) can get
+    worse, too (``objective_fell``); the new clusters are kept all the same. M-step: ``epochs`` more epochs of the run's own
+    training with the clusters fixed.
 
     Without ``out`` a new snapshot is written whole, and then "best" and "last" mean it where they meant the old one. With
     ``out`` the run stays as it is, and the new folder appears by one rename. A killed M-step goes on with ``train --resume``.
@@ -143,6 +157,7 @@ def cluster_update(
         keep_clusters,
         measure_clusters,
         read_cluster_bits,
+        reread_filled,
         training_state,
     )
     from sememekit.runs.run import Run as LoadedRun
@@ -185,6 +200,7 @@ def cluster_update(
             seen = sums.counts > 0
             decoder.set_cluster_statistics(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
         change = decoder.reassign()
+        reread_filled(task, decoder, prepared, partial(progress, "reading again"), sums)
         objective_after = sums.objective(decoder)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
@@ -207,6 +223,7 @@ def cluster_update(
         before=before,
         after=after,
         num_clusters=decoder.num_clusters,
+        objective_fell=objective_after < objective_before,
         **objectives,
         **asdict(change),
     )

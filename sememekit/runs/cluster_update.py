@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,9 @@ class ClusterUpdateReport(OfRun):
         statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9), Shen et al. 2017.
         tokens_read: predicted tokens of the training text, each time it was read.
         objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
+            The probability is that of the model, which gives none to a cluster without words, so this is -log2 of the cluster
+            perplexity of the training text.
+        objective_fell: whether the new clusters are worse by Eq. (7) than the old ones.
         before, after: on ``split``, with the old clusters and with the new ones, the weights being the same.
         trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
         best_epoch: the epoch of the best snapshot; that before the M-step where none of its epochs was better.
@@ -54,6 +58,7 @@ class ClusterUpdateReport(OfRun):
     tokens_read: int
     objective_before: float
     objective_after: float
+    objective_fell: bool
     split: str
     before: ClusterPerplexities
     after: ClusterPerplexities
@@ -72,17 +77,39 @@ class ClusterUpdateReport(OfRun):
 
 @dataclass
 class ClusterBits:
-    """Sums of log2 p(c | h) over the occurrences of each word (V, C), and how many these were (V,), in float64 on the CPU."""
+    """Sums over the occurrences of words in the training text, in float64 on the CPU.
+
+    Attributes:
+        bits: (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included.
+        counts: (V,) how many these were.
+        filled: (C,) which clusters had words.
+        filled_bits: log2 of what the filled clusters have together, over all occurrences.
+    """
 
     bits: Tensor
     counts: Tensor
+    filled: Tensor
+    filled_bits: float = 0.0
 
     def objective(self, decoder: ClusterLearner) -> float:
-        """Eq. (7): the mean over all occurrences of the bits of the word's own cluster."""
-        cluster_of = decoder.clusters()
-        assert cluster_of is not None
-        own = self.bits.gather(1, cluster_of.cpu()[:, None]).sum()
-        return float(own / self.counts.sum())
+        """Eq. (7): the mean over all occurrences of the bits of the word's own cluster among the filled ones."""
+        own = self.bits.gather(1, _clusters_of(decoder).cpu()[:, None]).sum()
+        return float((own - self.filled_bits) / self.counts.sum())
+
+
+def _clusters_of(decoder: ClusterLearner) -> Tensor:
+    cluster_of = decoder.clusters()
+    assert cluster_of is not None
+    return cluster_of
+
+
+def _filled(decoder: ClusterLearner) -> Tensor:
+    return torch.bincount(_clusters_of(decoder).cpu(), minlength=decoder.num_clusters) > 0
+
+
+def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:
+    """log2 of what some clusters have together, of ``bits`` (N, C), summed over N."""
+    return 0.0 if filled.all() else float((bits[:, filled] * math.log(2.0)).logsumexp(dim=1).sum()) / math.log(2.0)
 
 
 def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: OneStage) -> ClusterPerplexities:
@@ -101,15 +128,32 @@ def read_cluster_bits(
 ) -> ClusterBits:
     """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
     size = len(data.vocabulary)
-    sums = ClusterBits(torch.zeros(size, decoder.num_clusters, dtype=torch.float64), torch.zeros(size, dtype=torch.float64))
+    table, counts = (torch.zeros(*shape, dtype=torch.float64) for shape in ((size, decoder.num_clusters), (size,)))
+    sums = ClusterBits(table, counts, _filled(decoder))
     for chunk in predictions(task, data, "train", progress):
         assert chunk.hidden is not None
         rows, words = chunk.hidden[chunk.mask], chunk.targets[chunk.mask]
-        sums.bits.index_add_(0, words.cpu(), decoder.cluster_bits(rows).double().cpu())
+        bits = decoder.cluster_bits(rows).double().cpu()
+        sums.bits.index_add_(0, words.cpu(), bits)
+        sums.filled_bits += _bits_of_filled(bits, sums.filled)
         sums.counts += torch.bincount(words.cpu(), minlength=size)
         if move:
             decoder.observe(rows, words)
     return sums
+
+
+@torch.no_grad()
+def reread_filled(task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, sums: ClusterBits) -> None:
+    """Give ``sums`` of a text what they need where other clusters have words now; it is read again only if it must be."""
+    filled = _filled(decoder)
+    if torch.equal(filled, sums.filled):
+        return
+    sums.filled, sums.filled_bits = filled, 0.0
+    if filled.all():
+        return
+    for chunk in predictions(task, data, "train", progress):
+        assert chunk.hidden is not None
+        sums.filled_bits += _bits_of_filled(decoder.cluster_bits(chunk.hidden[chunk.mask]).double().cpu(), filled)
 
 
 def training_state(loaded: Run, data: PreparedData, valid_metric: float, epochs: int) -> tuple[dict[str, Any], int, int]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from sememekit.analysis.clusters import clusters
 from sememekit.analysis.evaluate import evaluate, evaluate_ppl
+from sememekit.commands._program import app
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.train import train
 from sememekit.data.batching import evaluation_columns
@@ -104,10 +107,45 @@ def test_statistics_are_the_mean_over_the_training_text(copy: Path) -> None:
     np.testing.assert_allclose(after.scores.double().numpy(), expected, rtol=1e-4, atol=1e-4)
     assert np.array_equal(after.clusters().numpy(), new)
     rows = np.arange(len(words))
-    assert report.objective_before == pytest.approx(bits[rows, old[words]].mean(), abs=1e-5)
-    assert report.objective_after == pytest.approx(bits[rows, new[words]].mean(), abs=1e-5)
+    for objective, cluster_of in ((report.objective_before, old), (report.objective_after, new)):
+        filled = np.log2((2.0 ** bits[:, np.unique(cluster_of)]).sum(axis=1))
+        assert objective == pytest.approx((bits[rows, cluster_of[words]] - filled).mean(), abs=1e-5)
     assert report.statistics == "exact"
     assert report.tokens_read == len(words)
+
+
+@pytest.mark.parametrize("filled", [4, 2, 1])
+def test_the_objective_is_that_of_the_model(copy: Path, filled: int) -> None:
+    """Clusters without words have no probability: Eq. (7) is -log2 of the cluster perplexity of the text that was read."""
+    loaded = Run.open(copy)
+    decoder = loaded.task.decoder
+    decoder.groups.set(decoder.clusters() % filled)
+    state = loaded.folder.load("best", with_trainer=True).trainer
+    loaded.folder.revise(loaded.snapshot, loaded.task, state)
+    report = cluster_update(copy, split="train")
+    assert len(np.unique(decoder.clusters().numpy())) == filled <= report.num_clusters
+    for objective, measured in ((report.objective_before, report.before), (report.objective_after, report.after)):
+        assert objective == pytest.approx(-math.log2(measured.cluster_perplexity), abs=1e-6)
+
+
+def test_an_assignment_that_is_worse_is_told(copy: Path, tmp_path: Path) -> None:
+    cluster_update(copy)
+    folder = RunFolder.open(copy)
+    folder.replace_plan({**folder.plan, "decoder": {**folder.plan["decoder"], "gamma": 1.01, "frequency_budget": 0.02}})
+
+    def told(*options: str) -> tuple[str, str]:
+        result = CliRunner().invoke(app, ["cluster-update", str(copy), *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout, " ".join(result.stderr.split())
+
+    out, err = told("--out", str(tmp_path / "new"), "--json")
+    report = json.loads(out)
+    assert report["objective_fell"]
+    numbers = f"from {report['objective_before']:.4f} to {report['objective_after']:.4f} bits"
+    assert f"worse by Eq. (7) on the training text, which fell {numbers}; {copy} is as it was" in err
+    assert "--out NEW_RUN keeps the old ones; without --running-passes" in told("--running-passes", "1")[1]
+    assert not cluster_update(copy).objective_fell
+    assert "Eq. (7)" not in told()[1]
 
 
 def test_the_exact_mean_is_a_fixed_point_and_words_never_seen_keep_their_statistics(copy: Path) -> None:
