@@ -37,6 +37,12 @@ class SmallPairs(FilePairs):
     held_out_stays_out: ClassVar = False
 
 
+class CharacterPairs(SmallPairs):
+    """The same, cut into characters."""
+
+    segmenters: ClassVar = ("characters",)
+
+
 def pair(source: random.Random) -> tuple[str, str]:
     """The headline repeats the verb and what follows it in the second sentence."""
     sentences = [

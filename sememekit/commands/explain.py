@@ -10,7 +10,7 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import option
-from sememekit.commands._render import progress_bars
+from sememekit.commands._render import progress_bars, remark_uncut
 from sememekit.commands._results import Result, check_outputs, give_out
 
 if TYPE_CHECKING:
@@ -89,9 +89,11 @@ def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None,
     from sememekit.analysis.explain_writing import explain_writing
     from sememekit.commands._explain_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
+    from sememekit.runs.writing import how_to_cut
 
     with progress_bars(quiet) as show:
         found = explain_writing(run, text, progress=show, **options)
+    remark_uncut(found.unknown, how_to_cut(run, apart=options.get("apart", False)))
     return Result(found, write_page, print_text, charts)
 
 

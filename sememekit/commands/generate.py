@@ -63,18 +63,19 @@ def _texts(
     errors: ErrorPolicy = "strict",
     **options: Any,
 ) -> None:
-    from sememekit.runs.writing import load_writer, search_of, told_of_cut, write_texts
+    from sememekit.runs.writing import how_to_cut, load_writer, search_of, told_of_cut, write_texts
 
     if prompt is not None and input_file is not None:
         raise ConfigError("give the text itself or --input FILE, not both")
     writer = load_writer(run, **options)
     lines = [prompt] if prompt is not None else lines_of(input_file, errors)
     name = "the text, line" if prompt is not None else f"{input_name(input_file)}, line"
-    sources, cut, most = 0, 0, 0
+    sources, cut, most, warned = 0, 0, 0, False
     for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
         print_json(written) if json else say(written.best.text)
         sources, cut = written.line, cut + (written.read_words < written.source_words)
         most = max(most, written.read_words)
+        warned = warned or remark_uncut(written.unknown, how_to_cut(run, apart=options.get("apart", False)))
     if not sources:
         remark(f"no line in {input_name(input_file)}, so nothing is written", quiet=False)
     if cut:

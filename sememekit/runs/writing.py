@@ -16,7 +16,7 @@ from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
 from sememekit.text.normalise import to_half_width
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 
 _LINES_AT_ONCE: Final = 1024
 _MARK: Final = re.compile(r"<[^<>\s]+>")
@@ -102,6 +102,12 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
     were, their = ("was", "its") if cut == 1 else ("were", "their")
     of = f"{cut:,} of {sources:,} source{'' if sources == 1 else 's'}"
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
+
+
+def how_to_cut(run: Run, *, apart: bool) -> str:
+    """What to do about text that should have been cut and was not."""
+    cuts = run.signature.segmenter != WhiteSpace.description
+    return "leave out --apart" if apart and cuts else "cut it first: sememekit segment"
 
 
 def load_writer(

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explain_writing import explain_writing, remarks
 from sememekit.commands._program import app
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.references import digest_of
@@ -21,7 +22,7 @@ from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
 from tests.pages import check_page
-from tests.small_pairs import PairPlace
+from tests.small_pairs import PairPlace, write_pairs
 from tests.small_run import Place
 
 LINES = ["我 吃 苹果 。 人 吃 梨 。", "人 买 电脑 。 我 买 无名 。"]
@@ -199,6 +200,25 @@ def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) 
     assert kept.best.words == ("<unk>", "<unk>")
     assert set(replaced.best.words) <= {"火星", "飞船"}
     assert replaced.unknown == ("火星", "飞船")
+
+
+def test_chinese_that_nothing_cut_is_told(run: Path, place: PairPlace, tmp_path: Path) -> None:
+    """Once, and with what helps: the data of the one run were cut, those of the other came with blanks."""
+    text = "我吃苹果人吃梨我买电脑"
+    rows = {split: [(text, "我吃梨"), ("人吃梨", "吃梨")] for split in ("train", "valid", "test")}
+    preprocess("tests.small_pairs:CharacterPairs", write_pairs(tmp_path / "text", rows), tmp_path / "data")
+    train(place.table(data__path=str(tmp_path / "data"), schedule__epochs=1), tmp_path / "run")
+    told = "Chinese without blanks was read as one <unk>, such as '我吃苹果人吃梨我买电脑'; "
+    for command in (["generate"], ["explain"]):
+        cut = runner.invoke(app, [*command, str(tmp_path / "run"), text])
+        assert (cut.exit_code, "warning" in cut.stderr) == (0, False)
+        apart = runner.invoke(app, [*command, str(tmp_path / "run"), text, "--apart"])
+        assert f"{told}leave out --apart" in " ".join(apart.stderr.split())
+        for options in ([], ["--apart"]):
+            blanks = runner.invoke(app, [*command, str(run), text, *options])
+            assert f"{told}cut it first: sememekit segment" in " ".join(blanks.stderr.split())
+    several = runner.invoke(app, ["generate", str(tmp_path / "run"), "--apart"], input=f"{text}\n{text}\n")
+    assert several.stderr.count("warning") == 1
 
 
 def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_path: Path) -> None:
