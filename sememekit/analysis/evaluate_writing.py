@@ -55,7 +55,8 @@ class WrittenReport(Record):
         parts: perplexity of each term of the loss; their product is the perplexity.
         checkpoint_by: what the best weights of the run were chosen by.
         words: mean length of the best texts.
-        unknown: share of ``<unk>`` among their words.
+        unknown: share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` these have given
+            way to words of the source in the texts that are scored; it says how many words of them were copied so.
         cut_sources: how many sources had more words than the model reads (``task.read_words``).
         source_words, read_words: how many words all sources have, and how many of them the model read.
         scores: for each kind of scoring, the metrics.
@@ -98,7 +99,7 @@ def evaluate_writing(
         ConfigError: an override of something else.
         DataError: data of another kind or without references, or a file that cannot be written.
     """
-    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
+    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset), data.signature.dataset)
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)

@@ -139,9 +139,11 @@ def _print_metrics(report: MetricsReport) -> None:
             say(f"signature: {report.signature}\n")
             _print_classes(report)
         case WrittenMetrics():
-            names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words", "unknown")
+            names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words")
+            replaced = "unknown:replace" in report.search.split("|")
+            unknown = {"unknown, replaced by words of the source" if replaced else "unknown": report.unknown}
             parts = {f"{name} perplexity": value for name, value in report.parts.items()}
-            print_fields(title, {name: getattr(report, name) for name in names} | parts)
+            print_fields(title, {name: getattr(report, name) for name in names} | unknown | parts)
             say(f"signature: {report.perplexity_signature}\n")
             for scores in report.scores:
                 rows = [(one.name, *map(per_cent, (one.value, one.low, one.high))) for one in scores.values]

@@ -135,9 +135,11 @@ def load_writer(
     return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy))
 
 
-def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
+def search_of(
+    task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
+) -> BeamSettings:
     """How texts are searched for: as the run says, then the ``preset`` of the data, then ``task.search.KEY=VALUE`` overrides.
-    Raises ConfigError: an override of something else, or settings that contradict each other.
+    Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of ``dataset``.
     """
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
@@ -146,7 +148,18 @@ def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[s
         raise ConfigError(
             f"--set {other[0]}: of a trained model only task.search.KEY can be changed, for example task.search.beam_size=10"
         )
-    return read_settings(BeamSettings, table["task"]["search"], "--set task.search")
+    search = table["task"]["search"]
+    try:
+        return read_settings(BeamSettings, search, "--set task.search")
+    except ConfigError as error:
+        typed = apply_overrides({"task": {"search": {}}}, overrides)["task"]["search"]
+        for key, partner in (("min_length", "max_length"), ("max_length", "min_length")):
+            if preset and key in preset and key not in typed and partner in typed and f"{key} (" in str(error):
+                rule = f"{key} {preset[key]} is of the rules of {dataset}"
+                raise ConfigError(
+                    f"{error}; {rule}: add --set task.search.{key}={search[partner]}, or another length"
+                ) from None
+        raise
 
 
 def describe_search(search: BeamSettings) -> str:

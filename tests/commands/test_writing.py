@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate_writing import SEARCH_OF_DATASETS
 from sememekit.analysis.explain_writing import explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
@@ -200,6 +202,32 @@ def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) 
     assert kept.best.words == ("<unk>", "<unk>")
     assert set(replaced.best.words) <= {"火星", "飞船"}
     assert replaced.unknown == ("火星", "飞船")
+
+
+def test_eval_says_where_unknown_words_were_replaced(place: PairPlace, tmp_path: Path) -> None:
+    """Of a model that writes nothing but the unknown word: the share is that of what the search chose, under either rule."""
+    train(place.table(schedule__epochs=1), tmp_path / "run")
+    loaded = Run.open(tmp_path / "run")
+    loaded.task.decoder.get_parameter("bias").data[loaded.vocabulary.unknown_id] = 90.0
+    loaded.folder.revise(loaded.snapshot, loaded.task, loaded.folder.load("best", with_trainer=True).trainer)
+    options = ["--set", "task.search.max_length=2", "--set"]
+    for rule, name in (("keep", "unknown"), ("replace", "unknown, replaced by words of the source")):
+        shown = runner.invoke(app, ["eval", str(tmp_path / "run"), *options, f"task.search.unknown={rule}"])
+        assert re.search(rf"^ *{name} +1(\.0*)?\s*$", shown.stdout, re.MULTILINE), shown.output
+
+
+def test_a_length_against_the_rules_of_the_data_is_told_of_them(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is proposed works."""
+    dataset = Run.open(run).signature.dataset
+    monkeypatch.setitem(SEARCH_OF_DATASETS, dataset, SEARCH_OF_DATASETS["duc"])  # type: ignore[index]
+    for typed, proposed in (("max_length=20", "min_length=20"), ("min_length=31", "max_length=31")):
+        told = failure("eval", run, "--set", f"task.search.{typed}")
+        assert f"{proposed.partition('=')[0]} 30 is of the rules of {dataset}: add --set task.search.{proposed}, or" in told
+        assert "rules" not in failure("eval", run, "--set", f"task.search.{typed}", "--set", "task.search.beam_size=0")
+        both = [f"task.search.{typed}", f"task.search.{proposed}"]
+        assert evaluate(run, overrides=both).model_dump()["words"] == float(typed.partition("=")[2])
+    both = ["--set", "task.search.max_length=20", "--set", "task.search.min_length=21"]
+    assert "rules" not in failure("eval", run, *both), "both were typed"
 
 
 def test_chinese_that_nothing_cut_is_told(run: Path, place: PairPlace, tmp_path: Path) -> None:
