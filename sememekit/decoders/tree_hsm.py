@@ -119,7 +119,7 @@ class TreeHSM(Decoder, FixedTables):
         scores = (functional.embedding(nodes, self.nodes) * rows.index_select(0, token)).sum(dim=-1)
         if self.bias is not None:
             scores = scores + self.bias[nodes]
-        turns = functional.softplus(-self.path_signs[place] * scores)
+        turns = -functional.logsigmoid(self.path_signs[place] * scores)  # softplus is linear from 20 on
         return turns.new_zeros(len(words)).index_add(0, token, turns).reshape(target.shape)
 
     @staticmethod

@@ -76,6 +76,20 @@ def test_far_scores_do_not_overflow() -> None:
     torch.testing.assert_close(nats, -decoder.log_probs(hidden)[0])
 
 
+def test_sure_turns_have_the_loss_of_their_log_probability() -> None:
+    """Also where a score is above 20, to float64's precision, with its gradient."""
+    decoder = TreeHSM(TreeHSM.Settings(), Resources(WIDTH, Vocabulary.from_counts({"a": 2, "b": 1}))).double()
+    with torch.no_grad():
+        decoder.nodes.fill_(0.0)[:, 0] = 1.0
+    scores = torch.tensor([-30.0, -25.0, -20.5, -19.5, 19.5, 20.5, 25.0], dtype=torch.float64)
+    hidden = torch.nn.functional.pad(scores[:, None], (0, WIDTH - 1)).requires_grad_()
+    for word in (0, 1):
+        ours, wanted = decoder.nll(hidden, torch.full((len(scores),), word)), -decoder.log_probs(hidden)[:, word]
+        torch.testing.assert_close(ours, wanted, rtol=1e-14, atol=0)
+        left, right = (torch.autograd.grad(nats.sum(), hidden)[0][:, 0] for nats in (ours, wanted))
+        torch.testing.assert_close(left, right, rtol=1e-14, atol=0)
+
+
 def test_what_trees_need() -> None:
     assert TreeHSM.needs(TreeHSM.Settings()) == frozenset()
     assert TreeHSM.needs(TreeHSM.Settings(tree="sememes")) == {"graph"}
